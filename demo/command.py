@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -17,7 +16,7 @@ from rich.console import Console
 from demo.compare import compare, faults, prepare
 from demo.results import Results
 from demo.settings import DEFAULT_CHURN, DEFAULT_SCENES, DEFAULT_STRATEGIES, SCENES, Scene, Settings
-from demo.view.live import LiveView, PlainView
+from demo.view.live import View
 from demo.view.picture import Picture
 from demo.view.table import summary
 from kafka_assignors.broker import Backend, DevelopmentBroker, Progress, development_broker
@@ -126,8 +125,8 @@ def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated
 @click.option(
     "--pipeline/--no-pipeline",
     default=True,
-    help="Run Spark: the pipeline on the recorded load, with a back-test of all strategies "
-    "(under a minute), and the counts that the failover's are compared with.",
+    help="Run Spark after replay and backlog: the pipeline on the recorded load, with a back-test of all "
+    "strategies (under a minute).",
 )
 @click.option(
     "--bootstrap",
@@ -184,7 +183,7 @@ def command(
         raise click.UsageError(str(error)) from error
     folder = out or Path("out") / f"demo-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
     prepare(folder, settings)
-    with sigterm_as_interrupt(), _view() as view:
+    with sigterm_as_interrupt(), View(Console(stderr=True)) as view:  # stdout has only the result
         if bootstrap is None:
             view.step("starting the broker")
 
@@ -211,15 +210,7 @@ def _show(results: Results, folder: Path, output: str) -> None:
     console.print(f"report: {report}", soft_wrap=True, highlight=False)
 
 
-def _view() -> LiveView | PlainView:
-    """Draw on stderr, so that stdout has only the result; print lines if stderr is no terminal."""
-    console = Console(stderr=True)
-    return LiveView(console) if console.is_terminal else PlainView(sys.stderr)
-
-
-def _compare_on(
-    broker: DevelopmentBroker, settings: Settings, folder: Path, view: LiveView | PlainView
-) -> Results:
+def _compare_on(broker: DevelopmentBroker, settings: Settings, folder: Path, view: View) -> Results:
     """Compare on a broker of our own; if it ends, that is the error: its clients only get no answer."""
 
     def check() -> None:

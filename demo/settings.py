@@ -45,7 +45,7 @@ class Settings:
     heartbeat_ms: int = 500
     batch: int = 25  # most records between two commits
     drain_timeout: float = 90.0  # seconds; in the backlog the work of one member comes on top
-    pipeline: bool = True  # Spark runs: the pipeline on replay and backlog, the counts of the failover
+    pipeline: bool = True  # Spark runs, on replay and backlog
 
     def __post_init__(self) -> None:
         for option, least in (

@@ -18,7 +18,10 @@ myst_heading_anchors = 4
 # --- API -------------------------------------------------------------------------------------------------
 
 # The extras are large, and their names are imported where they are used.
-autodoc_mock_imports = ["filelock", "jgo", "pandas", "plotly", "psutil", "pyarrow", "pyspark", "rocksdict"]
+autodoc_mock_imports = [
+    *("filelock", "jgo", "opentelemetry", "pandas", "plotly", "prometheus_client", "psutil", "pyarrow"),
+    *("pyspark", "rocksdict"),
+]
 autodoc_member_order = "groupwise"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented_params"

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.options import ConfigurationError, Options, PlanReport
 from kafka_assignors.consumer import ContinuousConsumer, make_continuous
 from kafka_assignors.consumer.listener import OwnershipListener
-from kafka_assignors.errors import KafkaAssignorsError, OptionError
+from kafka_assignors.errors import KafkaAssignorsError, OptionError, PlanError
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.feed.load_feed import LoadFeed
+from kafka_assignors.plan import Assignment, Claims, Group, Member, Planned, TopicPartition
+from kafka_assignors.plan.cause import RebalanceCause
 from kafka_assignors.strategies import (
     CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
@@ -25,7 +29,9 @@ from kafka_assignors.strategies import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Assignment",
     "Assignor",
+    "Claims",
     "ConfigurationError",
     "ContinuousConsumer",
     "CooperativeLagAwareAssignor",
@@ -33,17 +39,24 @@ __all__ = [
     "FailoverAssignor",
     "FairAssignor",
     "FairestStickyAssignor",
+    "Group",
     "KafkaAssignorsError",
     "LagAwareAssignor",
     "LoadFeed",
+    "Member",
     "OptionError",
     "Options",
     "OwnershipListener",
+    "PlanError",
     "PlanReport",
+    "Planned",
     "RangeAssignor",
+    "RebalanceCause",
     "RebalanceOnSkew",
+    "RebalanceProtocol",
     "RoundRobinAssignor",
     "StickyAssignor",
+    "TopicPartition",
     "make_continuous",
     "strategy",
 ]

@@ -20,6 +20,7 @@ __all__ = [
     "MissingExtraError",
     "OptionError",
     "PipelineError",
+    "PlanError",
     "ProblemError",
     "StateClosedError",
     "StateDamagedError",
@@ -42,6 +43,10 @@ class CodecError(KafkaAssignorsError, ValueError):
 
 class ProblemError(KafkaAssignorsError, ValueError):
     """An invalid planning problem (such as a duplicate member, or a negative partition count)."""
+
+
+class PlanError(KafkaAssignorsError, ValueError):
+    """An invalid plan of a strategy.  A leader logs it and uses the fallback plan; tools stop."""
 
 
 class OptionError(KafkaAssignorsError, ValueError):

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.strict_json import LONGEST
+from kafka_assignors.strict_json import LONGEST, json_or_text
 
 T = TypeVar("T")
 
@@ -105,6 +105,14 @@ def instance(option: str, value: Any, kind: type | tuple[type, ...], expected: s
     """Check a type.  The error shows the type only, because a configuration may hold passwords."""
     if not isinstance(value, kind):
         raise OptionError(option, f"expected {expected}, got a {type(value).__name__}")
+
+
+def from_text(value: Any) -> Any:
+    """Read a text as a JSON number, ``true``, ``false`` or ``null``; return any other value as it is."""
+    if not isinstance(value, str) or value != value.strip():
+        return value
+    read = json_or_text(value)
+    return read if read is None or isinstance(read, (bool, int, float)) else value
 
 
 def known_names(names: Collection[str], known: Collection[str]) -> None:

@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-OLDEST, NEWEST = 10, 13  # tested minor versions; a newer Python 3 is used if none of these is installed
+OLDEST, NEWEST = 10, 14  # tested minor versions; a newer Python 3 is used if none of these is installed
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 MAC_BROWSERS = ("Google Chrome", "Chromium")
 

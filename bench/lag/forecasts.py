@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from bench.machine import machine
-from demo.data.events import find_archive, read_flights
-from demo.data.foresight import (
+from bench.lag.foresight import (
     LEAST_S,
     Case,
     Forecasts,
@@ -24,7 +22,9 @@ from demo.data.foresight import (
     plan,
     rate_for,
 )
-from demo.data.traffic import HOUR_S, WEEK, Traffic, traffic_of, work_off
+from bench.lag.traffic import HOUR_S, WEEK, Traffic, traffic_of, work_off
+from bench.machine import machine
+from demo.data.events import find_archive, read_flights
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.model import Model
 

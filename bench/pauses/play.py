@@ -265,7 +265,9 @@ def _check(admin: KafkaAdminClient, group: Group) -> None:
     while lost := missing(group.deliveries, {tp.partition: end.offset for tp, end in ends.items()}):
         assert time.monotonic() < until, f"{lost} records were not delivered"
         time.sleep(0.2)
-    assert not (twice := owned_twice(group.changes)), f"partitions with two owners: {twice}"
+    twice = owned_twice(group.changes)
+    history = [change for change in group.changes if change.partitions & set(twice[:1])]
+    assert not twice, f"partitions with two owners: {twice}; the changes of the first: {history}"
 
 
 def commands(bootstrap: str, kinds: Sequence[str], folder: Path) -> dict[str, Command]:

@@ -3,8 +3,9 @@
 - **Rows/s per core**: a history of samples through `model_load`, with one core, three sizes (1x, 10x, 100x);
   and through the stream with its checkpoint, sizes 1x and 10x.
 - **Look by look**: the stream as it runs from day to day, a batch for each look at all partitions, three
-  sizes; the median time from one finished batch to the next.
-- **State**: bytes a partition.
+  sizes; the median and the longest time from one finished batch to the next.
+- **Fold**: samples/s of the fold alone, without Spark, three sizes.
+- **State**: bytes a partition, and bytes written of it for a look every 10 s.
 - **Forecasts**: the flights of 2013, in steps of a quarter of an hour, beside naive forecasts.
 """
 
@@ -25,7 +26,10 @@ import numpy as np
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from demo.data.flight_samples import sample_flights
-from kafka_assignors.forecast import LoadSettings, Partition, Sample, encode
+from kafka_assignors.forecast import LoadSettings, Partition
+from kafka_assignors.forecast.bucket import codec
+from kafka_assignors.forecast.bucket.bucket import Bucket
+from kafka_assignors.forecast.bucket.steps import Samples
 from kafka_assignors.forecast.scoring import Score, Totals, score, totals
 from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.pipeline.model.job import run_load_model
@@ -39,9 +43,10 @@ if TYPE_CHECKING:
 SIZES = {"1x": 100, "10x": 1_000, "100x": 10_000}
 """Partitions; each with three hours of samples, one every 15 s."""
 LOOKS = 720
-STREAMED = ("1x", "10x")
-FOLLOWED = 12
-"""Number of samples a partition that the stream gets one by one."""
+STREAMED = {"1x": 100, "10x": 1_000}
+LOOKED_AT = {"10x": 1_000, "100x": 10_000, "1000x": 100_000}
+FOLLOWED = 28
+"""Number of samples a partition that the stream gets one by one; the second half is measured."""
 HORIZONS = (900, 3600, 21_600)
 SETTINGS = LoadSettings(step_s=60, horizon_s=3600)
 PARTITIONS = 18  # of the flights, as in the demo
@@ -111,7 +116,25 @@ def followed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, fl
     commits = (root / CHECKPOINT / "commits").glob("[0-9]*")
     ends = sorted(file.stat().st_mtime for file in commits)
     assert len(ends) >= FOLLOWED
-    return {"samples": partitions, "seconds": median(after - before for before, after in pairwise(ends))}
+    apart = [after - before for before, after in pairwise(ends)]
+    known = apart[FOLLOWED // 2 : FOLLOWED - 1]  # the first steps end in the first half
+    return {"samples": partitions, "seconds": median(known), "longest": max(known), "first": max(apart)}
+
+
+def folded(partitions: int) -> float:
+    """Return the samples/s of the fold of a hundred looks, 100,000 samples a call, after warming up."""
+    looks, warm = 120, 20
+    number, look = np.tile(np.arange(partitions), looks), np.repeat(np.arange(looks), partitions)
+    end = look * (number % 7 + 20) * 15
+    time_ = (1_384_000_200 + look * 15) * SECOND
+    samples = Samples(number, time_, look * 0, end, np.maximum(end - 500, 0))
+    bucket = Bucket(SETTINGS)
+    bucket.rows([("bench", "topic", partition) for partition in range(partitions)])
+    bucket.take(samples.where(slice(0, warm * partitions)))
+    began = time.process_time()
+    for first in range(warm * partitions, looks * partitions, 100_000):
+        bucket.take(samples.where(slice(first, first + 100_000)))
+    return (looks - warm) * partitions / (time.process_time() - began)
 
 
 def flights_table(days: float | None) -> list[tuple[int, Score]]:
@@ -147,24 +170,37 @@ def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
     return rows
 
 
-def state_size() -> int:
-    """Bytes of a partition's state after a month."""
-    partition, chance = Partition(SETTINGS), np.random.default_rng(1)
-    ends = np.cumsum(chance.integers(0, 100, 12 * 24 * 30)).tolist()
-    partition.take(Sample((1_384_000_200 + 300 * n) * SECOND, 0, end, 0) for n, end in enumerate(ends))
-    return len(encode(partition))
+def state_size() -> tuple[float, float]:
+    """Bytes of a partition's state after a day, and bytes written for a look, the mean of the next hour's."""
+    partitions, looks, chance = 100, 8640 + 360, np.random.default_rng(1)
+    ends = np.cumsum(chance.integers(0, 100, (looks, partitions)), axis=0)
+    stored: dict[str, bytes] = {}
+    written = 0
+    for look, end in enumerate(ends):
+        bucket = codec.decode(SETTINGS, stored.get)
+        row = bucket.rows([("bench", "topic", partition) for partition in range(partitions)])
+        time_ = (1_384_000_200 + 10 * look) * SECOND + row * 10_000
+        bucket.take(Samples(row, time_, row * 0, end, end * 9 // 10))
+        changed = codec.encode(bucket)
+        stored |= changed
+        written += sum(map(len, changed.values())) if look >= 8640 else 0
+    return sum(map(len, stored.values())) / partitions, written / 360 / partitions
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.model", description=__doc__)
-    parser.add_argument("--sizes", nargs="*", default=list(SIZES), choices=list(SIZES))
+    parser.add_argument("--sizes", nargs="*", default=[*SIZES, "1000x"], choices=[*SIZES, "1000x"])
     parser.add_argument("--days", type=float, help="of the flights; by default the whole year")
     parser.add_argument("--cores", type=int, default=1, help="that Spark may use (default 1)")
     parser.add_argument("--out", type=Path, default=Path("out/bench-model.json"), metavar="FILE")
     options = parser.parse_args(arguments)
-    found: dict[str, Any] = {"machine": machine(), "state_bytes": state_size()}
-    print(f"state: {found['state_bytes']:,} bytes a partition")
+    state, written = state_size()
+    found: dict[str, Any] = {"machine": machine(), "state_bytes": state, "written_bytes": written}
+    print(f"state: {state:,.0f} bytes a partition, {written:,.0f} of them written for a look")
+    for partitions in LOOKED_AT.values():
+        found[f"fold {partitions}"] = folded(partitions)
+        print(f"fold, {partitions:,} partitions: {found[f'fold {partitions}']:,.0f} samples/s")
     table = flights_table(options.days)
     found["flights"] = {str(horizon): result._asdict() for horizon, result in table}
     print("\n".join(error_rows(table)))
@@ -175,14 +211,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         ):
             at_once(spark, 10, Path(place))  # the first one also starts Python's workers
             for size in options.sizes:
-                kinds = (("at once", at_once), ("stream", streamed), ("a look", followed))
-                for kind, measure in kinds:
-                    if kind == "stream" and size not in STREAMED:
+                kinds = (
+                    ("at once", at_once, SIZES),
+                    ("stream", streamed, STREAMED),
+                    ("a look", followed, LOOKED_AT),
+                )
+                for kind, measure, sizes in kinds:
+                    if size not in sizes:
                         continue
-                    row = measure(spark, SIZES[size], Path(place))
+                    row = measure(spark, sizes[size], Path(place))
                     row["rows_s_core"] = row["samples"] / row["seconds"] / options.cores
                     found[f"{kind} {size}"] = row
-                    print(f"{kind}, {size}: {row['samples']:,} samples, {row['seconds']:.1f} s, "
+                    longest = f", longest {row['longest']:.1f} s" if "longest" in row else ""
+                    print(f"{kind}, {size}: {row['samples']:,} samples, {row['seconds']:.1f} s{longest}, "
                           f"{row['rows_s_core']:,.0f} rows/s a core", flush=True)  # fmt: skip
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=2))

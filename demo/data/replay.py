@@ -10,16 +10,21 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import kafka
+from kafka.errors import KafkaError
 
 from demo.data.events import Flight
-from demo.group.cluster import Sender
+from demo.group.cluster import ANSWER_MS, failing
 from demo.group.logs import Entry, LogWriter
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 MOST_UNDER_WAY = 10_000  # records; far fewer than the producer holds, because it blocks when it is full
 LOG_EVERY = 0.05  # s; the precision of the send times in the log
 FLUSH_TIMEOUT = 30.0  # s
+DELIVERY_MS = 20_000  # a record that is not acknowledged by then has failed
 
 
 class Ack(NamedTuple):
@@ -43,28 +48,34 @@ def runs(acks: Iterable[Ack]) -> Iterator[Entry]:
 class Replay(threading.Thread):
     """Sends a schedule of flights.
 
-    Args:
-        bootstrap: ``host:port`` of the broker.
-        topic: the topic to write to.
-        due: (seconds since the start, flight), ordered.
-        log: gets ``sent`` entries.
+    ``due`` yields seconds since the start, and the flight; ``log`` gets ``sent`` entries.
     """
 
     def __init__(
         self, bootstrap: str, topic: str, due: Iterator[tuple[float, Flight]], log: LogWriter
     ) -> None:
         super().__init__(name="replay", daemon=True)
-        self._due, self._log = due, log
+        self._topic, self._due, self._log = topic, due, log
         self._acks: deque[Ack] = deque()
         self._acknowledged = 0
         self._failure: BaseException | None = None
         self._halt = threading.Event()
-        self._sender = Sender(bootstrap, topic, acknowledged=self._acknowledge, failed=self._fail)
         self.finished = threading.Event()
         self.latest = 0.0  # s; the longest time by which a record was sent too late
 
-    def _acknowledge(self, partition: int, offset: int) -> None:
-        self._acks.append(Ack(partition, offset, time.monotonic_ns()))
+        with failing(f"no Kafka broker answers at {bootstrap}"):
+            self._producer = kafka.KafkaProducer(
+                bootstrap_servers=bootstrap,
+                acks="all",
+                linger_ms=10,
+                bootstrap_timeout_ms=ANSWER_MS,
+                request_timeout_ms=ANSWER_MS,
+                max_block_ms=ANSWER_MS,
+                delivery_timeout_ms=DELIVERY_MS,
+            )
+
+    def _acknowledge(self, sent: Any) -> None:
+        self._acks.append(Ack(sent.partition, sent.offset, time.monotonic_ns()))
         self._acknowledged += 1
 
     def _fail(self, error: BaseException) -> None:
@@ -75,12 +86,14 @@ class Replay(threading.Thread):
         try:
             self._send_all()
             if not self._halt.is_set():
-                self._sender.flush(FLUSH_TIMEOUT)
+                with failing(f"the broker did not acknowledge all records within {FLUSH_TIMEOUT:g} s"):
+                    self._producer.flush(timeout=FLUSH_TIMEOUT)
             self._log_acks()
         except Exception as error:  # handed to check(), on the thread that can act on it
             self._failure = error
         finally:
-            self._sender.close()
+            with suppress(KafkaError):
+                self._producer.close(timeout=2)
             self.finished.set()
 
     def _send_all(self) -> None:
@@ -101,7 +114,10 @@ class Replay(threading.Thread):
             if self._failure is not None or self._halt.is_set():
                 return
             self.latest = max(self.latest, -ahead)
-            self._sender.send(flight.key, flight.value)
+            with failing("a record could not be sent"):
+                future = self._producer.send(self._topic, key=flight.key, value=flight.value)
+            future.add_callback(self._acknowledge)
+            future.add_errback(self._fail)
 
     def _log_acks(self) -> None:
         acks = [self._acks.popleft() for _ in range(len(self._acks))]
@@ -109,11 +125,7 @@ class Replay(threading.Thread):
             self._log.write(entry)
 
     def check(self) -> None:
-        """Raise the failure, if there is one.
-
-        Raises:
-            BrokerError: a record was not acknowledged.
-        """
+        """Raise the failure, if there is one."""
         if isinstance(self._failure, KafkaAssignorsError):
             raise self._failure
         if self._failure is not None:

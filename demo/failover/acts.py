@@ -41,8 +41,7 @@ class Act:
 def acts(flights: int) -> tuple[Act, Act]:
     """Return the acts: cold first, with the shorter changelog and without standbys' copies on disk.
 
-    Args:
-        flights: number of first flights; with few, a copy that has none of them must not count as caught up.
+    With few first ``flights`` a copy that has none of them must not count as caught up.
     """
     small = max(_LEAST_LAG, min(_SMALL_LAG, flights // 40))
     quiet_s = max(1.0, min(3.0, flights / 10_000))

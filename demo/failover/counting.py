@@ -1,4 +1,4 @@
-"""Pure: the application: flights counted by carrier and by destination, and logbooks of planes and lines.
+"""Pure: the application: flights counted by line of a carrier, and logbooks of planes and of flight numbers.
 
 A record may be done again after a kill (at least once).  Each value has the last offset of the task's
 partition that it counts, so that a repeat is recognised key by key: one record's changes may have reached the
@@ -11,7 +11,7 @@ import json
 import struct
 from typing import NamedTuple, Protocol
 
-CARRIER, DESTINATION, PLANE, LINE = b"c:", b"d:", b"p:", b"l:"
+LINE, PLANE, NUMBER = b"l:", b"p:", b"n:"
 LOGBOOK = 40
 """Flights in a logbook, the last ones: some 7 KB."""
 
@@ -32,21 +32,10 @@ class Store(Protocol):
 class Record(Protocol):
     """The part of a record that is used; its key is the destination, its value a flight as JSON."""
 
-    @property
-    def key(self) -> bytes:
-        """The destination."""
-
-    @property
-    def value(self) -> bytes:
-        """The flight."""
-
-    @property
-    def partition(self) -> int:
-        """Its partition: the task."""
-
-    @property
-    def offset(self) -> int:
-        """Its offset."""
+    key: bytes
+    value: bytes
+    partition: int  # the task
+    offset: int
 
 
 class Counter(NamedTuple):
@@ -71,15 +60,18 @@ class Counter(NamedTuple):
         return cls() if value is None else cls(*_COUNTER.unpack(value))
 
 
+def line_of(key: bytes, value: bytes) -> bytes:
+    """Return the line of a flight: its carrier and destination."""
+    return str(json.loads(value)["carrier"]).encode() + b" " + key
+
+
 def count_flight(record: Record, store: Store) -> None:
     """Process one flight."""
     flight = json.loads(record.value)
-    carrier = str(flight["carrier"]).encode()
-    for counter in (CARRIER + carrier, DESTINATION + record.key):
-        before = Counter.unpacked(store.get(counter))
-        store.put(counter, before.counted(record.offset).packed())
-    line = carrier + b" " + str(flight["flight"]).encode()
-    for logbook in (PLANE + str(flight["tailnum"]).encode(), LINE + line):
+    line = LINE + line_of(record.key, record.value)
+    store.put(line, Counter.unpacked(store.get(line)).counted(record.offset).packed())
+    number = f"{flight['carrier']} {flight['flight']}"
+    for logbook in (PLANE + str(flight["tailnum"]).encode(), NUMBER + number.encode()):
         store.put(logbook, _entered(store.get(logbook), record))
 
 

@@ -15,14 +15,9 @@ from demo.group.logs import NS, Entry, RunLogs
 def measure_failover(
     logs: RunLogs, session_timeout_s: float, flights: int, ends: Mapping[int, int], changelog_bytes: int
 ) -> FailoverResult:
-    """Measure the scene; `compare_counts` fills in the counts.
+    """Measure the scene; `compare_counts` completes the counts.
 
-    Args:
-        logs: all logs of the scene.
-        session_timeout_s: of the group.
-        flights: number of flights counted before the first event.
-        ends: end offsets of the changelog.
-        changelog_bytes: its size on the broker's disk.
+    ``flights`` were counted before the first event; ``ends`` and ``changelog_bytes`` are the changelog's.
     """
     end, counted = logs.driver_entry("end"), logs.driver_entry("counted")
     sent = processing.sent_by_partition(logs.driver)
@@ -42,16 +37,7 @@ def measure_failover(
         fault=end.note,
         events=measure_events(logs, session_timeout_s),
         counts=CountsResult(
-            by="",
-            records=0,
-            carriers=0,
-            destinations=0,
-            counted=[0, 0],
-            doubles=[0, 0],
-            again=books.duplicates,
-            copies=0,
-            differences=[],
-            fault="",
+            records=0, lines=0, counted=0, doubles=0, again=books.duplicates, copies=0, differences=[]
         ),
     )
 

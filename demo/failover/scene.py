@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from demo.data.events import Flight, backlog
 from demo.failover.acts import FIRST, HEARTBEAT_MS, NEWCOMER, RATE, TASKS, VICTIM, Act, acts, changelog_of
-from demo.failover.counts import compare_counts, read_stores
-from demo.failover.flow import Ledger, Tally, count_with_spark, steady
+from demo.failover.counts import compare_counts
+from demo.failover.flow import noted, steady
 from demo.failover.measure import measure_failover
 from demo.failover.results import FailoverResult
 from demo.group.logs import Entry
 from demo.member.start import StatefulConfig
 from demo.scenes.stage import Place, Stage, staged
-from demo.view.picture import Picture, View
-from kafka_assignors.broker import Progress
+from demo.view.live import View
 
 START_TIMEOUT = 120.0  # s
 COUNT_TIMEOUT = 60.0  # s, and the time a member needs for the flights at...
@@ -39,27 +39,11 @@ STEPS = (
 
 
 def run_failover(
-    place: Place,
-    flights: Sequence[Flight],
-    first: int,
-    view: View,
-    *,
-    session_timeout_ms: int,
-    by_spark: bool,
+    place: Place, flights: Sequence[Flight], first: int, view: View, *, session_timeout_ms: int
 ) -> FailoverResult:
     """Run the scene from the first join to the comparison of the counts.
 
-    Args:
-        place: its place.
-        flights: the first flights and the traffic after them.
-        first: number of flights that are counted before anything happens.
-        view: shows the progress.
-        session_timeout_ms: of the group.
-        by_spark: whether Spark counts the topic's records; otherwise the producer counts them.
-
-    Raises:
-        KafkaAssignorsError: a member died by itself, or something took too long.
-        BrokerError: the broker ended or refused.
+    ``first`` flights are counted before anything happens; the others are the traffic after them.
     """
     changelog, state = changelog_of(place.topic), place.folder / "state"
     try:
@@ -73,23 +57,10 @@ def run_failover(
             result = measure_failover(stage.logs(len(FIRST)), session_timeout_ms / 1e3, first, ends, size)
             _, warm = acts(first)
             folders = [state / warm.store_dir(member) for member in (*FIRST, NEWCOMER)]
-            compare_counts(
-                result["counts"],
-                lambda: read_stores(folders, place.topic, ends),
-                (lambda: _count_by_spark(place, view)) if by_spark else (lambda: scene.ledger.tally),
-                "Spark" if by_spark else "the producer",
-            )
+            compare_counts(result["counts"], folders, place.topic, ends, scene.sent)
             return result
     finally:
         shutil.rmtree(state, ignore_errors=True)
-
-
-def _count_by_spark(place: Place, view: View) -> Tally:
-    def show(progress: Progress) -> None:
-        now = STEPS.index(COMPARE)
-        view.show(Picture(place.title, STEPS, now, progress.step, progress.done, progress.total))
-
-    return count_with_spark(place.bootstrap, place.topic, show)
 
 
 class _Scene:
@@ -102,7 +73,7 @@ class _Scene:
     def __init__(self, stage: Stage, session_timeout_ms: int, first: int) -> None:
         self._stage, self._session_timeout_ms, self._first = stage, session_timeout_ms, first
         self._over = False
-        self.ledger = Ledger()
+        self.sent: Counter[bytes] = Counter()  # by line
 
     def perform(self, flights: Sequence[Flight]) -> None:
         stage, first = self._stage, self._first
@@ -112,7 +83,7 @@ class _Scene:
                 self._begin(cold, "start")
                 self._count(flights[:first])
                 traffic = steady(flights[first:] or flights, TASKS, RATE, lambda: self._over)
-                stage.traffic(self.ledger.noted(traffic)).start()
+                stage.traffic(noted(traffic, self.sent)).start()
                 self._join(cold)
                 self._kill(cold)
                 self._say("start again, with standbys", "all leave, and begin again with standbys")
@@ -162,7 +133,7 @@ class _Scene:
         stage, first = self._stage, self._first
         stage.begin("count the flights", count=lambda: stage.watch.processed, total=first)
         stage.view.step(f"failover: {first:,} flights to count")
-        stage.traffic(self.ledger.noted(backlog(flights, first))).start()
+        stage.traffic(noted(backlog(flights, first), self.sent)).start()
         timeout = COUNT_TIMEOUT + first / SLOWEST
         stage.until(stage.all_sent, "the flights to be sent", timeout)
         stage.until(lambda: stage.watch.processed >= first, "the flights to be counted", timeout)

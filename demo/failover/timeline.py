@@ -55,11 +55,7 @@ class Advance(NamedTuple):
 
 
 class Progress:
-    """The progress of one task.
-
-    Args:
-        advances: ordered by time.
-    """
+    """The progress of one task."""
 
     def __init__(self, advances: Sequence[Advance]) -> None:
         self._advances = advances
@@ -113,11 +109,7 @@ def progress_of(logs: RunLogs) -> dict[int, Progress]:
 
 
 class Copies:
-    """Records of changelogs that copies have applied, at any time.
-
-    Args:
-        logs: of the scene.
-    """
+    """Records of changelogs that copies have applied, at any time."""
 
     def __init__(self, logs: RunLogs) -> None:
         self._of: dict[tuple[str, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demo.failover.results import CountsResult, EventResult, FailoverResult
+from demo.failover.results import EventResult, FailoverResult
 from kafka_assignors.report.rows import Row, seconds
 
 _KINDS = (("join", "One joins"), ("kill", "One is killed with -9"))
@@ -107,29 +107,18 @@ def _beside(cold: EventResult, warm: EventResult) -> str:
 def counted(result: FailoverResult) -> str:
     """Whether the counts are right, and what was counted twice."""
     counts = result["counts"]
-    if counts["fault"]:
-        return f"The counts were not compared: {counts['fault']}."
     if counts["differences"]:
         number = len(counts["differences"])
         return f"The counts are wrong in {number:,} place{'s' * (number != 1)}: {counts['differences'][0]}."
-    return (
-        f"The counts of all {counts['carriers']} carriers and {counts['destinations']} destinations equal "
-        f"those by {counts['by']} of the topic's {counts['records']:,} records. {_doubles(counts)}"
-    )
-
-
-def _doubles(counts: CountsResult) -> str:
-    carriers, destinations = counts["doubles"]
     again = f"{counts['again']:,} records were processed again after the kills"
-    if not carriers and not destinations:
-        return "Nothing was counted twice" + (
-            f": {again}, and nothing of them had reached the changelog before." if counts["again"] else "."
+    text = f"The counts of all {counts['lines']:,} lines equal the topic's {counts['records']:,} records. "
+    if counts["doubles"]:
+        return (
+            f"{text}Counted twice, and known to be, key by key: {counts['doubles']:,} records. The killed "
+            f"member had written them to the changelog, and not committed; {again}."
         )
-    doubles = f"{carriers:,}" if carriers == destinations else f"{carriers:,} and {destinations:,}"
-    return (
-        f"Counted twice, and known to be, key by key: {doubles} records. Who was killed had written them to "
-        f"the changelog, and not committed; {again}."
-    )
+    why = f": {again}, and nothing of them had reached the changelog before" if counts["again"] else ""
+    return f"{text}Nothing was counted twice{why}."
 
 
 def megabytes(size: int) -> str:

@@ -30,14 +30,6 @@ def measure_drain(strategy: str, logs: RunLogs, work_ms: float) -> DrainResult:
     - *moved*: hand-overs after "go"; *rebalances*: distinct generations joined after it.
     - *lag*: per owner, and *largest* that of the member that has most, at the same times.
     - *fault*: empty, or why the backlog was not drained; *lost* then counts the records not processed yet.
-
-    Args:
-        strategy: its name.
-        logs: all logs of the run.
-        work_ms: cost of a record.
-
-    Raises:
-        KafkaAssignorsError: the run was not finished.
     """
     go, end = logs.driver_entry("go").t, logs.driver_entry("end").t
     holds = ownership.holds(logs.members, {}, end)

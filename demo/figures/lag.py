@@ -39,11 +39,8 @@ def lag_result(
 ) -> LagResult:
     """Sample the lag: records sent up to a time minus the position reached in the partition.
 
-    Args:
-        times: when, in ns, ascending; the result counts from the first.
-        sent: ``sent`` entries per partition.
-        done: stretches per partition.
-        spans: holds; a partition's lag counts for its owner of the moment.
+    ``times`` ascend, in ns; the result counts from the first.  A partition's lag counts for its owner of the
+    moment.
     """
     names = sorted({span.member for span in spans})
     lag = LagResult(

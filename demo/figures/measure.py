@@ -79,9 +79,6 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
     - *drain*: from the last record sent to the last record processed for the first time.
     - *lateness*: the longest time by which a record was sent too late.
     - *fault*: empty, or why the backlog was not drained; *lost* then counts the records not processed yet.
-
-    Raises:
-        KafkaAssignorsError: the run was not finished.
     """
     run = _Run(logs)
     books = processing.account(run.sent, run.done)
@@ -124,10 +121,6 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
             for member, log in logs.members.items()
             for entry in log
             if entry.event == "opened" and entry.t < run.end
-        ],
-        handovers=[
-            {"t": run.seconds(h.t), "partition": h.partition, "giver": h.giver, "taker": h.taker}
-            for h in run.handovers
         ],
         lag=lag,
     )

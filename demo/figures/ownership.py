@@ -34,10 +34,7 @@ def holds(members: Mapping[str, Sequence[Entry]], died: Mapping[str, int], end: 
     ``end``.  An eager rebalance therefore ends all holds, even those of partitions
     that come straight back.
 
-    Args:
-        members: log per member, each ordered by time.
-        died: time of a member's kill, in ns.
-        end: end of the measurement, in ns; later events are ignored.
+    ``died`` are the times of kills by member, ``end`` is that of the measurement: later events are ignored.
     """
     spans: list[Hold] = []
     for member, log in members.items():

@@ -41,11 +41,7 @@ class Account(NamedTuple):
 
 
 class Sent:
-    """Send times of the records of one partition.
-
-    Args:
-        entries: the partition's ``sent`` entries; offsets ascend.
-    """
+    """Send times of the records of one partition."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._lasts = [entry.last for entry in entries]
@@ -112,13 +108,7 @@ def account(sent: Mapping[int, Sequence[Entry]], done: Mapping[int, Sequence[Str
 
 
 def waits(partition: int, done: Sequence[Stretch], sent: Sent) -> list[Wait]:
-    """Return every interval in which records of one partition waited while no member processed any of it.
-
-    Args:
-        partition: its number.
-        done: its stretches, ordered by time.
-        sent: its send times.
-    """
+    """Return every interval in which records of one partition waited while no member processed any of it."""
     intervals: list[Wait] = []
     reached = -1
     for before, after in pairwise(done):
@@ -171,11 +161,8 @@ def step_behind(wait: Wait, cause: Join, steps: Sequence[int], orphaned_by: Sequ
     partition's owner while it was idle; else to the first step between its start and the rebalance; else to
     the last step before its start, whose second round this is.
 
-    Args:
-        wait: a wait.
-        cause: the first rebalance that caused it.
-        steps: time of each step, in ns, ascending.
-        orphaned_by: places in ``steps`` of the kills of members that owned the partition.
+    ``steps`` are their times in ns; ``orphaned_by`` are the places in it of kills of members that owned the
+    partition.
     """
     for place in orphaned_by:
         if wait.idle <= steps[place] <= wait.end:

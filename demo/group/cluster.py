@@ -1,9 +1,9 @@
-"""The driver's clients: an admin client for topics and offsets, and a producer."""
+"""The driver's admin client, for topics and offsets."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 
 import kafka
@@ -14,12 +14,12 @@ from kafka.structs import TopicPartition
 from kafka_assignors.errors import BrokerError
 
 ANSWER_MS = 10_000  # a broker that does not answer for so long counts as absent
-DELIVERY_MS = 20_000  # a record that is not acknowledged by then has failed
 CREATION_S = 15
 
 
 @contextmanager
-def _failing(what: str) -> Iterator[None]:
+def failing(what: str) -> Iterator[None]:
+    """Turn an error of kafka-python into one line."""
     try:
         yield
     except KafkaError as error:
@@ -27,21 +27,17 @@ def _failing(what: str) -> Iterator[None]:
 
 
 class Cluster:
-    """Administers one broker; every method but `delete` and `close` raises a BrokerError if the broker fails.
-
-    Args:
-        bootstrap: ``host:port``.
-    """
+    """Administers one broker; all methods but `delete` and `close` raise a BrokerError if it fails."""
 
     def __init__(self, bootstrap: str) -> None:
-        with _failing(f"no Kafka broker answers at {bootstrap}"):
+        with failing(f"no Kafka broker answers at {bootstrap}"):
             self._admin = kafka.KafkaAdminClient(
                 bootstrap_servers=bootstrap, bootstrap_timeout_ms=ANSWER_MS, request_timeout_ms=ANSWER_MS
             )
 
     def create_topic(self, topic: str, partitions: int) -> None:
         """Create a topic with one replica and wait until the broker serves it."""
-        with _failing(f"topic {topic} could not be created"):
+        with failing(f"topic {topic} could not be created"):
             self._admin.create_topics([NewTopic(name=topic, num_partitions=partitions, replication_factor=1)])
             end = time.monotonic() + CREATION_S
             while len(self._offsets(topic, range(partitions))) < partitions:
@@ -66,13 +62,13 @@ class Cluster:
 
     def committed(self, group: str, topic: str) -> dict[int, int]:
         """Return the group's committed offsets per partition; partitions without a commit are left out."""
-        with _failing(f"the broker does not return the committed offsets of {group}"):
+        with failing(f"the broker does not return the committed offsets of {group}"):
             offsets = self._admin.list_group_offsets({group: None})[group]
         return {tp.partition: at.offset for tp, at in offsets.items() if tp.topic == topic and at.offset >= 0}
 
     def log_bytes(self, topic: str) -> int:
         """Return the size of a topic on the brokers' disks, all replicas."""
-        with _failing(f"the broker does not return the size of {topic}"):
+        with failing(f"the broker does not return the size of {topic}"):
             brokers = self._admin.describe_log_dirs([topic])
         return sum(
             partition["partition_size"]
@@ -94,51 +90,3 @@ class Cluster:
         """Close the connections."""
         with suppress(KafkaError):
             self._admin.close()
-
-
-class Sender:
-    """A producer that reports acknowledgements; it raises a BrokerError if the broker fails.
-
-    Args:
-        bootstrap: ``host:port`` of a broker.
-        topic: the topic to write to.
-        acknowledged: called with partition and offset on the producer's I/O thread.
-        failed: called with the error on the producer's I/O thread.
-    """
-
-    def __init__(
-        self,
-        bootstrap: str,
-        topic: str,
-        *,
-        acknowledged: Callable[[int, int], None],
-        failed: Callable[[BaseException], None],
-    ) -> None:
-        self._topic, self._acknowledged, self._failed = topic, acknowledged, failed
-        with _failing(f"no Kafka broker answers at {bootstrap}"):
-            self._producer = kafka.KafkaProducer(
-                bootstrap_servers=bootstrap,
-                acks="all",
-                linger_ms=10,
-                bootstrap_timeout_ms=ANSWER_MS,
-                request_timeout_ms=ANSWER_MS,
-                max_block_ms=ANSWER_MS,
-                delivery_timeout_ms=DELIVERY_MS,
-            )
-
-    def send(self, key: bytes, value: bytes) -> None:
-        """Send one record to the partition of its key."""
-        with _failing("a record could not be sent"):
-            future = self._producer.send(self._topic, key=key, value=value)
-        future.add_callback(lambda sent: self._acknowledged(sent.partition, sent.offset))
-        future.add_errback(self._failed)
-
-    def flush(self, timeout: float) -> None:
-        """Wait up to ``timeout`` seconds until all records are acknowledged."""
-        with _failing(f"the broker did not acknowledge all records within {timeout:g} s"):
-            self._producer.flush(timeout=timeout)
-
-    def close(self) -> None:
-        """Drop unsent records and close the connections."""
-        with suppress(KafkaError):
-            self._producer.close(timeout=2)

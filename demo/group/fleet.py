@@ -36,8 +36,7 @@ class Fleet:
     A run that ends by Ctrl-C or an error first asks the members to leave, so that its group can be deleted;
     not if the broker failed.
 
-    Args:
-        folder: for a member's stderr, in ``NAME.err``.
+    A member's stderr is in ``NAME.err`` in the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,11 +62,7 @@ class Fleet:
                 _see_off(process)
 
     def start(self, member: str, config: MemberConfig) -> int:
-        """Start a member and return its pid.
-
-        Raises:
-            KafkaAssignorsError: its files cannot be written, or it is gone at once.
-        """
+        """Start a member and return its pid."""
         path = self._folder / f"{member}.err"
         with writing(path):
             errors = path.open("wb")
@@ -109,11 +104,7 @@ class Fleet:
         return True
 
     def check(self) -> None:
-        """Raise if a member ended that should be running.
-
-        Raises:
-            KafkaAssignorsError: with the last line the member wrote.
-        """
+        """Raise if a member ended that should be running."""
         for member, process in self._processes.items():
             code = process.popen.poll()
             if code is not None and not process.expected_to_end:

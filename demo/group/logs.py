@@ -6,14 +6,15 @@ line. Times are nanoseconds of ``time.monotonic_ns()``, which is one clock for a
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
+
+import msgspec
 
 from kafka_assignors.errors import KafkaAssignorsError
 
@@ -49,11 +50,9 @@ Event = Literal[
     "settled",  # driver: the group has settled after the event, or note = why not
     "counted",  # driver: the first flights are counted; note = bytes of the changelog
 ]
-EVENTS: frozenset[str] = frozenset(get_args(Event))
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One line of a log; which fields are set depends on the event."""
 
     t: int  # ns; when it was over
@@ -66,67 +65,42 @@ class Entry:
     note: str = ""  # a member's name, a pid, or a reason
 
 
-_DEFAULTS = {field.name: field.default for field in fields(Entry)}
+_DECODER = msgspec.json.Decoder(Entry)
 
 
 @dataclass(frozen=True, slots=True)
 class RunLogs:
-    """All logs of one run.
-
-    Args:
-        partitions: of the topic.
-        consumers: members at the start.
-        driver: the driver's log.
-        members: log per member; in the failover ``ACT/MEMBER``.
-    """
+    """All logs of one run."""
 
     partitions: int
-    consumers: int
+    consumers: int  # members at the start
     driver: Sequence[Entry]
-    members: Mapping[str, Sequence[Entry]]
+    members: Mapping[str, Sequence[Entry]]  # by member; in the failover ``ACT/MEMBER``
 
     def driver_entry(self, event: Event) -> Entry:
-        """Return the driver's first entry of ``event``.
-
-        Raises:
-            KafkaAssignorsError: there is none.
-        """
-        for entry in self.driver:
-            if entry.event == event:
-                return entry
-        raise KafkaAssignorsError(f"the run has no {event!r} in its log: it was not finished")
+        """Return the driver's first entry of ``event``."""
+        found = next((entry for entry in self.driver if entry.event == event), None)
+        if found is None:
+            raise KafkaAssignorsError(f"the run has no {event!r} in its log: it was not finished")
+        return found
 
 
 def encode(entry: Entry) -> bytes:
     """Write the fields that differ from their default, as one line."""
-    values = {name: getattr(entry, name) for name in _DEFAULTS}
-    line = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
-    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    return msgspec.json.encode(entry) + b"\n"
 
 
 def decode(line: bytes) -> Entry:
-    """Read one line.
-
-    Raises:
-        KafkaAssignorsError: the line is no entry.
-    """
+    """Read one line."""
     try:
-        values = json.loads(line)
-        if values["event"] not in EVENTS:
-            raise ValueError(values["event"])  # noqa: TRY301  # one message for all that can be wrong
-        values["partitions"] = tuple(values.get("partitions", ()))
-        return Entry(**values)
-    except (KeyError, TypeError, ValueError) as error:
+        return _DECODER.decode(line)
+    except msgspec.DecodeError as error:
         raise KafkaAssignorsError(f"not a line of an event log: {line[:80]!r}") from error
 
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError (a full disk above all) into one line that names the file.
-
-    Raises:
-        KafkaAssignorsError: an OSError was raised within.
-    """
+    """Turn an OSError (a full disk above all) into one line that names the file."""
     try:
         yield
     except OSError as error:
@@ -136,14 +110,7 @@ def writing(path: Path) -> Iterator[None]:
 
 
 class LogWriter:
-    """Appends entries to one file, unbuffered; may be used from several threads of one process.
-
-    Args:
-        path: the file; it is made if missing.
-
-    Raises:
-        KafkaAssignorsError: it cannot be written.
-    """
+    """Appends entries to one file, unbuffered; may be used from several threads of one process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -157,9 +124,6 @@ class LogWriter:
 
         A disk that fills up may take the beginning of a line; nothing must follow it, so a writer that has
         failed fails from then on.
-
-        Raises:
-            KafkaAssignorsError: it cannot be written.
         """
         line = encode(entry)
         with self._lock:
@@ -179,11 +143,7 @@ class LogWriter:
 
 
 class LogTail:
-    """Reads what was appended to a log since it last looked; a line still being written waits for its end.
-
-    Args:
-        path: the file; it may not exist yet.
-    """
+    """Reads new lines of a log, which may not exist yet; a line still being written waits for its end."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

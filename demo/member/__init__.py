@@ -5,6 +5,6 @@ Its first line on stdin is its configuration as JSON.  The configuration's kind 
 Later lines are ``go``, which lets a held worker begin, and ``leave``, which asks the member to close.
 
 - ``start``: configuration, pipe from the parent, log, exit codes.
-- ``worker``, ``group_consumer``: a member that polls, works, logs and commits.
+- ``worker``: a member that polls, works, logs and commits.
 - ``stateful``: a member that counts flights in local state and logs its tasks and copies.
 """

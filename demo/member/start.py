@@ -6,7 +6,6 @@ reason to stdout, which is a pipe: its files may be on a full disk.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sys
@@ -14,9 +13,9 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
+
+import msgspec
 
 from demo.group.logs import Entry, LogWriter
 from kafka_assignors.errors import KafkaAssignorsError
@@ -24,11 +23,9 @@ from kafka_assignors.errors import KafkaAssignorsError
 ORPHANED = 75  # exit code (EX_TEMPFAIL)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MemberConfig:
+class MemberConfig(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of every member; the group has the name of the topic."""
 
-    kind: ClassVar[str]
     bootstrap: str
     topic: str
     client_id: str
@@ -38,14 +35,12 @@ class MemberConfig:
 
     def encode(self) -> bytes:
         """Return it as one line."""
-        return json.dumps({"kind": self.kind, **asdict(self)}).encode() + b"\n"
+        return msgspec.json.encode(self) + b"\n"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerConfig(MemberConfig):
+class WorkerConfig(MemberConfig, frozen=True, kw_only=True, tag="worker"):
     """A member of replay or backlog; `Settings` explains the costs."""
 
-    kind: ClassVar[str] = "worker"
     strategy: str
     work_ms: float
     warm_up_ms: float
@@ -53,11 +48,9 @@ class WorkerConfig(MemberConfig):
     held: bool = False  # it is assigned partitions, but fetches no records before "go"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StatefulConfig(MemberConfig):
+class StatefulConfig(MemberConfig, frozen=True, kw_only=True, tag="stateful"):
     """A member of the failover; `Act` explains the copies."""
 
-    kind: ClassVar[str] = "stateful"
     store_dir: str
     standbys: int
     recovery_lag: int
@@ -66,23 +59,14 @@ class StatefulConfig(MemberConfig):
 
 def decode_config(line: bytes) -> WorkerConfig | StatefulConfig:
     """Read the line that `MemberConfig.encode` wrote."""
-    values = json.loads(line)
-    if values.pop("kind") == StatefulConfig.kind:
-        return StatefulConfig(**values)
-    return WorkerConfig(**values)
+    return msgspec.json.decode(line, type=WorkerConfig | StatefulConfig)
 
 
 class ParentPipe:
-    """The pipe from the parent process.
-
-    Args:
-        fd: the file descriptor to read.
-        closed: called on the reading thread when the other end is closed.
-    """
+    """The pipe from the parent process; ``closed`` is called on the reading thread when the other end is."""
 
     def __init__(self, fd: int, closed: Callable[[], None]) -> None:
-        self._fd = fd
-        self._closed = closed
+        self._fd, self._closed = fd, closed
         self._rest = b""
         self.go = threading.Event()
         self.leave = threading.Event()

@@ -6,8 +6,9 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from demo.failover.acts import PROBING_MS, SUBTOPOLOGY
 from demo.failover.counting import Record, Store, count_flight
@@ -55,11 +56,6 @@ class StateLog:
     """Logs the tasks and copies of a member when they change.
 
     Entries about copies come first: when a task is ready, its whole restore is in the log.
-
-    Args:
-        member: the stateful consumer.
-        log: its event log.
-        clock: ns.
     """
 
     def __init__(self, member: Member, log: LogWriter, clock: Callable[[], int] = time.monotonic_ns) -> None:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from demo.figures.processing import sent_by_partition
 from demo.group.logs import NS, RunLogs
-from demo.results import DrainResult, StrategyResult
 from demo.settings import Compared
 from kafka_assignors.simulation import ChurnStep
 
@@ -27,23 +26,13 @@ class EndSample(NamedTuple):
 
 @dataclass(frozen=True)
 class Ran:
-    """One run.
-
-    Args:
-        scene: its scene.
-        strategy: its wire name.
-        group: its group, and its topic, which has the same name.
-        logs: all its logs.
-        measured: its result.
-        began_at: ns since 1970 when the clock of the logs was 0.
-    """
+    """One run."""
 
     scene: Compared
-    strategy: str
-    group: str
+    strategy: str  # its wire name
+    group: str  # its group, and its topic, which has the same name
     logs: RunLogs
-    measured: StrategyResult | DrainResult
-    began_at: int
+    began_at: int  # ns since 1970 when the clock of the logs was 0
 
     def steps(self, step_s: float) -> range:
         """Return the ends of its history's steps, in steps since 1970.

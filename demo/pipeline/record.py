@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,6 @@ def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequenc
     """Read what these groups committed out of the broker's own topic.
 
     The groups are deleted by now; the topic is a log, and has what they committed, and that it was deleted.
-
-    Raises:
-        PipelineError: the broker or the topic cannot be read.
     """
     from kafka_assignors.pipeline.record.offsets import record_offsets_once
 
@@ -40,25 +38,13 @@ def unreadable(report: OffsetsReport) -> list[str]:
     ]
 
 
-def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: float) -> None:
-    """Write the ends of the logs as samples, from the producers' acknowledgements."""
+def samples_of(spark: SparkSession, columns: Mapping[str, object]) -> DataFrame:
+    """Return rows of ``SAMPLES``: ``at`` in microseconds, ``group``, which is the topic too, and offsets."""
     import pyarrow as pa
     from pyspark.sql import functions as F
 
-    from kafka_assignors.pipeline.tables.landing import write_samples
-
-    looks = [(ran.group, look) for ran in runs for look in ran.ends(step_s)]
-    table = pa.table(
-        {
-            "at": pa.array([look.at for _, look in looks], pa.int64()),
-            "group": pa.array([group for group, _ in looks], pa.string()),
-            "partition": pa.array([look.partition for _, look in looks], pa.int32()),
-            "end_offset": pa.array([look.end for _, look in looks], pa.int64()),
-            "committed_offset": pa.array([-1 if look.fresh else None for _, look in looks], pa.int64()),
-        }
-    )
     time = F.timestamp_micros("at")
-    rows = spark.createDataFrame(table).select(
+    return spark.createDataFrame(pa.table(columns)).select(
         time.alias("time"),
         "group",
         F.col("group").alias("topic"),
@@ -69,7 +55,23 @@ def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: flo
         F.lit(ENDS).alias("source"),
         F.to_date(time).alias("date"),
     )
-    write_samples(rows.coalesce(1), root, ENDS)
+
+
+def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: float) -> None:
+    """Write the ends of the logs as samples, from the producers' acknowledgements."""
+    import pyarrow as pa
+
+    from kafka_assignors.pipeline.tables.landing import write_samples
+
+    looks = [(ran.group, look) for ran in runs for look in ran.ends(step_s)]
+    columns = {
+        "at": pa.array([look.at for _, look in looks], pa.int64()),
+        "group": pa.array([group for group, _ in looks], pa.string()),
+        "partition": pa.array([look.partition for _, look in looks], pa.int32()),
+        "end_offset": pa.array([look.end for _, look in looks], pa.int64()),
+        "committed_offset": pa.array([-1 if look.fresh else None for _, look in looks], pa.int64()),
+    }
+    write_samples(samples_of(spark, columns).coalesce(1), root, ENDS)
 
 
 def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[RecordedResult]:
@@ -91,29 +93,31 @@ def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[Recorded
             (F.min_by("end_offset", F.when(has_end, F.col("time"))) - F.min("begin_offset")).alias("waiting"),
         )
     )
-    seen = _by_group(by_partition, "commits", "ends", "produced", "committed", "waiting")
+    counted = _by_group(by_partition, "commits", "ends", "produced", "committed", "waiting")
     load = read_load(spark, root).select("group", F.lit(1).alias("steps"), "arrived")
-    made = _by_group(load, "steps", "arrived")
-    none = dict.fromkeys(("commits", "ends", "produced", "committed", "waiting", "steps", "arrived"), 0)
-    return [_counted(ran, none | seen.get(ran.group, {}) | made.get(ran.group, {})) for ran in runs]
+    modelled = _by_group(load, "steps", "arrived")
+    return [_counted(ran, counted[ran.group], modelled[ran.group]) for ran in runs]
 
 
-def _counted(ran: Ran, its: Mapping[str, int]) -> RecordedResult:
+def _counted(ran: Ran, samples: Mapping[str, int], load: Mapping[str, int]) -> RecordedResult:
     return RecordedResult(
         scene=ran.scene,
         strategy=ran.strategy,
         group=ran.group,
-        commits=its["commits"],
-        ends=its["ends"],
-        produced=its["produced"],
-        committed=its["committed"],
-        steps=its["steps"],
-        arrived=its["arrived"] + its["waiting"],
+        commits=samples["commits"],
+        ends=samples["ends"],
+        produced=samples["produced"],
+        committed=samples["committed"],
+        steps=load["steps"],
+        arrived=load["arrived"] + samples["waiting"],
     )
 
 
-def _by_group(rows: DataFrame, *names: str) -> dict[str, dict[str, int]]:
+def _by_group(rows: DataFrame, *names: str) -> defaultdict[str, Counter[str]]:
+    """Return the sums of these columns by group; 0 of a group without rows."""
     from pyspark.sql import functions as F
 
     sums: Any = rows.groupBy("group").agg(*(F.sum(name).alias(name) for name in names)).collect()
-    return {row["group"]: {name: row[name] or 0 for name in names} for row in sums}
+    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    found.update({row["group"]: Counter({name: row[name] or 0 for name in names}) for row in sums})
+    return found

@@ -25,18 +25,6 @@ class RecordedResult(TypedDict):
     arrived: int  # records, by load/, with the lag at the start
 
 
-class CalibrationResult(TypedDict):
-    """One run, measured and simulated."""
-
-    scene: str
-    strategy: str
-    drain: float
-    drain_simulated: float | None
-    moved: int
-    moved_simulated: int | None
-    note: str  # empty, or why there is no simulation
-
-
 class HoursResult(TypedDict):
     """Records in each hour of a week, all partitions together."""
 
@@ -46,31 +34,10 @@ class HoursResult(TypedDict):
     naive: list[int]  # records of the hour before
 
 
-class PlansResult(TypedDict):
-    """The same hours planned from forecasts and from lag alone, compared by the largest lag of a member."""
-
-    members: int
-    busy: float  # the part of the members' rate that the busiest hours need
-    rate: float  # records an hour
-    hours: int
-    better: int  # hours with a smaller largest lag; ``same`` and ``worse`` likewise
-    same: int
-    worse: int
-    gain: float | None  # median part by which better hours are better
-    loss: float | None
-    lag: float | None  # mean largest lag of plans from lag
-    forecast: float | None  # and of plans from forecasts
-    most_lag: float | None  # the largest of all hours
-    most_forecast: float | None
-    moved_lag: float | None  # partitions moved at the start of an hour, mean
-    moved_forecast: float | None
-
-
 class ForecastResult(TypedDict):
     """The load model on weeks of flights in their own time; means over ``forecasts``, in records."""
 
     weeks: int
-    learn: int  # weeks before the first plan
     partitions: int
     step_s: int
     horizon_s: int
@@ -83,7 +50,6 @@ class ForecastResult(TypedDict):
     beside_daily: float | None  # of the same time a day ago
     beside_weekly: float | None
     hours: HoursResult
-    plans: PlansResult
 
 
 class PipelineResult(TypedDict):
@@ -96,7 +62,6 @@ class PipelineResult(TypedDict):
     read: int  # records of the broker's topic of commits, other groups' included
     recorded: list[RecordedResult]
     backtest: BacktestResults | None  # as in the results.json of a back-test
-    calibration: list[CalibrationResult]
     forecast: ForecastResult | None
 
 
@@ -105,9 +70,7 @@ def pipeline_faults(
 ) -> list[str]:
     """List the faults: a pipeline that failed, records or commits that it lacks.
 
-    Args:
-        pipeline: its results.
-        runs: measured results, by scene and strategy.
+    ``runs`` are the measured results, by scene and strategy.
     """
     faults = [f"the pipeline: {pipeline['fault']}"] if pipeline["fault"] else []
     for recorded in pipeline["recorded"]:

@@ -1,10 +1,10 @@
-"""The pipeline, step by step: record, model the load, try strategies out, compare with the measured runs."""
+"""The pipeline, step by step: record, model the load, try strategies out, forecast."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -16,7 +16,7 @@ from demo.pipeline.forecast import forecast_flights
 from demo.pipeline.ran import Ran
 from demo.pipeline.record import counts, record_commits, record_ends, unreadable
 from demo.pipeline.results import PipelineResult
-from demo.pipeline.trials import Tried, calibration, what_to_try
+from demo.pipeline.trials import what_to_try
 from demo.results import SettingsResult
 from demo.settings import Compared
 from demo.view.picture import Picture
@@ -24,6 +24,7 @@ from kafka_assignors.broker import Progress
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.backtest.files import prepare, save
+from kafka_assignors.pipeline.backtest.grid import Trial
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
@@ -32,6 +33,7 @@ from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.session import SHORT_LIVED, session
+from kafka_assignors.simulation import History
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +46,7 @@ STEP_S = 0.5
 HORIZON_S = 10.0
 """Of its forecast: about as long as a backlog takes."""
 
-_NOT_BUSY = "no member was busy for long enough to measure its speed"
+_NO_RATE = "records cost no work, so members have no speed"
 
 
 def run_pipeline(
@@ -59,14 +61,6 @@ def run_pipeline(
     """Run all steps in ``folder``; takes about 40 s on two cores.
 
     It never raises: a failure is the result's fault, beside the parts that were complete.
-
-    Args:
-        runs: of the demo, finished, on the broker that still has their commits.
-        flights: for the forecasts; ``FLIGHTS_S`` of them.
-        settings: of the demo.
-        bootstrap: ``host:port`` of that broker.
-        folder: created here.
-        show: shows the progress.
     """
     result = PipelineResult(
         fault="",
@@ -76,7 +70,6 @@ def run_pipeline(
         read=0,
         recorded=[],
         backtest=None,
-        calibration=[],
         forecast=None,
     )
     job = _Job(result, show)
@@ -137,57 +130,44 @@ class _Job:
                 result["recorded"] = counts(spark, root, runs)
             with self._step("back-test"):
                 recorded = _histories(spark, root, runs)
-                tried = what_to_try(runs, {scene: load.history for scene, load in recorded.items()}, settings)
-                results = self._try_out(spark, tried)
-                result["calibration"] = calibration(runs, tried, results)
-                summary = _summary(recorded, tried, results, started, began)
-                if summary is None:
-                    result["notes"].append(f"no back-test: {_NOT_BUSY}")
+                histories = {scene: load.history for scene, load in recorded.items()}
+                trials = what_to_try(runs, histories, settings)
+                if not trials:
+                    result["notes"].append(f"no back-test: {_NO_RATE}")
                 else:
-                    result["backtest"] = summary
+                    results = self._try_out(spark, histories, trials)
+                    summary = result["backtest"] = _summary(recorded, trials, results, started, began)
                     prepare(folder / "backtest")
-                    save(folder / "backtest", summary, [results[trial.number] for trial in tried.backtest])
+                    save(folder / "backtest", summary, results)
             with self._step("forecast"):
-                result["forecast"] = forecast_flights(
-                    spark, flights, settings["partitions"], settings["consumers"], self._say
-                )
+                result["forecast"] = forecast_flights(spark, flights, settings["partitions"], self._say)
 
-    def _try_out(self, spark: SparkSession, tried: Tried) -> dict[int, TrialResult]:
-        trials = [*tried.backtest, *tried.calibration]
+    def _try_out(
+        self, spark: SparkSession, histories: Mapping[Compared, History], trials: Sequence[Trial]
+    ) -> list[TrialResult]:
         results: dict[int, TrialResult] = {}
         self._say("scenarios", 0, len(trials))
-        for result in run_trials(spark, tried.histories, trials):
+        for result in run_trials(spark, {str(scene): of for scene, of in histories.items()}, trials):
             results[result.number] = result
             self._say("scenarios", len(results), len(trials))
-        return results
+        return [results[trial.number] for trial in trials]
 
 
 def _summary(
-    recorded: dict[Compared, Recorded],
-    tried: Tried,
-    results: dict[int, TrialResult],
+    recorded: Mapping[Compared, Recorded],
+    trials: Sequence[Trial],
+    results: Sequence[TrialResult],
     started: datetime,
     began: float,
-) -> BacktestResults | None:
-    if not tried.backtest:
-        return None
-    of_backtest = [results[trial.number] for trial in tried.backtest]
+) -> BacktestResults:
     run = RunResult(
         history="the demo's recording",
         cores=os.cpu_count() or 1,
-        scenarios=len(of_backtest),
-        failed=sum(result.outcome is None for result in of_backtest),
+        scenarios=len(trials),
+        failed=sum(result.outcome is None for result in results),
         seconds=round(time.monotonic() - began, 3),
     )
-    groups = {trial.group for trial in tried.backtest}
-    return summed_up(
-        list(recorded.values()),
-        tried.backtest,
-        of_backtest,
-        run=run,
-        started=started,
-        left_out={scene: _NOT_BUSY for scene in recorded if scene not in groups},
-    )
+    return summed_up(list(recorded.values()), trials, results, run=run, started=started)
 
 
 def _histories(spark: SparkSession, root: str, runs: Sequence[Ran]) -> dict[Compared, Recorded]:

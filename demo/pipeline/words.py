@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from demo.pipeline.results import ForecastResult, PipelineResult, PlansResult
+from demo.pipeline.results import ForecastResult, PipelineResult
 
 
 def recorded_in_all(pipeline: PipelineResult) -> str:
     """Return the recorded load and its back-test, in a sentence or two."""
     rows = pipeline["recorded"]
     commits, ends, steps = (sum(one[key] for one in rows) for key in ("commits", "ends", "steps"))
-    groups = _count(len(rows), "group")
+    groups = f"{len(rows):,} group" + "s" * (len(rows) != 1)
     text = (
         f"Spark has read {commits:,} commits of {groups} out of the broker's own topic, taken over {ends:,} "
         f"ends of logs, and made {steps:,} steps of load of them."
@@ -20,16 +20,6 @@ def recorded_in_all(pipeline: PipelineResult) -> str:
             f"share the work, whether they ran here or not."
         )
     return text
-
-
-def beside(simulated: float, measured: float) -> str:
-    """Return the difference in %: ``+4 %``, ``0 %``; ``-`` beside 0."""
-    if simulated == measured:
-        return "0 %"
-    if not measured:
-        return "-"
-    percent = round(100 * (simulated / measured - 1))
-    return f"{percent:+d} %" if percent else "0 %"
 
 
 def forecasts(one: ForecastResult) -> str:
@@ -50,23 +40,5 @@ def forecasts(one: ForecastResult) -> str:
     return text
 
 
-def plans(one: PlansResult) -> str:
-    """Return the gains and costs of plans from forecasts."""
-    text = (
-        f"Planned from forecasts, {_count(one['better'], 'hour')} of {one['hours']:,} had a smaller largest "
-        f"lag than planned from lag alone"
-    )
-    text += f" (by {100 * one['gain']:.0f} %, median)" if one["gain"] is not None else ""
-    text += f", {_count(one['worse'], 'hour')} a larger one"
-    text += f" (by {100 * one['loss']:.0f} %)" if one["loss"] is not None else ""
-    text += f", {one['same']:,} the same; on average it was {_number(one['forecast'])} records, not "
-    text += f"{_number(one['lag'])}. It moved {_number(one['moved_forecast'])} partitions "
-    return f"{text}an hour, planning from lag alone {_number(one['moved_lag'])}."
-
-
 def _number(value: float | None) -> str:
     return "-" if value is None else f"{value:,.1f}"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}" + "s" * (number != 1)

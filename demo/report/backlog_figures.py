@@ -48,11 +48,7 @@ def largest(runs: Sequence[DrainResult], colours: Mapping[str, str], span: Seque
 def lag(series: LagResult, title: str, span: Sequence[float], top: float) -> go.Figure:
     """Draw the lag per member, stacked, so that the upper edge is the total.
 
-    Args:
-        series: of one run.
-        title: of the time axis.
-        span: of the time axis.
-        top: of the lag axis.
+    ``title`` and ``span`` are of the time axis, ``top`` of the lag axis.
     """
     areas = [
         (name, series["members"][name], member_colour(name)) for name in sorted(series["members"], key=number)

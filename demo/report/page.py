@@ -23,15 +23,7 @@ ACT_COLOURS = {"cold": STRATEGIES[1], "warm": STRATEGIES[0]}
 def render(results: Results) -> str:
     """Render the results of a demo as one HTML page.
 
-    Args:
-        results: as in results.json; any of the scenes, any number of strategies, with or without the
-            pipeline.
-
-    Returns:
-        The page, with plotly.js inside.
-
-    Raises:
-        MissingExtraError: plotly or Jinja2 is not installed.
+    Any of the scenes may be there, any number of strategies, with or without the pipeline.
     """
     require_plotly(EXTRA)
     from demo.report import figures, replay_figures

@@ -11,7 +11,7 @@ from demo.group.logs import RunLogs
 from demo.member.start import WorkerConfig
 from demo.scenes.stage import Place, Stage, staged
 from demo.settings import Settings
-from demo.view.picture import View
+from demo.view.live import View
 from kafka_assignors.simulation.churn import Act, client_id, first_members
 
 START_TIMEOUT = 45.0  # s until the first members share all partitions
@@ -21,13 +21,7 @@ CALM = 0.5  # s without a change of ownership and without a warm-up before the w
 def run(settings: Settings, flights: Sequence[Flight], place: Place, view: View) -> RunLogs:
     """Run one strategy from the first join to the last commit.
 
-    Returns:
-        The logs; if the records were not drained in time, the note of their ``end`` says so.
-
-    Raises:
-        KafkaAssignorsError: a member died by itself, the first members did not share all partitions, or the
-            broker's offsets do not agree with the logs.
-        BrokerError: the broker ended or refused.
+    If the records were not drained in time, the note of the logs' ``end`` says so.
     """
     is_replay = place.scene == "replay"
     acts = [str(act) for act in settings.acts()] if is_replay else []

@@ -17,7 +17,8 @@ from demo.group.logs import Entry, Event, LogTail, LogWriter, RunLogs, read_log,
 from demo.member.start import MemberConfig
 from demo.scenes.watch import Watch
 from demo.settings import Scene
-from demo.view.picture import Picture, View
+from demo.view.live import View
+from demo.view.picture import Picture
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 TICK = 0.1  # s between two looks at the logs
@@ -26,25 +27,15 @@ LEAVE_TIMEOUT = 30.0  # s for the members to close; stateful ones flush their st
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The broker, topic and folder of a run.
-
-    Args:
-        scene: its scene.
-        strategy: its wire name; empty in the failover.
-        bootstrap: ``host:port`` of the broker.
-        folder: for its logs; it exists and is empty.
-        topic: created, and deleted at the end; the group has the same name.
-        partitions: of the topic.
-        check_broker: raises a BrokerError once the broker is known to have ended.
-    """
+    """The broker, topic and folder of a run."""
 
     scene: Scene
-    strategy: str
-    bootstrap: str
-    folder: Path
-    topic: str
-    partitions: int
-    check_broker: Callable[[], None]
+    strategy: str  # its wire name; empty in the failover
+    bootstrap: str  # ``host:port`` of the broker
+    folder: Path  # for its logs; it exists and is empty
+    topic: str  # created, and deleted at the end; the group has the same name
+    partitions: int  # of the topic
+    check_broker: Callable[[], None]  # raises a BrokerError once the broker is known to have ended
 
     @property
     def title(self) -> str:
@@ -53,14 +44,7 @@ class Place:
 
 
 class Stage:
-    """One run while it goes on.
-
-    Args:
-        place: its place.
-        view: shows it.
-        cluster: the broker.
-        steps: names of its steps.
-    """
+    """One run while it goes on."""
 
     def __init__(self, place: Place, view: View, cluster: Cluster, steps: tuple[str, ...]) -> None:
         self.place, self.view, self.cluster = place, view, cluster
@@ -98,8 +82,7 @@ class Stage:
     def members(self, act: str = "") -> Iterator[None]:
         """Members of one act may be started within; all leave at its end.
 
-        Raises:
-            KafkaAssignorsError: a member has not left in time and has the state of the next act.
+        A member that does not leave in time has the state of the next act: an error.
         """
         self._folder = self.place.folder / act
         with writing(self._folder):
@@ -162,12 +145,7 @@ class Stage:
     # --- conditions
 
     def tick(self) -> None:
-        """Look at broker, members and logs, show them, wait a little.
-
-        Raises:
-            BrokerError: the broker has ended, or a record was not acknowledged.
-            KafkaAssignorsError: a member ended that should run.
-        """
+        """Look at broker, members and logs, show them, wait a little."""
         self.place.check_broker()  # first: a member's own error ("connection refused") misleads
         if self._fleet is not None:
             self._fleet.check()
@@ -209,8 +187,7 @@ class Stage:
     def until(self, condition: Callable[[], bool], what: str, timeout: float) -> None:
         """Tick until the condition holds.
 
-        Raises:
-            KafkaAssignorsError: it takes too long.
+        It is an error if that takes longer than ``timeout`` seconds.
         """
         if not self.reached(condition, timeout):
             raise KafkaAssignorsError(f"{self.place.title}: waited {timeout:g} s for {what}")
@@ -220,11 +197,7 @@ class Stage:
         return time.monotonic_ns() - self.watch.last_change >= seconds * 1e9
 
     def drain(self, timeout: float) -> None:
-        """Wait until every record is processed and committed and every partition owned; note the end.
-
-        Raises:
-            KafkaAssignorsError: the broker's end offsets are not those in the log.
-        """
+        """Wait until every record is processed and committed and every partition owned; note the end."""
         topic = self.place.topic
 
         def drained() -> bool:
@@ -258,11 +231,7 @@ class Stage:
 
 @contextmanager
 def staged(place: Place, view: View, steps: tuple[str, ...], *more_topics: str) -> Iterator[Stage]:
-    """Make topic and stage; neither topic nor group is left at the end, nor ``more_topics``.
-
-    Raises:
-        BrokerError: the broker does not answer.
-    """
+    """Make topic and stage; neither topic nor group is left at the end, nor ``more_topics``."""
     with closing(Cluster(place.bootstrap)) as cluster:
         cluster.create_topic(place.topic, place.partitions)
         try:

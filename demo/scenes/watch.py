@@ -29,11 +29,7 @@ class _Member:
 
 
 class Watch:
-    """Counts over the logs' entries, fed as they come.
-
-    Args:
-        partitions: of the topic.
-    """
+    """Counts over the logs' entries, fed as they come."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions

@@ -23,17 +23,11 @@ _MOST_NAMED = 2  # other strategies that a sentence names one by one
 
 
 class Answer(NamedTuple):
-    """The recommendation of a demo, and its reasons.
-
-    Attributes:
-        headline: the recommendation.
-        sentences: the reasons: from the backlog, from the replay, from the back-test.
-        chosen: the strategies it recommends; empty where none finished.
-    """
+    """The recommendation of a demo, and its reasons."""
 
     headline: str
-    sentences: tuple[str, str, str]
-    chosen: frozenset[str]
+    sentences: tuple[str, str, str]  # from the backlog, from the replay, from the back-test
+    chosen: frozenset[str]  # the recommended strategies; empty where none finished
 
 
 def answer(results: Results) -> Answer:
@@ -56,7 +50,8 @@ def answer(results: Results) -> Answer:
     return Answer(
         _headline(names, both, by_drain, by_stop),
         (
-            _from_backlog(results, drains, names) + _unfinished(failed),
+            _from_backlog(results, drains, names)
+            + (f" Not finished, and so not judged: {', '.join(sorted(failed))}." if failed else ""),
             _from_replay(results, stops, by_stop),
             _from_backtest(results["pipeline"], both or [*by_drain, *by_stop]),
         ),
@@ -117,27 +112,26 @@ def _from_backlog(results: Results, drains: Mapping[str, float], names: set[str]
             f"{drains[best]:.1f} s with {best}, {others}."
         )
     records = results["backlog"][0]["produced"]
+    text = f"{best} drained the backlog of {records:,} flights in {drains[best]:.1f} s"
+    if not others:
+        return f"{text}."
     largest = {one["strategy"]: one["largest_load"] for one in results["backlog"]}
-    reason = f"its busiest member had {largest[best]:,}, with {worst} {largest.get(worst, 0):,}"
-    return _sentence(
-        f"{best} drained the backlog of {records:,} flights in {drains[best]:.1f} s", others, reason
-    )
+    loads = f"{largest[best]:,}, with {worst} {largest[worst]:,}"
+    return f"{text}, against {others}; its busiest member had {loads}."
 
 
 def _from_replay(results: Results, stops: Mapping[str, float], by_stop: list[str]) -> str:
     if not stops:
         return "No group changed in a replay here, so nothing shows what a rebalance costs."
     best, others, worst = _ranked(stops, by_stop)
-    moved = {one["strategy"]: one["moved"] for one in results["strategies"]}
-    reason = f"{best} moved {moved[best]} partitions, {worst} {moved.get(worst, 0)}"
     steps = max(len(one["steps"]) for one in results["strategies"])
     times = "once" if steps == 1 else f"{steps} times"
-    return _sentence(
-        f"While the group changed {times}, a partition stood still for {stops[best]:.1f} s on average with "
-        f"{best}",
-        others,
-        reason,
-    )
+    time = f"{stops[best]:.1f} s on average with {best}"
+    text = f"While the group changed {times}, a partition stood still for {time}"
+    if not others:
+        return f"{text}."
+    moved = {one["strategy"]: one["moved"] for one in results["strategies"]}
+    return f"{text}, against {others}; {best} moved {moved[best]} partitions, {worst} {moved[worst]}."
 
 
 def _ranked(times: Mapping[str, float], first: Collection[str] = ()) -> tuple[str, str, str]:
@@ -149,14 +143,6 @@ def _ranked(times: Mapping[str, float], first: Collection[str] = ()) -> tuple[st
     shown = [f"{times[name]:.1f} s with {name}{' (a tie)' if name in tied else ''}" for name in others]
     between = " to " if len(times) > _MOST_NAMED + 1 else " and "
     return best, between.join(shown), others[-1] if others else ""
-
-
-def _sentence(result: str, others: str, reason: str) -> str:
-    return f"{result}, against {others}; {reason}." if others else f"{result}."
-
-
-def _unfinished(failed: set[str]) -> str:
-    return f" Not finished, and so not judged: {', '.join(sorted(failed))}." if failed else ""
 
 
 def _from_backtest(pipeline: PipelineResult | None, chosen: list[str]) -> str:

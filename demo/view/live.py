@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from typing import TextIO
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -18,35 +17,52 @@ LINE_EVERY = 5.0  # s
 STATES = {"starting": "yellow", "running": "green", "left": "bright_black", "killed": "bold red"}
 
 
-class LiveView:
-    """Draws pictures below the events on a terminal.
+class View:
+    """Draws pictures below the events on a terminal; elsewhere prints a line an event and a line a step.
 
-    Args:
-        console: of the terminal.
+    Of a long step it prints a line every few seconds.
     """
 
     def __init__(self, console: Console) -> None:
-        self._live = Live(console=console, transient=True)
-        self._shown: tuple[str, tuple[str, ...]] = ("", ())
+        self._console = console
+        self._live = Live(console=console, transient=True) if console.is_terminal else None
         self._progress = Progress()
+        self._drawn: tuple[str, tuple[str, ...]] = ("", ())
+        self._printed: tuple[str, int, bool] = ("", -1, False)
+        self._began = self._last = time.monotonic()
 
-    def __enter__(self) -> LiveView:
-        self._live.start()
+    def __enter__(self) -> View:
+        if self._live is not None:
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.update("")
-        self._live.stop()
+        if self._live is not None:
+            self._live.update("")
+            self._live.stop()
 
     def step(self, text: str) -> None:
-        """Print an event above the picture."""
-        self._live.console.print(Text(text))
+        """Show an event."""
+        self._console.print(Text(text), soft_wrap=True)
 
     def show(self, picture: Picture) -> None:
-        """Draw the picture."""
-        if self._shown != (picture.title, picture.steps):
-            self._shown = picture.title, picture.steps
-            self._progress = _progress(self._live.console)
+        """Show the picture of this moment."""
+        if self._live is not None:
+            self._live.update(self._drawing(picture))
+            return
+        now = time.monotonic()
+        step = picture.title, picture.now, picture.done == picture.total
+        if step != self._printed:
+            self._printed, self._began, self._last = step, now, now
+            self.step(picture.line)
+        elif now - self._last >= LINE_EVERY:
+            self._last = now
+            self.step(picture.line if picture.count else f"{picture.line}, {now - self._began:.0f} s")
+
+    def _drawing(self, picture: Picture) -> Group:
+        if self._drawn != (picture.title, picture.steps):
+            self._drawn = picture.title, picture.steps
+            self._progress = _progress(self._console)
             for step in picture.steps:
                 self._progress.add_task(step, start=False, total=None, count="")
         for place, task in enumerate(self._progress.tasks):
@@ -61,41 +77,7 @@ class LiveView:
                 self._progress.update(task.id, total=total, completed=total, count="")
         title = Text.assemble((picture.title, "bold"), "  ", (picture.state, "bright_black"))
         members = [_members(picture.members)] if picture.members else []
-        self._live.update(Group(title, self._progress, *members))
-
-
-class PlainView:
-    """Prints a line an event and a line a step, and one every few seconds.
-
-    Args:
-        stream: the stream to print to.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._began = self._last = time.monotonic()
-        self._step: tuple[str, int, bool] = ("", -1, False)
-
-    def __enter__(self) -> PlainView:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing to undo."""
-
-    def step(self, text: str) -> None:
-        """Print an event."""
-        print(text, file=self._stream, flush=True)
-
-    def show(self, picture: Picture) -> None:
-        """Print a line when a step begins or ends, and when the last line is some seconds old."""
-        now = time.monotonic()
-        step = picture.title, picture.now, picture.done == picture.total
-        if step != self._step:
-            self._step, self._began, self._last = step, now, now
-            self.step(picture.line)
-        elif now - self._last >= LINE_EVERY:
-            self._last = now
-            self.step(picture.line if picture.count else f"{picture.line}, {now - self._began:.0f} s")
+        return Group(title, self._progress, *members)
 
 
 def _progress(console: Console) -> Progress:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 State = Literal["starting", "running", "left", "killed"]
 
@@ -23,26 +23,15 @@ class MemberView:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """The progress of one long job.
-
-    Args:
-        title: its name.
-        steps: its steps, in order.
-        now: index of the current step; all steps are done if there is none of that index.
-        state: state of the current step; may be empty.
-        done: finished units of the current step.
-        total: all units; None: unknown.
-        unit: of both, with a space before it; empty for records.
-        members: the group's members.
-    """
+    """The progress of one long job."""
 
     title: str
-    steps: tuple[str, ...]
-    now: int
-    state: str = ""
-    done: int = 0
-    total: int | None = None
-    unit: str = ""
+    steps: tuple[str, ...]  # in order
+    now: int  # index of the current step; all steps are done if there is none of that index
+    state: str = ""  # of the current step
+    done: int = 0  # units of it
+    total: int | None = None  # None: unknown
+    unit: str = ""  # of both, with a space before it; empty for records
     members: tuple[MemberView, ...] = ()
 
     @property
@@ -57,13 +46,3 @@ class Picture:
             return f"{self.title}: done"
         state = f" ({self.state})" if self.state else ""
         return f"{self.title}: {self.steps[self.now]}{state}" + (f", {self.count}" if self.count else "")
-
-
-class View(Protocol):
-    """Shows the progress."""
-
-    def step(self, text: str) -> None:
-        """Show an event."""
-
-    def show(self, picture: Picture) -> None:
-        """Show the picture of this moment."""

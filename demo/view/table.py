@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from rich import box
 from rich.console import Group
 from rich.table import Table
@@ -11,14 +13,14 @@ from demo.failover.results import FailoverResult
 from demo.failover.words import ROWS as FAILOVER_ROWS
 from demo.failover.words import counted, megabytes, named
 from demo.failover.words import verdict as failover_verdict
-from demo.pipeline.results import CalibrationResult, PipelineResult
-from demo.pipeline.words import beside, forecasts, plans, recorded_in_all
+from demo.pipeline.results import PipelineResult
+from demo.pipeline.words import forecasts, recorded_in_all
 from demo.results import DrainResult, Results, StrategyResult
 from demo.view.answer import answer
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
 from kafka_assignors.pipeline.backtest.rows import ROWS as BACKTEST_ROWS
-from kafka_assignors.report.rows import Row, seconds
+from kafka_assignors.report.rows import ResultT, Row, seconds
 
 ROWS: tuple[Row[StrategyResult], ...] = (
     Row(
@@ -156,17 +158,22 @@ def _replay(results: Results) -> Table:
     return table
 
 
-def _backlog(results: Results) -> Table:
-    """Return one row a strategy, one column a figure: there are more strategies."""
-    settings, first = results["settings"], results["backlog"][0]
-    table = _table(f"a backlog of {first['produced']:,} records, {settings['consumers']} members")
+def _brief(title: str, rows: Sequence[Row[ResultT]], results: Iterable[tuple[str, ResultT]]) -> Table:
+    """Return one row a named result, one column a figure."""
+    table = _table(title)
     table.add_column("", no_wrap=True)
-    rows = [row for row in DRAIN_ROWS if row.brief]
     for row in rows:
         table.add_column(row.brief, justify="right", style="bold", vertical="bottom")
-    for one in results["backlog"]:
-        table.add_row(one["strategy"], *(row.show(one).partition(" (")[0] for row in rows))
+    for name, result in results:
+        table.add_row(name, *(row.show(result).partition(" (")[0] for row in rows))
     return table
+
+
+def _backlog(results: Results) -> Table:
+    records, members = results["backlog"][0]["produced"], results["settings"]["consumers"]
+    title = f"a backlog of {records:,} records, {members} members"
+    rows = [row for row in DRAIN_ROWS if row.brief]
+    return _brief(title, rows, ((run["strategy"], run) for run in results["backlog"]))
 
 
 def _failover(result: FailoverResult) -> list[Table | Text]:
@@ -175,13 +182,8 @@ def _failover(result: FailoverResult) -> list[Table | Text]:
         f"a stateful count fails over: {result['tasks']} tasks, a changelog of {megabytes(result['bytes'])};"
         " time without progress, records"
     )
-    table = _table(title)
-    table.add_column("", no_wrap=True)
     rows = [row for row in FAILOVER_ROWS if row.brief in FAILOVER_BRIEF]
-    for row in rows:
-        table.add_column(row.brief, justify="right", style="bold")
-    for event in result["events"]:
-        table.add_row(named(event), *(row.show(event).partition(" (")[0] for row in rows))
+    table = _brief(title, rows, ((named(event), event) for event in result["events"]))
     return [table, Text(f"{failover_verdict(result)}\n{counted(result)}\n")]
 
 
@@ -192,10 +194,8 @@ def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
         parts.append(Text(f"the pipeline: {recorded_in_all(pipeline)}\n"))
     if pipeline["backtest"]:
         parts.append(_tried(pipeline["backtest"]))
-    if pipeline["calibration"]:
-        parts.append(_calibrated(pipeline["calibration"]))
     if forecast := pipeline["forecast"]:
-        parts.append(Text(f"{forecasts(forecast)}\n{plans(forecast['plans'])}\n"))
+        parts.append(Text(f"{forecasts(forecast)}\n"))
     if pipeline["backtest"]:
         parts.append(Text(f"the pipeline recommends: {verdict(pipeline['backtest'])}", "bold"))
         parts += [Text(f"  {reason}") for reason in reasons(pipeline["backtest"])]
@@ -213,23 +213,4 @@ def _tried(backtest: BacktestResults) -> Table:
         table.add_column(row.brief, justify="right", style="bold")
     for one in backtest["candidates"]:
         table.add_row(place.show(one), one["candidate"], *(row.show(one).replace(" s", "") for row in rows))
-    return table
-
-
-def _calibrated(runs: list[CalibrationResult]) -> Table:
-    table = _table("each run, measured and simulated")
-    table.add_column("", no_wrap=True)
-    for head in ("drain measured", "simulated", "differs", "moved measured", "simulated", "differs"):
-        table.add_column(head, justify="right", style="bold", vertical="bottom")
-    for one in runs:
-        drain, moved = one["drain_simulated"], one["moved_simulated"]
-        table.add_row(
-            f"{one['scene']}, {one['strategy']}",
-            seconds(one["drain"], 1),
-            seconds(drain, 1),
-            "-" if drain is None else beside(drain, one["drain"]),
-            f"{one['moved']:,}",
-            "-" if moved is None else f"{moved:,}",
-            "-" if moved is None else beside(moved, one["moved"]),
-        )
     return table

@@ -7,6 +7,7 @@
 - ``coordinator_access``: the private parts of kafka-python's coordinator.  Only this folder and
   ``consumer/continuous`` use them.
 - ``second_round``, ``metadata_wait``, ``static_watch``: when a member requests a further rebalance.
+- ``causes``: why the group rebalanced.
 - ``fallback``: the plan when a strategy fails.  ``complaints``: warnings about members.
 - ``new_protocol``: groups converted by the broker (KIP-848).
 - ``collector``: pauses the garbage collector during a plan.

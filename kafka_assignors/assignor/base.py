@@ -19,6 +19,7 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.causes import Causes
 from kafka_assignors.assignor.collector import paused_collector
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
@@ -30,6 +31,7 @@ from kafka_assignors.assignor.new_protocol import ConversionNotice
 from kafka_assignors.assignor.options import ConfigurationError, PlanReport, parse
 from kafka_assignors.assignor.second_round import SecondRound
 from kafka_assignors.assignor.static_watch import StaticWatch
+from kafka_assignors.errors import PlanError
 from kafka_assignors.plan import (
     NO_GENERATION,
     Assignment,
@@ -43,6 +45,7 @@ from kafka_assignors.plan import (
     resolve,
     this_round,
 )
+from kafka_assignors.plan.cause import Cause, RebalanceCause
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 
 log = logging.getLogger("kafka_assignors")
@@ -72,6 +75,7 @@ class Assignor(StrategyHooks):
         self._metadata_wait = MetadataWait()
         self._conversion = ConversionNotice()
         self._watch = StaticWatch()
+        self._causes = Causes()
 
     # --- called by kafka-python --------------------------------------------------------------------------
 
@@ -107,14 +111,17 @@ class Assignor(StrategyHooks):
             raise UnknownMemberIdError("membership lost during the join: joining again")
         # kafka-python 3.0 drops a join that new metadata caused if a poll times out during it.
         self._access.request_rejoin()
+        self._access.recorder.begin_join()
         self._second_round.begin()
         self._metadata_wait.begin()
+        self._causes = self._access.shared("causes", self._causes)
+        self._causes.begin()
         owned, generation = self._last()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False
         holds, revoked = ({}, owned) if eager else (owned, {})
         return convert.encode_subscription(
-            topics, self.user_data(revoked, generation), holds, generation, self.options.rack
+            topics, self.user_data(revoked, generation), holds, generation, self._rack
         )
 
     def assign(
@@ -130,21 +137,32 @@ class Assignor(StrategyHooks):
             # A bug in a strategy must not stop the user's group.
             self._second_round.begin()
             log.exception("%s: assign() failed, falling back to %s", self.name, self.fallback.name)
+            self._access.recorder.record_fallback(is_unreported=True)
+            with self._guarded("reporting the fallback"):
+                self._report_fallback(len(members))
             user_data = CLASSIC_ONLY if classic_only else b""
             return fallback_assignment(self.fallback, cluster, members, user_data)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Store this member's assignment, and request the next round if one is needed."""
+        self._access.recorder.end_join()
         self._owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
         self._generation = generation
         self._second_round.end(generation, self._access.max_poll_interval_s())
         with self._guarded("checking the group"):
+            self._causes.end(self._access)
             self._conversion.check(self._access, self.name)
             self._watch.on_assignment(self._access, leader_watches_lag=self.leader_watches_lag)
         if (after_s := self._second_round.rejoin_after_s) is not None:
             self._access.request_rejoin_after(after_s)
         if self._metadata_wait.is_waiting:
+            self._access.rejoin_causes.add(Cause.METADATA)
             self._access.request_rejoin_with_metadata()
+
+    @property
+    def _rack(self) -> str | None:
+        """The rack this consumer runs in: the option, or else the consumer's ``client_rack``."""
+        return self.options.rack or self._access.client_rack()
 
     # --- decode, plan, encode ----------------------------------------------------------------------------
 
@@ -170,11 +188,13 @@ class Assignor(StrategyHooks):
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
-        started = self._now()
-        complaints = Complaints()
+        started, complaints = self._now(), Complaints()
         with paused_collector():
             reports = self._read(members, complaints)
             group = self._group(cluster, tuple(member for member, _report in reports))
+            with self._guarded("reading the members"):
+                self._access.remember_planned_metadata()
+                self._causes.record_group(self._access, members, reports, group, cluster)
         with self._guarded("fetching lag"):  # may wait for brokers, so the collector runs meanwhile
             group = self.with_lags(group, reports, complaints)
         with paused_collector():
@@ -248,20 +268,43 @@ class Assignor(StrategyHooks):
     ) -> Assignment:
         """Plan; if planning fails, use the fallback plan, which passes through the rounds as well."""
         try:
-            return self.plan_provisionally(group, claims, unlisted) if unlisted else self.plan(group, claims)
+            if unlisted:
+                return self.plan_provisionally(group, claims, unlisted)
+            return self.checked_plan(group, claims)
+        except PlanError as error:
+            log.error("%s; falling back to %s", error, self.fallback.name)  # noqa: TRY400  # no traceback: the sentence names the fault
         except Exception:
             log.exception("%s: planning failed, falling back to %s", self.name, self.fallback.name)
-            return self.fallback.plan(group)
+        self._access.recorder.record_fallback()
+        return self.fallback.plan(group)
+
+    def _report_fallback(self, members: int) -> None:
+        self._causes.keep(self._access)
+        cause = Cause.UNKNOWN.value
+        facts = {"strategy": self.name, "fallback": self.fallback.name, "members": members, "cause": cause}
+        line = f'strategy={self.name} fallback="{self.fallback.name}" members={members} cause="{cause}"'
+        log.info("rebalance %s", line, extra={"rebalance": facts})
 
     def _report(self, result: Rebalance, seconds: float) -> None:
         why = partial(
             result.explain, in_order=self.in_order, by_load=self.by_lag, words=self.reason_overrides()
         )
+        causes: tuple[RebalanceCause, ...] = (RebalanceCause(Cause.UNKNOWN),)
+        with self._guarded("finding the causes"):
+            causes = self._causes.find(self._access, result)
         report = PlanReport(
-            self.name, result.target, result.assigned, result.metrics, 1000 * seconds, why, self.forecasts
+            self.name,
+            result.target,
+            result.assigned,
+            result.metrics,
+            1000 * seconds,
+            why,
+            forecasts=self.forecasts,
+            causes=causes,
         )
+        self._access.recorder.record_plan(report, result, [cause.label for cause in causes])
         facts = report.facts()
-        log.info("rebalance %s", " ".join(f"{k}={v}" for k, v in facts.items()), extra={"rebalance": facts})
+        log.info("rebalance %s", report.line(), extra={"rebalance": facts})
         if self.options.on_plan is not None:
             with self._guarded("on_plan"):
                 self.options.on_plan(report)

@@ -12,7 +12,18 @@ from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.fallback import RANGES, Fallback
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.assignor.options import ConfigurationError, Options, parse
-from kafka_assignors.plan import Assignment, Claims, Group, Member, Ownership, Reason, keep_owned
+from kafka_assignors.errors import PlanError
+from kafka_assignors.plan import (
+    Assignment,
+    Claims,
+    Group,
+    Member,
+    Ownership,
+    Planned,
+    Reason,
+    as_assignment,
+    keep_owned,
+)
 
 AssignorT = TypeVar("AssignorT", bound="StrategyHooks")
 
@@ -74,8 +85,30 @@ class StrategyHooks(AbstractPartitionAssignor):
         return _first_bounce(cls, eager)
 
     @abstractmethod
-    def plan(self, group: Group, claims: Claims) -> Assignment:
-        """Plan an owner for every partition.  Pure; called on the leader only."""
+    def plan(self, group: Group, claims: Claims) -> Planned:
+        """Plan an owner for every partition.  Pure; called on the leader only.
+
+        Args:
+            group: the members and topics.
+            claims: the partitions that members own.
+
+        Returns:
+            An `Assignment`, or member id -> (topic, number) pairs, or member id -> topic -> numbers.
+        """
+
+    def checked_plan(self, group: Group, claims: Claims) -> Assignment:
+        """Plan, and check a plan that was not made by this package.
+
+        Raises:
+            PlanError: the plan is invalid.
+        """
+        planned = self.plan(group, claims)
+        if isinstance(planned, Assignment) and type(self).plan.__module__.startswith("kafka_assignors."):
+            return planned
+        try:
+            return as_assignment(group, planned)
+        except PlanError as error:
+            raise PlanError(f"{self.name}: invalid plan: {error}") from None
 
     def plan_provisionally(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]

@@ -12,6 +12,8 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import NO_GENERATION, Member, Ownership, TopicPartition
+from kafka_assignors.plan.capacity import in_units
+from kafka_assignors.plan.cause import Cause
 
 JoinedMember: TypeAlias = JoinGroupResponse.JoinGroupResponseMember
 
@@ -25,7 +27,9 @@ class MemberReport(NamedTuple):
         priority: see ``Member``.
         lags: records left to read, for the partitions whose lag it knows.
         lag_age_ms: age of ``lags`` when the member joined.
+        capacity: see ``Member``.
         unread: why a part cannot be decoded; None if all could.
+        requests: see ``SeenMember``.
         more: data that only its own strategy understands.
     """
 
@@ -34,7 +38,9 @@ class MemberReport(NamedTuple):
     priority: int | None = None
     lags: Mapping[TopicPartition, int] = MappingProxyType({})
     lag_age_ms: int = 0
+    capacity: float = 1.0
     unread: str | None = None
+    requests: Mapping[Cause, int] = MappingProxyType({})
     more: object = None
 
 
@@ -78,6 +84,10 @@ def to_member(
     if joining is not None and generation >= joining:
         complaints.add(joined.member_id, f"claims to come from generation {generation}, which is not over")
         holds, owned, generation = {}, {}, NO_GENERATION
+    capacity = report.capacity
+    if in_units(capacity) is None:
+        complaints.add(joined.member_id, f"reports a capacity of {capacity!r:.60}")
+        capacity = 1.0
     return Member(
         member_id=joined.member_id,
         topics=convert.topics_in(subscription),
@@ -87,4 +97,5 @@ def to_member(
         rack=subscription.rack_id or None,
         holds=bool(holds),
         priority=report.priority,
+        capacity=capacity,
     )

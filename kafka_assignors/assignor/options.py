@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import Field, dataclass, fields
 from typing import Any, TypeVar
 
 from kafka.errors import KafkaConfigurationError
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Metrics, Why
-from kafka_assignors.validators import function, known_names, one_of, text, wrong
+from kafka_assignors.plan.cause import RebalanceCause
+from kafka_assignors.validators import from_text, function, known_names, one_of, text, wrong
 
 OptionsT = TypeVar("OptionsT", bound="Options")
 
@@ -21,7 +23,7 @@ class ConfigurationError(OptionError, KafkaConfigurationError):
 
 
 PLANS = {"plans": True}
-"""``field(metadata=PLANS)`` marks an option that changes the plan; others concern one consumer only."""
+"""``field(metadata=PLANS)`` marks an option that changes the plan; see ``plan_options``."""
 
 _POLICIES = ("upgrade", "disabled")
 
@@ -42,6 +44,8 @@ class PlanReport:
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
         forecasts: number of partitions with a forecast.  ``target`` and ``metrics`` then show load, which is
             lag plus forecast, as lag.  None for a strategy without forecasts.
+        causes: why the group rebalanced, in a fixed order; ``str`` and ``label`` of each are for logs and
+            metrics.
     """
 
     strategy: str
@@ -51,6 +55,7 @@ class PlanReport:
     milliseconds: float
     why: Callable[[], list[Why]]
     forecasts: int | None = None
+    causes: tuple[RebalanceCause, ...] = ()
 
     def facts(self) -> dict[str, Any]:
         """Return the fields of the rebalance log line; counts are of partitions."""
@@ -70,7 +75,14 @@ class PlanReport:
             "spread": metrics.spread,
             **{name: value for name, value in optional.items() if value is not None},
             "milliseconds": round(self.milliseconds, 3),
+            "cause": "; ".join(map(str, self.causes)),
         }
+
+    def line(self) -> str:
+        """Return the text of the rebalance log line."""
+        *facts, (_, cause) = self.facts().items()
+        quoted = str(cause).replace('"', "'")
+        return " ".join([*(f"{name}={value}" for name, value in facts), f'cause="{quoted}"'])
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +91,8 @@ class Options:
 
     Attributes:
         rack: the rack (availability zone) this consumer runs in, sent with its subscription (KIP-881).
-            The sticky strategies prefer consumers in the rack of a replica.
+            By default the consumer's ``client_rack``.  The sticky strategies prefer consumers in the rack of
+            a replica.
         on_plan: called on the leader with a ``PlanReport`` after each plan.  Exceptions are logged.
         clock: seconds, to measure how long a plan takes.
     """
@@ -141,15 +154,32 @@ def _can_be_sent(value: str) -> bool:
         return False
 
 
+def _is_number(field: Field[Any]) -> bool:
+    """Whether an option takes a number or a boolean, and no text."""
+    words = set(re.findall(r"\w+", str(field.type)))
+    return bool(words & {"bool", "float", "int"}) and "str" not in words
+
+
+def plan_options(kind: type[Options]) -> list[str]:
+    """Return the names of the options that change the plan; others concern one consumer only.
+
+    Their metadata have a true ``plans``, and may have more.
+    """
+    return [option.name for option in fields(kind) if option.metadata.get("plans")]
+
+
 def parse(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
     """Build options from keyword arguments.
+
+    A number or boolean may be a text, as in an environment variable: ``"10"``, ``"true"``.
 
     Raises:
         ConfigurationError: an unknown name, or a value ``check`` refuses.
     """
     try:
-        known_names(given, [field.name for field in fields(kind)])
-        options = kind(**given)
+        known = {field.name: field for field in fields(kind)}
+        known_names(given, list(known))
+        options = kind(**{n: from_text(v) if _is_number(known[n]) else v for n, v in given.items()})
         options.check()
     except ConfigurationError:
         raise

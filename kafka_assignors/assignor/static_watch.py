@@ -14,6 +14,7 @@ import zlib
 
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 from kafka_assignors.lag.fetch.group import GroupMember, members_of
+from kafka_assignors.plan.cause import Cause
 
 log = logging.getLogger("kafka_assignors")
 
@@ -110,4 +111,4 @@ class StaticWatch:
             log.info("requesting a rebalance: the leader restarted, so no member watches the group's lag")
         else:
             return
-        access.request_rejoin()
+        access.request_rejoin(Cause.STATIC_WATCH)

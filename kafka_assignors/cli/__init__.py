@@ -27,6 +27,9 @@ COMMANDS = {
         "Try strategies on a recorded history, on Spark, and recommend one.",
     ),
     "broker": _CommandEntry("broker", "broker", "Start, stop and look at the development broker."),
+    "exporter": _CommandEntry(
+        "exporter.command", "prometheus", "Serve the lag of groups to Prometheus, with its usual metrics."
+    ),
     "lag": _CommandEntry(
         "lag.command",
         "cli",
@@ -45,10 +48,18 @@ COMMANDS = {
         "spark",
         "Record offsets and commits of groups, on Spark, for the load model and back-tests.",
     ),
+    "size": _CommandEntry(
+        "size.command", "cli", "Show how many members a group needs so that no record waits too long."
+    ),
     "tasks": _CommandEntry(
         "tasks.command",
         "cli",
         "Show the members of each task of a stateful group: active, standby and warm-up, with lag.",
+    ),
+    "watch": _CommandEntry(
+        "watch_group.command",
+        "cli",
+        "Watch a group live in the terminal: members, partitions, lag, rebalances and their causes.",
     ),
 }
 

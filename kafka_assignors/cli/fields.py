@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan.capacity import LEAST, MOST
 from kafka_assignors.strict_json import read_json, shown_json
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
@@ -25,6 +26,7 @@ Count = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Generation = Annotated[int, Meta(ge=-1, le=2**31 - 1)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Records = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+Capacity = Annotated[float, Meta(ge=LEAST, le=MOST)]
 Amount = Annotated[float, Meta(ge=0, lt=2**63)]
 
 _WORDS = {"int": "a whole number", "float": "a number", "str": "a non-empty text", "bool": "true or false"}

@@ -28,13 +28,15 @@ from kafka.errors import (
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.convert import ownership, racks_of_nodes
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.errors import BrokerError, CodecError, GroupError
+from kafka_assignors.lag.fetch.group import REBALANCING
 from kafka_assignors.plan import Group, Member
+from kafka_assignors.plan.capacity import in_units
 from kafka_assignors.strategies import STRATEGIES
 
 ANSWER_MS = 5_000  # how long to wait for a broker
 _PAUSE_S = 0.2
-_REBALANCING = ("PreparingRebalance", "CompletingRebalance")
 
 _CURRENT_GENERATION = 0
 """Stands for the group's generation: the broker does not return it, and all members share it."""
@@ -101,7 +103,7 @@ def describe(
         except Exception as error:  # members send any bytes
             raise GroupError(f"a member of {group_id!r} sent a subscription that cannot be read") from error
         else:
-            if described["group_state"] not in _REBALANCING or clock() >= deadline:
+            if described["group_state"] not in REBALANCING or clock() >= deadline:
                 return described
         wait(_PAUSE_S)
 
@@ -127,19 +129,20 @@ def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...
         raise GroupError(
             f"group {group_id!r} is no consumer group: its protocol type is {described['protocol_type']!r}"
         )
-    if state in _REBALANCING:  # the broker returns no subscriptions meanwhile
+    if state in REBALANCING:  # the broker returns no subscriptions meanwhile
         raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it is stable")
     strategy = STRATEGIES.get(described["protocol_data"])
-    by_priority = strategy() if strategy is not None and strategy.by_priority else None
-    return tuple(_member(group_id, member, by_priority) for member in described["members"])
+    reads = strategy() if strategy is not None and (strategy.by_priority or strategy.by_lag) else None
+    return tuple(_member(group_id, member, reads) for member in described["members"])
 
 
-def _member(group_id: str, member: Mapping[str, Any], by_priority: Assignor | None) -> Member:
+def _member(group_id: str, member: Mapping[str, Any], strategy: Assignor | None) -> Member:
     subscription, assignment = member["member_metadata"], member["member_assignment"] or {}
     for name, value in (("subscription", subscription), ("assignment", assignment)):
         if not isinstance(value, Mapping):  # kafka-python returns bytes it cannot decode as they are
             raise GroupError(f"the {name} of member {member['member_id']!r} of {group_id!r} cannot be read")
     entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
+    report = MemberReport() if strategy is None else _report(strategy, subscription.get("user_data"))
     return Member(
         member_id=member["member_id"],
         topics=frozenset(subscription["topics"] or ()),
@@ -147,16 +150,17 @@ def _member(group_id: str, member: Mapping[str, Any], by_priority: Assignor | No
         generation=_CURRENT_GENERATION,
         instance_id=member["group_instance_id"] or None,
         rack=subscription.get("rack_id") or None,
-        priority=None if by_priority is None else _priority(by_priority, subscription.get("user_data")),
+        priority=report.priority,
+        capacity=1.0 if in_units(report.capacity) is None else report.capacity,
     )
 
 
-def _priority(strategy: Assignor, user_data: str | None) -> int | None:
-    """Return a member's priority; None for malformed user data, as the leader treats it."""
+def _report(strategy: Assignor, user_data: str | None) -> MemberReport:
+    """Decode a member's user data; an empty report if it is malformed, as the leader treats it."""
     try:
-        return strategy.decode_user_data(as_bytes(user_data or "")).priority
+        return strategy.decode_user_data(as_bytes(user_data or ""))
     except CodecError:
-        return None
+        return MemberReport()
 
 
 def as_bytes(text: str) -> bytes:

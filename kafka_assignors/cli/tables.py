@@ -112,6 +112,19 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def duration(milliseconds: float) -> str:
+    """Return ``450ms``, ``42s``, ``2m10s``, ``5h12m`` or ``3d4h``."""
+    if milliseconds < 1_000:
+        return f"{milliseconds:.0f}ms"
+    left = int(milliseconds / 1_000)
+    parts = []
+    for unit, seconds in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
+        count, left = divmod(left, seconds)
+        parts.append(f"{count}{unit}" if count else "")
+    first = next(i for i, part in enumerate(parts) if part)
+    return "".join(parts[first : first + 2])
+
+
 def partition_name(topic: str, partition: int) -> str:
     """Return ``orders-7``, with unprintable characters of the topic escaped."""
     return f"{shown(topic)}-{partition}"

@@ -13,6 +13,7 @@ file              purpose                                                       
 ``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``
 ``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``LoadRow``
 ``codec``         the state of a partition as bytes                                ``encode``, ``decode``
+``bucket/``       many partitions at once, with the same bits                      ``Bucket``
 ``scoring``       forecasts compared to arrivals                                   ``totals``, ``score``
 ================  ===============================================================  ==========================
 """

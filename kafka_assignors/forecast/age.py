@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 
-_MOST = 32
+MOST_POINTS = 32
 """Maximum number of points.  When full, every second point of the older half is dropped."""
 
 
@@ -27,8 +27,8 @@ class Growth:
 
     def add(self, time: int, end: int) -> None:
         """Add a point; time and end must not decrease."""
-        if len(self.times) == _MOST:
-            half = _MOST // 2
+        if len(self.times) == MOST_POINTS:
+            half = MOST_POINTS // 2
             self.times[1:half] = self.times[2:half:2]
             self.ends[1:half] = self.ends[2:half:2]
         self.times.append(time)

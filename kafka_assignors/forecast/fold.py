@@ -87,14 +87,15 @@ class Partition:
         due = self.newest - self.settings.delay
         ready = next((index for index, sample in enumerate(fresh) if sample.time > due), len(fresh))
         self.waiting = fresh[ready:]
-        return self._fold(fresh[:ready]), SampleCounts(total, late, duplicates, total - len(given))
+        return self.fold(fresh[:ready]), SampleCounts(total, late, duplicates, total - len(given))
 
     def flush(self) -> list[LoadRow]:
         """Take the waiting samples at the end of the input."""
         samples, self.waiting = self.waiting, []
-        return self._fold(samples)
+        return self.fold(samples)
 
-    def _fold(self, samples: list[Sample]) -> list[LoadRow]:
+    def fold(self, samples: list[Sample]) -> list[LoadRow]:
+        """Take samples in order, whatever waits."""
         rows: list[LoadRow] = []
         for sample in samples:
             self.last = sample

@@ -7,16 +7,23 @@ Rules:
   is scored by the error of its forecasts, and a smaller error gives more weight in the mixture.  The naive
   forecast (the arrivals of the last horizon) is one of them.
 - The reported error is that of the mixture, over the horizon.
+- Only operations with one exact result are used, in a fixed order.  So ``forecast.bucket`` computes the same
+  bits for many partitions at once, on every Python.
 - The size of the model is fixed.  A step takes O(quarters of an hour in the horizon).
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from kafka_assignors.forecast.season import Season
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.forecast.season import Season, added
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
+
+_Real = TypeVar("_Real", float, npt.NDArray[np.float64])
 
 
 class Forecaster(NamedTuple):
@@ -39,26 +46,24 @@ FORECASTERS = (
 )
 """Quick forecasters for changing traffic, slow ones for steady traffic with a season."""
 
-_FIRST = 1  # index of the forecaster that has all the weight until there are scores
-_QUICK = 1  # index of the forecaster whose expectation defines outliers
+FIRST = 1  # index of the forecaster that has all the weight until there are scores
+QUICK = 1  # index of the forecaster whose expectation defines outliers
 
 BACKCASTS = 8
 """Number of forecasts a horizon that are scored."""
-_SCORES = 64.0
+SCORES = 64.0
 """About as many scores weigh in a mean error: eight horizons."""
-_FAVOUR = 8.0
-"""Exponent of the weights: half the error gives 256 times the weight."""
-_LEAST_SCORES = 3
+LEAST_SCORES = 3
 """The error is unknown before as many scores."""
-_OUTLIER = 4.0
+OUTLIER = 4.0
 """A step further off than this many usual deviations is an outlier.  Quick forecasters see it clipped."""
-_BELIEVED = 3
+BELIEVED = 3
 """As many outliers in a row on one side are a new level, and are not clipped."""
-_LEARNT = 12
+LEARNT = 12
 """No step is an outlier before as many steps."""
-_DEVIATIONS = 50.0
+DEVIATIONS = 50.0
 """About as many steps weigh in the usual deviation."""
-_NORMAL = 1.25
+NORMAL = 1.25
 """Standard deviation over mean absolute deviation of a normal distribution."""
 
 
@@ -128,7 +133,7 @@ class Model:
         season = self.season.adds((at - 1) // QUARTER)
         self.seen += 1
         self.total += arrived
-        clipped = self._clipped(rate, self.levels[_QUICK] + self.keep * self.trends[_QUICK] + season)
+        clipped = self._clipped(rate, self.levels[QUICK] + self.keep * self.trends[QUICK] + season)
         for index, (forecaster, gain) in enumerate(zip(FORECASTERS, self.gains, strict=True)):
             value = clipped if forecaster.trend else rate
             self._follow(index, forecaster, max(gain, 1 / self.seen), value, season)
@@ -163,24 +168,24 @@ class Model:
             trend=_mean(weights, [*self.trends, 0.0]),
             season=season,
             arrivals=_mean(weights, self.forecasts if at == self.forecasts_at else self._each(at)),
-            error=math.sqrt(self.square) if self.scored >= _LEAST_SCORES else None,
+            error=math.sqrt(self.square) if self.scored >= LEAST_SCORES else None,
         )
 
     def _clipped(self, rate: float, expected: float) -> float:
         """Clip an outlier, unless outliers continue."""
         deviation = rate - expected
-        if self.seen > _LEARNT:
+        if self.seen > LEARNT:
             seconds = self.settings.step_s
             least = math.sqrt(max(expected, 0.0) * seconds + 1) / seconds  # deviation by chance (Poisson)
-            most = _OUTLIER * max(self.deviation, least)
+            most = OUTLIER * max(self.deviation, least)
             if abs(deviation) <= most:
                 self.run = 0
             else:
                 side = 1 if deviation > 0 else -1
                 self.run = self.run + side if self.run * side > 0 else side
-                if abs(self.run) < _BELIEVED:
+                if abs(self.run) < BELIEVED:
                     deviation = side * most
-        self.deviation += (_NORMAL * abs(deviation) - self.deviation) * max(1 / _DEVIATIONS, 1 / self.seen)
+        self.deviation += (NORMAL * abs(deviation) - self.deviation) * max(1 / DEVIATIONS, 1 / self.seen)
         return expected + deviation
 
     def _follow(self, index: int, forecaster: Forecaster, gain: float, rate: float, season: float) -> None:
@@ -197,23 +202,24 @@ class Model:
         self.last = float(came)
         self.scored += 1
         self.weights = None
-        gain = max(1 / _SCORES, 1 / self.scored)
+        gain = max(1 / SCORES, 1 / self.scored)
         *forecasts, mixture = pending.forecasts
         for index, forecast in enumerate(forecasts):
             self.misses[index] += (abs(came - forecast) - self.misses[index]) * gain
-        self.square += ((came - mixture) ** 2 - self.square) * gain
+        miss = came - mixture
+        self.square += (miss * miss - self.square) * gain
 
     def _weights(self) -> list[float]:
         """Return the weight of each forecaster; the sum is 1."""
         if self.weights is None:
             best = min(self.misses)
             if not self.scored:
-                favours = [float(index == _FIRST) for index in range(len(self.misses))]
+                favours = [float(index == FIRST) for index in range(len(self.misses))]
             elif best > 0:
-                favours = [(best / miss) ** _FAVOUR for miss in self.misses]
+                favours = [favour(best / miss) for miss in self.misses]
             else:
                 favours = [float(miss <= 0) for miss in self.misses]
-            total = sum(favours)
+            total = added(favours)
             self.weights = [favour / total for favour in favours]
         return self.weights
 
@@ -221,9 +227,9 @@ class Model:
         """Return the records each forecaster expects within the horizon; the naive one is last."""
         horizon_s = self.settings.horizon_s
         stretches = self._stretches(at)
-        season = sum(adds * seconds for adds, seconds in stretches)
+        season = added(adds * seconds for adds, seconds in stretches)
         lowest = min(adds for adds, _ in stretches)
-        grown = self._grown(horizon_s)
+        grown = self.grown(horizon_s)
         forecasts = []
         for forecaster, level, trend in zip(FORECASTERS, self.levels, self.trends, strict=True):
             seasonal = forecaster.seasonal
@@ -233,7 +239,7 @@ class Model:
             else:
                 records = self._at_least_0(level, trend, stretches, seasonal=seasonal)
             forecasts.append(records)
-        forecasts.append(forecasts[_FIRST] if self.last is None else self.last)
+        forecasts.append(forecasts[FIRST] if self.last is None else self.last)
         return forecasts
 
     def _at_least_0(
@@ -243,13 +249,13 @@ class Model:
         records = end = grown_before = 0.0
         for adds, seconds in stretches:
             end += seconds
-            grown = self._grown(end)
+            grown = self.grown(end)
             added = trend * (grown - grown_before)
             records += max(0.0, (level + (adds if seasonal else 0.0)) * seconds + added)
             grown_before = grown
         return records
 
-    def _grown(self, seconds: float) -> float:
+    def grown(self, seconds: float) -> float:
         """Return the records added by a trend of 1 within so many seconds.
 
         After n steps the trend has added keep + keep^2 + ... + keep^n to the rate.  This is its integral.
@@ -277,4 +283,11 @@ class Model:
 
 
 def _mean(weights: list[float], values: list[float]) -> float:
-    return sum(weight * value for weight, value in zip(weights, values, strict=True))
+    return added(weight * value for weight, value in zip(weights, values, strict=True))
+
+
+def favour(ratio: _Real) -> _Real:
+    """Return the eighth power: half the error gives 256 times the weight."""
+    square = ratio * ratio
+    fourth = square * square
+    return fourth * fourth

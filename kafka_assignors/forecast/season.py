@@ -14,16 +14,24 @@ Days of the week count from their second occurrence.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
 from kafka_assignors.forecast.settings import QUARTER
+
+_Quarter = TypeVar("_Quarter", int, npt.NDArray[np.int64])
 
 QUARTERS = 96
 WEEK_HOURS = 168
 DAY_DOUBT = 0.25  # days
 WEEK_DOUBT = 0.5  # weeks
-_DAYS = 14  # about as many days weigh in a mean
-_WEEKS = 6  # about as many weeks weigh in a mean
+MOST_DAYS = 14  # about as many days weigh in a mean
+MOST_WEEKS = 6  # about as many weeks weigh in a mean
 _MONDAY = 72  # hour of the week in which 1970 began, a Thursday
-_LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
+LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
 
 
 class Season:
@@ -54,7 +62,7 @@ class Season:
         if not seen:
             return 0.0
         above = (self.day[index] - self.mean) * seen / (seen + DAY_DOUBT)
-        return above + self._week_adds(_hour(quarter))
+        return above + self._week_adds(hour_of_week(quarter))
 
     def learn(self, at: int, rate: float, step: int) -> None:
         """Add the rate of a step to its quarter.  A quarter counts once it is over.
@@ -66,7 +74,7 @@ class Season:
         """
         quarter = (at - 1) // QUARTER
         if quarter != self.quarter:
-            if self.steps * step >= _LEAST_SEEN * QUARTER:
+            if self.steps * step >= LEAST_SEEN * QUARTER:
                 self._end_quarter()
             if quarter // 4 != self.quarter // 4:
                 self._end_hour()
@@ -86,14 +94,24 @@ class Season:
             self.above += rate - self.day[index]
             self.quarters += 1
         # The daily mean excludes the weekly part.
-        _into(self.day, self.day_seen, index, rate - self._week_adds(_hour(self.quarter)), _DAYS)
+        _into(self.day, self.day_seen, index, rate - self._week_adds(hour_of_week(self.quarter)), MOST_DAYS)
         means = [mean for mean, seen in zip(self.day, self.day_seen, strict=True) if seen]
-        self.mean = sum(means) / len(means)
+        self.mean = added(means) / len(means)
 
     def _end_hour(self) -> None:
         if self.quarters:
-            _into(self.week, self.week_seen, _hour(self.quarter), self.above / self.quarters, _WEEKS)
+            _into(
+                self.week, self.week_seen, hour_of_week(self.quarter), self.above / self.quarters, MOST_WEEKS
+            )
         self.above, self.quarters = 0.0, 0
+
+
+def added(values: Iterable[float]) -> float:
+    """Add from the first to the last; ``sum`` rounds in another way since Python 3.12."""
+    total = 0.0
+    for value in values:
+        total += value
+    return total
 
 
 def _into(means: list[float], seen: list[int], index: int, value: float, most: int) -> None:
@@ -102,5 +120,6 @@ def _into(means: list[float], seen: list[int], index: int, value: float, most: i
     means[index] += (value - means[index]) / seen[index]
 
 
-def _hour(quarter: int) -> int:
+def hour_of_week(quarter: _Quarter) -> _Quarter:
+    """Return the hour of the week of a quarter of an hour (since 1970), or of each in an array."""
     return (quarter // 4 + _MONDAY) % WEEK_HOURS

@@ -49,3 +49,17 @@ def begin_matters(end: int, committed: int | None, reset: Reset) -> bool:
     if end <= 0 or committed == end:
         return False
     return reset == "earliest" or (committed is not None and committed < end)
+
+
+def first_unread(end: int, committed: int | None, begin: int | None, reset: Reset) -> int | None:
+    """Return the offset from which the group would read next; None: it has nothing left to read.
+
+    Takes the same arguments as ``lag``, and follows the same rules.
+    """
+    left = lag(end, committed, begin, reset)
+    return end - left if left else None
+
+
+def age_ms(timestamp_ms: int, now_ms: float) -> float:
+    """Return the age of a record.  0 if its producer's clock is ahead."""
+    return max(now_ms - timestamp_ms, 0.0)

@@ -35,6 +35,7 @@ class LagKeeper:
         timeout_s: seconds that a fetch in the background may take.
         now: seconds, as ``time.monotonic``.
         what: names the threads and appears in the log.
+        on_failure: called after each fetch that failed for some partition, from any thread.
     """
 
     def __init__(
@@ -45,8 +46,10 @@ class LagKeeper:
         now: Callable[[], float] = time.monotonic,
         *,
         what: str = "lag",
+        on_failure: Callable[[], None] = lambda: None,
     ) -> None:
         self._what = what
+        self._on_failure = on_failure
         self._refresh_s = refresh_s
         self._timeout_s = timeout_s
         self._now = now
@@ -56,6 +59,7 @@ class LagKeeper:
         self._leading = Background(f"kafka-assignors-{what}-leader", now)
         self._busy: Future[LagAnswer] | None = None
         self._turn = 0
+        self._owned: frozenset[TopicPartition] = frozenset()
         self._measured: tuple[Lags, float] = {}, now()
         self._asked: dict[TopicPartition, tuple[int, float]] = {}
         self._asking = threading.Lock()
@@ -65,18 +69,30 @@ class LagKeeper:
     ) -> None:
         """Refresh the lag of these partitions, and no others, as long as ``is_current()``."""
         self._turn += 1
+        self._owned = frozenset(partitions)
         if partitions:
-            self._mine.submit(partial(self._refresh, frozenset(partitions), is_current, self._turn))
+            self._mine.submit(partial(self._refresh, self._owned, is_current, self._turn))
 
     def report(self) -> tuple[Lags, float]:
         """Return the last measurement of owned partitions, and its time on the clock ``now``."""
         return self._measured
+
+    def age_s(self) -> float:
+        """Return the age of the last measurement; NaN if it has no partition that is owned now."""
+        lags, measured_at = self._measured
+        return float("nan") if self._owned.isdisjoint(lags) else self._now() - measured_at
 
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         """Fetch the lag of any partitions; wait for ``timeout_s`` seconds at most.
 
         An answer that comes too late is kept for ``recent``.  Until it comes, further calls fail at once.
         """
+        answer = self._ask(partitions, timeout_s)
+        if answer.problem:
+            self._on_failure()
+        return answer
+
+    def _ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         if self._busy is not None and not self._busy.done():
             return LagAnswer({}, "the previous request is still running")
         deadline = self._now() + timeout_s * (1 - _MARGIN)
@@ -93,7 +109,14 @@ class LagKeeper:
 
     def look(self, partitions: Collection[TopicPartition]) -> LagAnswer:
         """Fetch the lag of these partitions, in a job of ``later``.  May raise any exception."""
-        return self._look(partitions, self._timeout_s)
+        try:
+            answer = self._look(partitions, self._timeout_s)
+        except Exception:
+            self._on_failure()
+            raise
+        if answer.problem:
+            self._on_failure()
+        return answer
 
     def recent(self) -> Lags:
         """Return lag fetched within the last ``refresh_s`` seconds."""
@@ -136,6 +159,7 @@ class LagKeeper:
         except Exception as error:
             answer = LagAnswer({}, one_line(error))
         if answer.problem:
+            self._on_failure()
             log.debug(
                 "no lag of %d of %d partitions: %s", len(owned) - len(answer.lags), len(owned), answer.problem
             )

@@ -1,9 +1,10 @@
-"""The result of one fetch: lags, the offsets they come from, and reasons for missing lags."""
+"""The results of a fetch: lags, the offsets they come from, ages of records, and reasons for missing ones."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from kafka_assignors.plan import TopicPartition
 
@@ -36,3 +37,23 @@ class Reading:
     lags: Mapping[TopicPartition, int]
     offsets: Mapping[TopicPartition, Offsets]
     missing: Mapping[TopicPartition, str]
+
+
+class Position(NamedTuple):
+    """An offset of a partition, such as the commit of a group.  Groups differ in offsets of one partition."""
+
+    tp: TopicPartition
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class OldestUnread:
+    """The first records at or after positions.  Each position is in one of the two.
+
+    Attributes:
+        timestamps: milliseconds since 1970; None: no record follows, only markers or gaps.
+        missing: why a timestamp is unknown: a few words for a log or a terminal, never a secret.
+    """
+
+    timestamps: Mapping[Position, int | None]
+    missing: Mapping[Position, str]

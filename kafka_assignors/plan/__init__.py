@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.bounds import lag_lower_bound, load_lower_bound, moves_lower_bound
+from kafka_assignors.plan.bounds import lag_lower_bound, load_lower_bound, moves_lower_bound, quick_lag_bound
+from kafka_assignors.plan.check import Planned, as_assignment
 from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
 from kafka_assignors.plan.explain import Reason, Why, explain
 from kafka_assignors.plan.load.cooperative_lag_aware import plan_cooperative_lag_aware
@@ -51,6 +52,7 @@ __all__ = [
     "Member",
     "Metrics",
     "Ownership",
+    "Planned",
     "PlannedSubtopology",
     "Planner",
     "Reason",
@@ -62,6 +64,7 @@ __all__ = [
     "TaskPlanOptions",
     "TopicPartition",
     "Why",
+    "as_assignment",
     "enough_expected",
     "explain",
     "keep_owned",
@@ -79,6 +82,7 @@ __all__ = [
     "plan_seniors",
     "plan_stateful",
     "plan_sticky",
+    "quick_lag_bound",
     "rebalance",
     "resolve",
     "seniority",

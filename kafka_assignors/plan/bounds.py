@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.plan.claims import Claims
+from kafka_assignors.plan.drain_bound import DrainBound
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.goals import Mask, Vector
 from kafka_assignors.plan.sticky.planner import plan_fair
@@ -18,6 +19,9 @@ _ROUNDS, _MOST_CELLS = 8, 2**22
 
 _MOST_FULL, _PARTS = 8, 16
 """Rounds of the heaviest partitions that are examined, and parts of the round after them."""
+
+_MOST_SORTED = 10_000
+"""Partitions that a quick bound sorts at most."""
 
 _MOST_KINDS = 16
 """With more distinct sets of subscribers than this, the sets are not examined one by one."""
@@ -47,6 +51,8 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     With ``fair`` it bounds the plans whose counts are as even as possible (``max_partition_skew`` of 1).
     There a member with some heavy partitions has further ones, which weigh at least as much as the lightest.
 
+    With unequal capacities a load is weighed, and ``DrainBound`` has the bounds.
+
     Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort, and with unequal subscriptions a few
     passes over the matrix of topics and members.
     """
@@ -59,6 +65,41 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
         if group.subscribed[np.ix_(read, players)].all():
             fewest[players] = int(group.counts[read].sum()) // max(int(players.sum()), 1)
     return LagBound(group).of_plans(fewest)
+
+
+def quick_lag_bound(group: Group) -> int:
+    """Return a lower bound like ``lag_lower_bound``, less tight, at a cost that no rebalance notices.
+
+    The largest of
+
+    - the heaviest partition;
+    - the lag of a topic, and of all topics, divided by its number of subscribers, rounded up;
+    - with m subscribers of all topics, the k + 1 lightest of the k m + 1 heaviest partitions.  This matters
+      where members have few partitions, so it is left out above 10,000 partitions.
+
+    Cost: a pass over the partitions and one over the matrix of topics and members.
+    """
+    read = group.subscribed.any(axis=1) & (group.counts > 0)
+    subscribed = group.subscribed[read]
+    lag = group.lag[read[group.topic_of]]
+    if not len(lag):
+        return 0
+    ends = np.cumsum(group.counts[read])
+    by_topic = np.add.reduceat(lag, ends - group.counts[read])
+    members = int(subscribed.any(axis=0).sum())
+    bound = max(int(lag.max()), -(-int(lag.sum()) // members))
+    bound = max(bound, int((-(-by_topic // subscribed.sum(axis=1))).max()))
+    if len(lag) <= _MOST_SORTED:
+        _heavier, _rounds, shared = _shared(lag, members)
+        bound = max(bound, int(shared.max(initial=0)))
+    return bound
+
+
+def _shared(lag: Vector, members: int) -> tuple[Vector, Vector, Vector]:
+    """Return the sums of the heaviest partitions, the numbers k, and the k + 1 lightest of k m + 1."""
+    heavier = np.append(0, np.cumsum(-np.sort(-lag)))
+    rounds = np.arange(1, (len(lag) - 1) // members + 1)  # after each, at least one partition is left
+    return heavier, rounds, heavier[rounds * members + 1] - heavier[rounds * members - rounds]
 
 
 class LagBound:
@@ -87,6 +128,15 @@ class LagBound:
         # Topics without subscribers lie between the others, so their lag must count as 0.
         lag = np.where(self._read[group.topic_of], group.lag, 0)
         heaviest = np.maximum.reduceat(lag, group.firsts[topics])
+        if not group.capacities.equal:
+            bound = DrainBound(group.capacities, fewest, self._lightest)
+            bound.rise_to_heaviest(heaviest, group.subscribed[topics])
+            for some in self._sets():
+                subscribers: Mask = np.any(group.subscribed[some], axis=0)
+                bound.rise_to_set(group.lag[some[group.topic_of]], subscribers)
+                if beyond is not None and bound.load > beyond:
+                    break
+            return bound.load
         others = np.where(group.subscribed[topics], fewest, group.size).min(axis=1) - 1
         best = int((heaviest + self._lightest[np.clip(others, 0, len(self._lightest) - 2)]).max())
         for some in self._sets():
@@ -118,13 +168,11 @@ class LagBound:
 
     def _crowding(self, topics: Mask, fewest: Vector) -> int:
         """The lag that one subscriber of these topics must carry: theirs and that of its other partitions."""
-        lag = -np.sort(-self._group.lag[topics[self._group.topic_of]])
+        lag = self._group.lag[topics[self._group.topic_of]]
         subscribers = self._group.subscribed[topics].any(axis=0)
         members = int(subscribers.sum())
         bound = -(-int(lag.sum()) // members)
-        rounds = np.arange(1, (len(lag) - 1) // members + 1)  # after each, at least one partition is left
-        heavier = np.append(0, np.cumsum(lag))
-        shared = heavier[rounds * members + 1] - heavier[rounds * members - rounds]
+        heavier, rounds, shared = _shared(lag, members)
         least = int(fewest[subscribers].min())
         others = np.clip(least - rounds - 1, 0, len(self._lightest) - 1)
         bound = max(bound, int((shared + self._lightest[others]).max(initial=0)))
@@ -197,7 +245,7 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
 
 
 def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
-    """Return the fewest moves of owned partitions in any plan whose largest load is ``load`` records.
+    """Return the fewest moves of owned partitions in any plan whose largest load is ``load``.
 
     A member that owns more must give partitions away, and giving the heaviest first takes the fewest.
     Cost: a sort.
@@ -206,8 +254,9 @@ def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
     owner, lag = claims.owner[owned], group.lag[owned]
     order = np.lexsort((-lag, owner))
     moves = 0
-    for mine in np.split(lag[order], np.cumsum(np.bincount(owner, minlength=1))[:-1]):
-        excess = int(mine.sum()) - load
+    parts = np.split(lag[order], np.cumsum(np.bincount(owner, minlength=len(group.members)))[:-1])
+    for mine, room in zip(parts, group.capacities.rooms(load), strict=False):
+        excess = int(mine.sum()) - room
         if excess > 0:
             moves += int(np.searchsorted(np.cumsum(mine), excess)) + 1
     return moves

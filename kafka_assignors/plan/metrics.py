@@ -26,7 +26,8 @@ class Metrics:
         near: partitions whose owner is in a rack that has a replica (KIP-881); None when no rack of a
             member, or none of a replica, is known.
         max_load: the largest lag of a member's partitions, in records, with unknown lag as estimated by
-            ``Group.lag``; None when no lag is known.
+            ``Group.lag``; None when no lag is known.  With unequal capacities each lag is weighed: times the
+            largest capacity over the member's own.
     """
 
     members: int
@@ -54,7 +55,7 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
     if group.knows_lag:
         lag = np.zeros(members, np.int64)
         np.add.at(lag, owners[given], group.lag[given])
-        max_load = int(lag.max(initial=0))
+        max_load = int(group.capacities.loads(lag).max(initial=0))
     return Metrics(
         members=members,
         partitions=int(given.sum()),

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan.capacity import Capacities
 
 _LONGEST = 300  # characters of a name that ``shown`` keeps
 
@@ -29,7 +30,7 @@ UNKNOWN_LAG = -1
 """In ``Group.lags``: the lag is unknown."""
 
 _MOST_RECORDS = 2**62
-"""Largest lag of all partitions together.  Sums of lags, and twice those, must fit into 64 bits."""
+"""Largest load of all partitions together.  Sums of loads, and twice those, must fit into 64 bits."""
 
 NO_MEMBER = -1
 """No member, in arrays of member indices."""
@@ -59,6 +60,8 @@ class Member:
         holds: whether it keeps ``owned`` while the group rebalances, as members of the cooperative protocol
             do (KIP-429).  False: it has revoked everything, and ``owned`` is only history.
         priority: in an active/passive group the member with the highest is active; None when not reported.
+        capacity: how fast it reads, compared with the other members: 2 reads twice as fast as 1.  Strategies
+            that plan by lag use it.
     """
 
     member_id: str
@@ -69,6 +72,7 @@ class Member:
     rack: str | None = None
     holds: bool = False
     priority: int | None = None
+    capacity: float = 1.0
 
 
 def shown(name: str) -> str:
@@ -98,7 +102,8 @@ class Group:
             topics, and partitions beyond the sequence, have unknown lag.
 
     Raises:
-        ProblemError: two members have the same id, or a partition count is negative.
+        ProblemError: two members have the same id, a partition count is negative, or a capacity is out of
+            its range.
     """
 
     members: tuple[Member, ...]
@@ -113,12 +118,18 @@ class Group:
         if negative := [t for t, count in self.topics.items() if count < 0]:
             raise ProblemError(f"topic {min(negative)!r} has a negative number of partitions")
         object.__setattr__(self, "members", members)
+        _ = self.capacities
         object.__setattr__(self, "topics", MappingProxyType(dict(sorted(self.topics.items()))))
 
     @cached_property
     def index(self) -> dict[str, int]:
         """Member id -> index in ``members``."""
         return {member.member_id: i for i, member in enumerate(self.members)}
+
+    @cached_property
+    def capacities(self) -> Capacities:
+        """The members' capacities, which weigh their lag."""
+        return Capacities([member.capacity for member in self.members])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -211,7 +222,7 @@ class Group:
             lags = self.lags.get(topic, ())[:count]
             first = self.first[topic]
             known[first : first + len(lags)] = lags
-        return np.clip(known, UNKNOWN_LAG, _MOST_RECORDS // max(self.size, 1))
+        return np.clip(known, UNKNOWN_LAG, _MOST_RECORDS // self.capacities.ratio // max(self.size, 1))
 
     @cached_property
     def lag(self) -> npt.NDArray[np.int64]:

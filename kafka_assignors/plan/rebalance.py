@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims, resolve
 from kafka_assignors.plan.explain import Why, explain
@@ -40,6 +42,22 @@ class Rebalance(NamedTuple):
     def metrics(self) -> Metrics:
         """Measure the target.  Linear in the partitions."""
         return measure(self.group, self.claims, self.target)
+
+    @property
+    def has_second_round(self) -> bool:
+        """Whether another round follows, because a member has to revoke a partition that it claims.
+
+        Such a partition is held back, goes to another claimant, or does not exist.  A partition that its
+        member lists twice counts as one that it revokes.  Linear in the members' topics.
+        """
+        holder, owners, unlisted = self.claims.holder, self.assigned.owners, self.assigned.unlisted
+        holding = [member for member in self.group.members if member.holds]
+        claimed = sum(len(numbers) for member in holding for numbers in member.owned.values())
+        kept = int(np.count_nonzero((holder >= 0) & (holder == owners)))
+        kept += sum(int(owners[partition]) in members for partition, members in self.claims.holders.items())
+        for member in holding if unlisted else ():
+            kept += sum(map(len, unlisted.get(member.member_id, {}).values()))
+        return bool(self.holds) or kept < claimed
 
     def explain(self, **how: Any) -> list[Why]:
         """Return a reason for each partition.  Options as in ``plan.explain.explain``."""

@@ -15,6 +15,7 @@ file                    purpose                                          key nam
 ``outcome_builder.py``  collects the figures during a simulation         ``OutcomeBuilder``
 ``outcome.py``          the figures, and which to minimise               ``Outcome``, ``GOALS``
 ``recommend.py``        ranking of strategies with reasons               ``recommend``
+``sizing/``             the number of members a group needs              ``size``
 ======================  ===============================================  ==================================
 """
 

@@ -17,6 +17,7 @@ from kafka_assignors.plan import (
     lag_lower_bound,
     rebalance,
 )
+from kafka_assignors.plan.capacity import Capacities
 from kafka_assignors.simulation.churn import client_id
 from kafka_assignors.simulation.history import Counts
 from kafka_assignors.simulation.scenario import Strategy
@@ -49,13 +50,21 @@ class GroupModel:
         strategy: plans the rounds.
         topics: topic -> partitions.
         names: names of all members, those that join later included.
+        capacities: of the members, by name's order; all 1 by default.
     """
 
-    def __init__(self, strategy: Strategy, topics: dict[str, int], names: Sequence[str]) -> None:
+    def __init__(
+        self,
+        strategy: Strategy,
+        topics: dict[str, int],
+        names: Sequence[str],
+        capacities: Sequence[float] | None = None,
+    ) -> None:
         self._strategy = strategy
         self._topics = topics
         self._ids = [client_id(name) for name in names]
         self._number = {member_id: number for number, member_id in enumerate(self._ids)}
+        self._capacities = [1.0] * len(names) if capacities is None else list(capacities)
         self._generations = [NO_GENERATION] * len(names)
         self._generation = 0
         self._empty = Group((), topics)
@@ -122,7 +131,7 @@ class GroupModel:
         return changes
 
     def imbalance(self, load: Counts, counts: Callable[[int, int], bool]) -> tuple[int, int]:
-        """Return the largest load of a member, and the smallest possible one, records.
+        """Return the largest load of a member, and the smallest possible one, records weighed by capacity.
 
         Args:
             load: load by partition.
@@ -134,8 +143,10 @@ class GroupModel:
         owned = self.owner != NO_MEMBER
         loads = np.zeros(len(self._ids), np.int64)
         np.add.at(loads, self.owner[owned], load[owned])  # bincount would add floats
-        largest = int(loads.max(initial=0))
-        least = max(-(-int(load.sum()) // len(self.present)), int(load.max(initial=0)))
+        capacities = Capacities([self._capacities[number] for number in self.present])
+        largest = int(capacities.loads(loads[self.present]).max(initial=0))
+        share = -(-int(load.sum()) * capacities.most // int(capacities.parts.sum()))
+        least = max(share, int(load.max(initial=0)))
         if counts(largest, least):
             least = lag_lower_bound(self._group(load, holding=False))
         return largest, least
@@ -154,6 +165,7 @@ class GroupModel:
                 owned=self._owned(number),
                 generation=self._generations[number],
                 holds=holding,
+                capacity=self._capacities[number],
             )
             for number in self.present
         )

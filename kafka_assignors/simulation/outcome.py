@@ -100,6 +100,7 @@ class Outcome:
         simulated_s: simulated seconds.
         moves: the moves one by one.
         series: None if not requested.
+        time_lags: ``time_lag_max`` by partition; None without a series.
     """
 
     group: str
@@ -129,6 +130,7 @@ class Outcome:
     simulated_s: float
     moves: tuple[Move, ...] = ()
     series: Series | None = None
+    time_lags: Levels | None = None
 
     @property
     def situation(self) -> Situation:
@@ -136,9 +138,9 @@ class Outcome:
         return Situation(self.group, self.history, self.members, self.churn, self.service_rate)
 
     def figures(self) -> dict[str, Any]:
-        """Return all figures but ``moves`` and ``series``, as a row of a table."""
+        """Return all single figures, as a row of a table."""
         names = [field.name for field in fields(self)]
-        return {name: getattr(self, name) for name in names if name not in {"moves", "series"}}
+        return {name: getattr(self, name) for name in names if name not in {"moves", "series", "time_lags"}}
 
 
 class RankedFigure(NamedTuple):

@@ -157,7 +157,7 @@ class OutcomeBuilder:
             largest_member_lag=self._largest_member,
             time_lag_p50=quantile(late, 0.5),
             time_lag_p99=quantile(late, 0.99),
-            time_lag_max=float(max(late.first.max(initial=0.0), late.last.max(initial=0.0))),
+            time_lag_max=float(late.largest.max(initial=0.0)),
             moved=len(self._moves),
             r_score=sum(r_scores),
             r_score_mean=sum(r_scores) / max(len(r_scores), 1),
@@ -166,6 +166,7 @@ class OutcomeBuilder:
             unserved_s=self.unserved_s,
             simulated_s=now,
             moves=tuple(self._moves),
+            time_lags=late.largest if series else None,
             series=Series(
                 at=at,
                 lag=lag.sum(axis=1),

@@ -61,10 +61,13 @@ class _Simulation:
         names = list(first_members(scenario.members)) + [a.member for a in self._acts if a.kind == "join"]
         self._names = names
         self._number = {name: number for number, name in enumerate(names)}
-        self._work = Consumption(
-            history, np.array([scenario.rates.get(name, rate) for name in names] + [0.0])
-        )
-        self._group = GroupModel(scenario.strategy, dict(history.topics), names)
+        capacities = [scenario.capacities.get(name, 1.0) for name in names]
+        rates = [
+            scenario.rates.get(name, rate * capacity)
+            for name, capacity in zip(names, capacities, strict=True)
+        ]
+        self._work = Consumption(history, np.array([*rates, 0.0]))
+        self._group = GroupModel(scenario.strategy, dict(history.topics), names, capacities)
         uses_lag = scenario.strategy.by_lag or scenario.strategy.by_load
         self._known_lag = KnownLag(history.partitions, scenario.strategy.lag_refresh_s) if uses_lag else None
         self._outcome = OutcomeBuilder(history, scenario, rate)

@@ -44,12 +44,14 @@ class Stretches(NamedTuple):
         last: age at its end, seconds.
         length: its seconds that count.
         whole: seconds of all partitions that count, periods of age 0 included.
+        largest: largest age of each partition, seconds; the time that does not count included.
     """
 
     first: Levels
     last: Levels
     length: Levels
     whole: float
+    largest: Levels
 
 
 def stretches(at: Levels, arrived: Levels, read: Levels, until: float) -> Stretches:
@@ -65,6 +67,7 @@ def stretches(at: Levels, arrived: Levels, read: Levels, until: float) -> Stretc
         until: one of ``at``; periods after it have a length of 0.
     """
     parts: list[tuple[Levels, Levels, Levels]] = []
+    largest = np.zeros(read.shape[1])
     for partition in range(read.shape[1]):
         # Force the order that rounding errors of floats may break.
         come = np.maximum.accumulate(arrived[:, partition])
@@ -80,11 +83,13 @@ def stretches(at: Levels, arrived: Levels, read: Levels, until: float) -> Stretc
         begin, end = times[late], times[late + 1]
         first = np.maximum(begin - _next_came(at, come, position[late]), 0.0)
         last = np.maximum(end - _last_came(at, come, position[late + 1]), 0.0)
+        largest[partition] = max(first.max(initial=0.0), last.max(initial=0.0))
         parts.append((first, last, np.clip(np.minimum(end, until) - begin, 0.0, None)))
     first, last, length = (
         np.concatenate([part[place] for part in parts] or [np.zeros(0)]) for place in range(3)
     )
-    return Stretches(first, last, length, whole=(until - float(at[0])) * read.shape[1])
+    whole = (until - float(at[0])) * read.shape[1]
+    return Stretches(first, last, length, whole, largest)
 
 
 def quantile(of: Stretches, part: float) -> float:

@@ -1,6 +1,7 @@
 """Consumers with local state (KIP-441): the runtime, its assignor, and the state on disk.
 
-- ``consumer`` and ``topology`` are what a user writes against.  ``settings`` has the options.
+- ``consumer`` and ``topology`` are what a user writes against.  ``settings`` has the options, ``metrics``
+  the measures of a member.
 - ``state/``: stores and checkpoints on disk.
 - ``changelog/``: changelog topics, written and restored.
 - ``runtime/``: a member's tasks between and during rebalances.

@@ -23,20 +23,22 @@ from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import (
+    consumer_recorder,
     generation_of,
     is_fenced,
     is_settled,
     request_rejoin,
 )
-from kafka_assignors.errors import OptionError, StateClosedError
+from kafka_assignors.errors import StateClosedError
 from kafka_assignors.stateful.duties import Duties, Holdings
+from kafka_assignors.stateful.metrics import register_metrics
 from kafka_assignors.stateful.runtime.assembly import assemble
 from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revoked, TaskListener
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks, Process
+from kafka_assignors.stateful.runtime.ownership import Ownership, processes
+from kafka_assignors.stateful.runtime.tasks import MemberTasks, Process
 from kafka_assignors.stateful.settings import RuntimeOptions
 from kafka_assignors.stateful.shutdown import Shutdown
 from kafka_assignors.stateful.topology import Topology
-from kafka_assignors.validators import instance
 from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
@@ -78,10 +80,9 @@ class StatefulConsumer:
     ) -> None:
         self._topology = topology
         self._options = options or RuntimeOptions()
-        self._process = _processes(topology, process)
+        functions = processes(topology, process)
         self._tasks = MemberTasks()
         self._holdings = Holdings()
-        self._to_begin: set[Task] = set()
         self._closing = Shutdown(self._options.close_timeout_s)
         self._unused = [True]
         self._ran = False
@@ -96,6 +97,23 @@ class StatefulConsumer:
         )
         self._consumer, self._reader, self._lease = components.consumer, components.reader, components.lease
         self._copies, self._processing = components.copies, components.processing
+        self._ownership = Ownership(
+            topology,
+            functions,
+            self._tasks,
+            consumer=self._consumer,
+            lease=self._lease,
+            copies=self._copies,
+            commits=components.commits,
+            processing=self._processing,
+        )
+        register_metrics(
+            consumer_recorder(self._consumer),
+            self._tasks,
+            self._reader,
+            processing=self._processing,
+            copies=self._copies,
+        )
         self._listener = TaskListener(self._consumer, self._events, self._handle_events)
 
     # --- for the application
@@ -178,6 +196,14 @@ class StatefulConsumer:
         """Task -> changelog records applied to its copy so far, as standby, warm-up or while restoring."""
         return self._reader.applied_to
 
+    def metrics(self, raw: bool = False) -> dict[Any, Any] | None:
+        """Return the metrics of the ``KafkaConsumer`` and this member, as ``KafkaConsumer.metrics``.
+
+        Empty once it is closed; None with ``metrics_enabled=False``.
+        """
+        metrics: dict[Any, Any] | None = self._consumer.metrics(raw)
+        return metrics
+
     def _is_first(self) -> bool:
         """Whether this is the first call, in any thread or signal handler: it runs or closes the member."""
         try:
@@ -191,9 +217,9 @@ class StatefulConsumer:
         records = self._poll()
         with self._lock:
             self._handle_events()
-            self._begin_waiting()
+            self._ownership.begin_waiting()
             self._processing.process(
-                (self._tasks.actives.get(self._task(partition)), partition, batch)
+                (self._tasks.actives.get(self._ownership.task_of(partition)), partition, batch)
                 for partition, batch in records.items()
             )
             self._processing.commit_if_due(_LOOK_S)
@@ -242,49 +268,17 @@ class StatefulConsumer:
                             if self._lease.wait_until_alone():
                                 self._processing.commit(self._lease.patience_s)
                         finally:
-                            self._release(partitions)
+                            self._ownership.release(partitions)
                     case Lost(partitions):
-                        self._release(partitions)
+                        self._ownership.release(partitions)
                     case Assigned(partitions, member_id):
-                        self._begin(partitions, member_id)
+                        self._ownership.begin(partitions, member_id)
                 self._copies.keep()
             self._holdings = self._copies.holdings()
 
     def _is_settled(self) -> bool:
         """Whether no rebalance is under way, so the duties are those of the current generation."""
         return is_settled(self._consumer) and (self._tasks.duties.generation == generation_of(self._consumer))
-
-    def _begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
-        for partition in partitions:
-            task = self._task(partition)
-            new_task = ActiveTask(task, self._process[task[0]], member_id)
-            active = self._tasks.actives.setdefault(task, new_task)
-            active.partitions |= {partition}
-            active.flowing = False
-            self._to_begin.add(task)
-        self._begin_waiting()
-
-    def _begin_waiting(self) -> None:
-        """Give assigned tasks their state, once no other process can write as this member."""
-        if self._to_begin and self._lease.is_alone():
-            tasks, self._to_begin = sorted(self._to_begin & self._tasks.actives.keys()), set()
-            for task in tasks:
-                self._copies.begin(self._tasks.actives[task])
-
-    def _release(self, partitions: frozenset[TopicPartition]) -> None:
-        """Give up partitions; uncommitted work of their tasks is dropped."""
-        self._components.commits.forget(partitions)
-        for task in sorted({self._task(partition) for partition in partitions} & self._tasks.actives.keys()):
-            active = self._tasks.actives[task]
-            began = active.undo()
-            active.partitions -= partitions
-            if not active.partitions:
-                del self._tasks.actives[task]
-                self._copies.end(active)
-                continue
-            for partition in began.keys() & active.partitions:
-                self._consumer.seek(partition, began[partition])
-        self._processing.clear_hold()
 
     def _probe(self) -> None:
         probe_at = self._tasks.duties.probe_at
@@ -297,24 +291,14 @@ class StatefulConsumer:
     # --- the end
 
     def _finish(self) -> None:
-        """Commit the last work, while time is left: a join or an absent broker may delay it."""
+        """Commit the last work, while time is left: a join or an absent broker may delay it.
+
+        The next owner cannot repair a changelog, because its store begins with what the changelog has.
+        """
         with self._lock:
             self._processing.pause_tasks(self._tasks.actives.values())
-        while not self._processing.commit() and self._closing.to_commit_s(_AGAIN_S) > 0:
+        while not (self._processing.commit() and self._tasks.is_proven):
+            if self._closing.to_commit_s(_AGAIN_S) <= 0:
+                return
             self._poll()
             self._handle_events()
-
-    def _task(self, partition: TopicPartition) -> Task:
-        (task,) = self._topology.tasks_of([partition])
-        return task
-
-
-def _processes(topology: Any, process: Any) -> dict[str, Process]:
-    """Check ``process`` and return the function of each subtopology."""
-    instance("topology", topology, Topology, "a Topology")
-    ids = {subtopology.id for subtopology in topology.subtopologies}
-    if callable(process):
-        return dict.fromkeys(ids, process)
-    if not isinstance(process, Mapping) or set(process) != ids or not all(map(callable, process.values())):
-        raise OptionError("process", f"expected a function, or one for each of {', '.join(sorted(ids))}")
-    return dict(process)

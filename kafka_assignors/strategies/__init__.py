@@ -9,7 +9,7 @@ from kafka_assignors.strategies.fair import FairAssignor
 from kafka_assignors.strategies.fairest_sticky import FairestStickyAssignor
 from kafka_assignors.strategies.lag_aware import LagAwareAssignor
 from kafka_assignors.strategies.range import RangeAssignor
-from kafka_assignors.strategies.registry import STRATEGIES, strategy
+from kafka_assignors.strategies.registry import STRATEGIES, load_strategy, strategy
 from kafka_assignors.strategies.roundrobin import RoundRobinAssignor
 from kafka_assignors.strategies.sticky import StickyAssignor
 
@@ -24,5 +24,6 @@ __all__ = [
     "RangeAssignor",
     "RoundRobinAssignor",
     "StickyAssignor",
+    "load_strategy",
     "strategy",
 ]

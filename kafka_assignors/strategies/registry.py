@@ -1,6 +1,11 @@
-"""All strategies by name."""
+"""All strategies by name, and a user's own by ``module:Class``."""
 
 from __future__ import annotations
+
+import importlib
+import sys
+from inspect import isabstract
+from pathlib import Path
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.options import ConfigurationError
@@ -40,3 +45,33 @@ def strategy(name: str) -> type[Assignor]:
     if name not in STRATEGIES:
         raise ConfigurationError("strategy", f"unknown {name!r}, there is {', '.join(STRATEGIES)}")
     return STRATEGIES[name]
+
+
+def load_strategy(name: str) -> type[Assignor]:
+    """Return the strategy of that name, or import ``module:Class``.
+
+    Modules are also found in the current folder, as with ``python -m``.
+
+    Raises:
+        ConfigurationError: unknown name, no such module or class, or the class is no strategy.
+    """
+    module_name, colon, class_name = name.partition(":")
+    if not colon:
+        return strategy(name)
+    if not {"", here := str(Path.cwd())} & {*sys.path}:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:  # the module may do anything
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            raise ConfigurationError("strategy", f"no module {module_name!r}") from None
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigurationError("strategy", f"cannot import module {module_name!r}: {reason}") from error
+    if (kind := getattr(module, class_name, None)) is None:
+        raise ConfigurationError("strategy", f"module {module_name!r} has no class {class_name!r}")
+    if not (isinstance(kind, type) and issubclass(kind, Assignor)):
+        raise ConfigurationError("strategy", f"{name!r} is no subclass of kafka_assignors.Assignor")
+    if isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise ConfigurationError("strategy", f"{name!r} does not define {missing}")
+    return kind

@@ -7,14 +7,21 @@ The lag section: int16 version, int32 age (milliseconds), and an array of topics
 partitions, uint8 bytes of a partition number, uint8 bytes of a lag, the partition numbers, the lags
 (records).  Each topic uses the narrowest numbers that hold its largest, because the broker keeps all members'
 user data in one message, limited to a megabyte in most clusters.
+
+A topic without partitions whose name starts with a colon, which no topic of Kafka has, is a property:
+``:capacity=2048`` is a capacity of 2,048 parts of 1,024, so 2.  A member of capacity 1 sends none.  A leader
+that does not know a property reads a topic without lag, so old and new members may be in one group.
 """
 
 from __future__ import annotations
 
+import math
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from kafka_assignors.errors import CodecError
+from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import history
 from kafka_assignors.wire.primitives import Reader, int32, string
@@ -28,15 +35,43 @@ _TOPIC = struct.Struct(">iBB")
 _CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
 _LONGEST_AGE = 2**31 - 1
 _MOST_LAG = 2**63 - 1
+_CAPACITY = ":capacity="
+_LONGEST_NUMBER = 16  # digits
 
 
-def encode(revoked: Ownership, generation: int, lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
-    """Encode both sections.  Lags are in records."""
-    return history.encode(revoked, generation) + _pack_lags(lags, age_ms)
+class LagUserData(NamedTuple):
+    """What a member of a strategy that plans by lag sends.
+
+    Attributes:
+        revoked: the partitions it has revoked.
+        generation: of ``revoked``.
+        lags: records left to read.
+        age_ms: age of ``lags``.
+        capacity: see ``Member``; unchecked, NaN if it cannot be read.
+    """
+
+    revoked: Ownership
+    generation: int
+    lags: dict[TopicPartition, int]
+    age_ms: int
+    capacity: float = 1.0
 
 
-def decode(data: bytes) -> tuple[Ownership, int, dict[TopicPartition, int], int]:
-    """Decode the partitions revoked, their generation, the lags (records), and their age (milliseconds).
+def encode(
+    revoked: Ownership,
+    generation: int,
+    lags: Mapping[TopicPartition, int],
+    age_ms: float,
+    capacity: float = 1.0,
+) -> bytes:
+    """Encode both sections.  Lags are in records; the capacity is within its bounds."""
+    units = in_units(capacity)
+    properties = [] if units == UNIT else [f"{_CAPACITY}{units}"]
+    return history.encode(revoked, generation) + _pack_lags(lags, age_ms, properties)
+
+
+def decode(data: bytes) -> LagUserData:
+    """Decode both sections.
 
     Raises:
         CodecError: a section is invalid, or bytes are left over.
@@ -44,25 +79,29 @@ def decode(data: bytes) -> tuple[Ownership, int, dict[TopicPartition, int], int]
     try:
         reader = Reader(data)
         revoked, generation = history.read(reader)
-        lags, age_ms = _read_lags(reader)
+        lags, age_ms, capacity = _read_lags(reader)
         reader.end()
     except CodecError as error:
         raise CodecError(f"lag user data: {error}") from None
-    return revoked, generation, lags, age_ms
+    return LagUserData(revoked, generation, lags, age_ms, capacity)
 
 
-def _pack_lags(lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
+def _pack_lags(lags: Mapping[TopicPartition, int], age_ms: float, properties: Sequence[str]) -> bytes:
     """Encode the lag section, version 0.
 
     Args:
         lags: records left to read; the largest ``MOST_PARTITIONS`` are sent.
         age_ms: milliseconds since the lag was measured.
+        properties: names of topics without partitions.
     """
     heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))[:MOST_PARTITIONS]
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(heaviest):
         by_topic.setdefault(topic, []).append(partition)
-    parts = [_HEAD.pack(_VERSION, min(max(int(age_ms), 0), _LONGEST_AGE)), int32(len(by_topic))]
+    parts = [
+        _HEAD.pack(_VERSION, min(max(int(age_ms), 0), _LONGEST_AGE)),
+        int32(len(by_topic) + len(properties)),
+    ]
     for topic, numbers in by_topic.items():
         values = [min(lags[TopicPartition(topic, p)], _MOST_LAG) for p in numbers]
         widths = _width(max(numbers)), _width(max(values))
@@ -72,11 +111,12 @@ def _pack_lags(lags: Mapping[TopicPartition, int], age_ms: float) -> bytes:
             struct.pack(f">{len(numbers)}{_CODES[widths[0]]}", *numbers),
             struct.pack(f">{len(numbers)}{_CODES[widths[1]]}", *values),
         ]
+    parts += [string(name) + _TOPIC.pack(0, 1, 1) for name in properties]
     return b"".join(parts)
 
 
-def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int]:
-    """Read the lags (records), and their age (milliseconds).  The last of duplicate partitions counts.
+def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, float]:
+    """Read the lags (records), their age (milliseconds), and the capacity.  The last of duplicates counts.
 
     Raises:
         CodecError: another version, an unknown width, a negative age or lag, or too short.
@@ -85,6 +125,7 @@ def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int]:
     if (age_ms := reader.int32()) < 0:
         raise CodecError(f"lag of an age of {age_ms} ms")
     lags: dict[TopicPartition, int] = {}
+    capacity = 1.0
     for _ in range(reader.count(8)):
         topic = reader.string()
         count = reader.count(0)
@@ -94,8 +135,15 @@ def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int]:
         numbers, values = (reader.array(count, str(code)) for code in codes)
         if min(values, default=0) < 0:
             raise CodecError(f"a negative lag of topic {topic[:50]!r}")
+        if topic.startswith(_CAPACITY):
+            capacity = _read_capacity(topic.removeprefix(_CAPACITY))
         lags.update({TopicPartition(topic, p): lag for p, lag in zip(numbers, values, strict=True)})
-    return lags, age_ms
+    return lags, age_ms, capacity
+
+
+def _read_capacity(text: str) -> float:
+    is_whole = text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER
+    return int(text) / UNIT if is_whole else math.nan
 
 
 def _width(largest: int) -> int:

@@ -260,3 +260,32 @@ def test_pipeline_writes_to_a_folder_its_user_owns() -> None:
     for volume in ours["volumes"]:
         assert volume.partition(":")[2] in made
     assert folder in [volume.partition(":")[2] for volume in ours["volumes"]]
+
+
+# --- the service that runs the exporter ---
+
+
+def exporter_service() -> dict[str, Any]:
+    """Return the service by hand, under the default port."""
+    parsed: dict[str, Any] = yaml.safe_load(interpolate(BY_HAND.read_text(encoding="utf-8"), {}))
+    service: dict[str, Any] = parsed["services"]["exporter"]
+    return service
+
+
+def test_exporter_reads_the_advertised_address_and_listens_on_loopback() -> None:
+    ours = exporter_service()
+    assert (ours["profiles"], ours["network_mode"]) == (["exporter"], "host")
+    advertised = service()["environment"]["KAFKA_ADVERTISED_LISTENERS"].removeprefix("PLAINTEXT://")
+    assert ours["environment"] == {"KAFKA_ASSIGNORS_BOOTSTRAP_SERVERS": advertised}
+    name, *words = ours["command"]
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert str(command.make_context(name, words).params["listen"]) == "127.0.0.1:8000"
+
+
+def test_exporters_image_has_its_extras() -> None:
+    extras = exporter_service()["build"]["args"]["EXTRAS"].split(",")
+    assert extras == ["cli", "prometheus"]
+    setup = (ROOT / "setup.cfg").read_text(encoding="utf-8")
+    for extra in extras:
+        assert re.search(rf"^{extra} =$", setup, re.MULTILINE)

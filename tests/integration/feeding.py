@@ -64,7 +64,7 @@ class Feed:
         """Whether the topic exists; lists all topics, because a request by name could create it."""
         return self.topic in self._admin.list_topics()
 
-    def tell(self, arrivals: Mapping[TopicPartition, float], age_s: float = 0.0) -> None:
+    def publish(self, arrivals: Mapping[TopicPartition, float], age_s: float = 0.0) -> None:
         """Write a forecast for each partition, ``age_s`` old."""
         for partition, records in arrivals.items():
             forecast = Forecast(

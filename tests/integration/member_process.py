@@ -120,12 +120,13 @@ def consume(
     topics: Sequence[str],
     poll_ms: int = 50,
     options: Mapping[str, Any] | None = None,
+    consumer_type: type[KafkaConsumer] = KafkaConsumer,
     **settings: Any,
 ) -> None:
     """Poll and report every change until ``stop`` is set, then close."""
     if options:  # configured here: classes made on the way cannot be sent to a process
         strategies = [cast("type[Assignor]", strategy).configured(**options) for strategy in strategies]
-    consumer = KafkaConsumer(
+    consumer = consumer_type(
         partition_assignment_strategy=list(strategies), enable_auto_commit=False, **settings
     )
     listener = listener_type(consumer) if listener_type else EventLog()

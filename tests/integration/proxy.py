@@ -92,6 +92,11 @@ class Proxy:
                     return
 
     @property
+    def accepted(self) -> int:
+        """The number of connections so far."""
+        return len(self._threads) - 1
+
+    @property
     def is_idle(self) -> bool:
         """Whether no connection is open."""
         return not any(thread.is_alive() for thread in self._threads[1:])

@@ -159,7 +159,7 @@ REFUSED: list[tuple[Right, Callable[[SparkSession, dict[str, Any], str], object]
 
 
 @pytest.mark.parametrize(
-    ("missing", "use", "says"),
+    ("missing", "use", "message"),
     REFUSED,
     ids=[f"{use.__name__}-{right.name}-{right.operation.name}" for right, use, _ in REFUSED],
 )
@@ -170,10 +170,10 @@ def test_missing_right_is_named_in_the_error(
     *,
     missing: Right,
     use: Callable[[SparkSession, dict[str, Any], str], object],
-    says: str,
+    message: str,
 ) -> None:
     with_feed.allow_only([right for right in NEEDED if right != missing])
-    with pytest.raises(PipelineError, match=says) as caught:
+    with pytest.raises(PipelineError, match=message) as caught:
         use(spark, with_feed.config(), str(tmp_path))
     assert "\n" not in str(caught.value)
     assert PASSWORD not in str(caught.value)

@@ -133,8 +133,8 @@ def test_missing_history_is_an_error_of_one_line(spark: SparkSession, folder: Pa
         (folder, {"groups": ["x"]}, "no rows of group 'x' in the requested time"),
         (folder, {"since": START + timedelta(days=2)}, "no rows in the requested time"),
     ]
-    for path, more, says in asked:
-        with pytest.raises(HistoryError, match=says) as caught:
+    for path, more, message in asked:
+        with pytest.raises(HistoryError, match=message) as caught:
             read_history(spark, str(path), **more)
         assert "\n" not in str(caught.value)
         assert str(path) in str(caught.value)
@@ -145,12 +145,12 @@ def test_error_names_the_wrong_column_of_a_load_table(spark: SparkSession, tmp_p
     [file] = (tmp_path / "load").glob("*/*.parquet")
     whole = pq.read_table(file, partitioning=None)
     place = whole.schema.get_field_index("lag")
-    for table, says in (
+    for table, message in (
         (whole.drop_columns(["arrived"]), "column 'arrived' is missing"),
         (whole.set_column(place, "lag", whole["lag"].cast(pa.string())), "'lag' is string, expected bigint"),
     ):
         pq.write_table(table, file)
-        with pytest.raises(HistoryError, match=says):
+        with pytest.raises(HistoryError, match=message):
             read_history(spark, str(tmp_path))
 
 
@@ -230,6 +230,29 @@ def broken_strategy() -> Any:
         raise ZeroDivisionError("division by zero")
 
     return replace(GRID.candidates[0].strategy, plan=plan)
+
+
+def test_own_strategy_of_the_current_folder_runs_on_spark(folder: Path, tmp_path: Path) -> None:
+    """Tasks import its module; an invalid plan is the trial's error, in one line, and the exit code is 1."""
+    (tmp_path / "just_here.py").write_text(
+        "from tests.support.own_strategies import ToAStranger, ToTheFirst\n"
+        "class Mine(ToTheFirst):\n    name = 'mine'\n"
+        "class Wrong(ToAStranger):\n    name = 'wrong'\n"
+    )
+    arguments = ["--strategies", "just_here:Mine,just_here:Wrong", "--cores", "2", "--group", "g"]
+    done = subprocess.run(
+        [sys.executable, "-m", "kafka_assignors", "backtest", str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT)},
+    )
+    assert done.returncode == 1
+    assert "just_here:Mine" in done.stdout
+    last = done.stderr.splitlines()[-1]
+    assert "1 of 2 scenarios failed; " in last
+    assert "wrong: invalid plan: stranger is no member of the group" in last
 
 
 def test_failure_of_spark_is_raised_and_ends_all_tasks(spark: SparkSession, recorded: list[Recorded]) -> None:

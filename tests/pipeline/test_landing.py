@@ -166,7 +166,7 @@ def test_flipped_byte_is_found_when_the_file_is_read(spark: SparkSession, root: 
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "message"),
     [
         (lambda s: s.withColumn("lag", F.lit(1)), "has a column 'lag'"),
         (lambda s: s.withColumn("committed_offset", F.lit("7")), "'committed_offset' is string, not bigint"),
@@ -177,13 +177,13 @@ def test_flipped_byte_is_found_when_the_file_is_read(spark: SparkSession, root: 
     ],
 )
 def test_files_with_other_columns_are_named(
-    spark: SparkSession, root: str, change: Callable[[DataFrame], DataFrame], says: str
+    spark: SparkSession, root: str, change: Callable[[DataFrame], DataFrame], message: str
 ) -> None:
     write_samples(samples(spark, [row(0, 1)]), root, "one")
     change(samples(spark, [row(0, 2)])).coalesce(1).write.mode("append").partitionBy("date").parquet(
         f"{root}/samples/one"
     )
-    with pytest.raises(PipelineError, match=says):
+    with pytest.raises(PipelineError, match=message):
         read_samples(spark, root)
 
 

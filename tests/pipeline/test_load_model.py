@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import random
 import time
 from pathlib import Path
@@ -222,24 +223,24 @@ def test_unreachable_folder_is_an_error_of_one_line(spark: SparkSession) -> None
 class Stuck:
     """A file system that moves no file, and returns success or failure."""
 
-    def __init__(self, files: Any, says: bool) -> None:
+    def __init__(self, files: Any, notifies: bool) -> None:
         self._files = files
-        self._says = says
+        self._notifies = notifies
 
     def __getattr__(self, name: str) -> Any:
-        return (lambda *_: self._says) if name == "rename" else getattr(self._files, name)
+        return (lambda *_: self._notifies) if name == "rename" else getattr(self._files, name)
 
 
-@pytest.mark.parametrize("says", [False, True])
+@pytest.mark.parametrize("notifies", [False, True])
 def test_rows_that_do_not_land_are_an_error_and_stay_staged(
-    spark: SparkSession, tmp_path: Path, says: bool
+    spark: SparkSession, tmp_path: Path, notifies: bool
 ) -> None:
     storage = Storage(spark, str(tmp_path))
     sink = LoadSink(storage, SETTINGS, ("import",))
     sink.bind()
     rows = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 6, 3)]), SETTINGS)
     files = storage._files
-    storage._files = Stuck(files, says)
+    storage._files = Stuck(files, notifies)
     with pytest.raises(PipelineError, match=r"did not land|could not be moved"):
         sink.land(rows, 7)
     [staged] = (tmp_path / "load").glob("_staged-000000007-*")
@@ -300,3 +301,16 @@ def test_writer_added_later_is_reported_as_unread(spark: SparkSession, tmp_path:
     assert run(spark, tmp_path).unread == ()
     land(spark, tmp_path, busy(1, 30), writer="second")
     assert run(spark, tmp_path).unread == ("second",)
+
+
+def test_checkpoint_with_states_of_another_version_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    land(spark, tmp_path, busy(1, 30))
+    run(spark, tmp_path)
+    storage, name = Storage(spark, str(tmp_path)), "checkpoints/load/_model.json"
+    bound = json.loads(storage.read(name) or "")
+    assert bound["settings"].pop("state_version") == 3
+    storage.write(name, json.dumps(bound))
+    with pytest.raises(
+        PipelineError, match="state_version was None, not 3: to learn again from all samples, remove"
+    ):
+        run(spark, tmp_path)

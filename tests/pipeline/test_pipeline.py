@@ -357,7 +357,7 @@ def run_command(*arguments: object) -> str:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["record", "--bootstrap", "h:1"], "no groups given: name some, or give --groups-like REGEX"),
         (["record", "g"], "bootstrap_servers: missing"),
@@ -371,10 +371,10 @@ def run_command(*arguments: object) -> str:
         ),
     ],
 )
-def test_invalid_option_is_a_usage_error(arguments: list[str], says: str) -> None:
+def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> None:
     result = command(*arguments)
     assert result.exit_code == 2
-    assert says in result.output
+    assert message in result.output
 
 
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:

@@ -153,11 +153,11 @@ def test_checkpoint_belongs_to_one_cluster_topic_and_selection_of_groups(
     assert record_offsets_once(spark, settings, root, **which).landed == 1
     record_samples_once(spark, settings, root, groups=[group])
 
-    def refused(settings: dict[str, Any], says: str, **other: Any) -> None:
+    def refused(settings: dict[str, Any], message: str, **other: Any) -> None:
         before = sorted((file, file.stat().st_mtime_ns) for file in tmp_path.rglob("*"))
         with pytest.raises(PipelineError, match="take another folder") as caught:
             record_offsets_once(spark, settings, root, **{**which, **other})
-        assert says in str(caught.value)
+        assert message in str(caught.value)
         assert "\n" not in str(caught.value)
         assert sorted((file, file.stat().st_mtime_ns) for file in tmp_path.rglob("*")) == before
 

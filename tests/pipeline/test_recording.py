@@ -143,17 +143,17 @@ def test_recording_ends_after_the_given_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["record", "g", "--bootstrap", "h:1", "--once", "--for", "5"], "--for has no effect with --once"),
         (["record", "g", "--bootstrap", "h:1", "--memory", "3x"], "'3x' is not a size such as 512m or 4g"),
         (["backtest", ".", "--memory", "lots"], "'lots' is not a size such as 512m or 4g"),
     ],
 )
-def test_invalid_option_is_a_usage_error(arguments: list[str], says: str) -> None:
+def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(cli, arguments)
     assert result.exit_code == 2
-    assert says in result.output
+    assert message in result.output
 
 
 @pytest.mark.long

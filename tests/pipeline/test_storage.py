@@ -93,15 +93,15 @@ def test_failed_removal_is_an_error(spark: SparkSession, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("root", "says"),
+    ("root", "message"),
     [
         ("s3a://bucket/pipeline", r"S3AFileSystem.*--packages, such as org\.apache\.hadoop:hadoop-aws"),
         ("no-such://pipeline", r"No FileSystem for scheme"),
         ("", r"empty"),
     ],
 )
-def test_unknown_storage_is_an_error_of_one_line(spark: SparkSession, root: str, says: str) -> None:
-    with pytest.raises(PipelineError, match=says) as caught:
+def test_unknown_storage_is_an_error_of_one_line(spark: SparkSession, root: str, message: str) -> None:
+    with pytest.raises(PipelineError, match=message) as caught:
         Storage(spark, root)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 400

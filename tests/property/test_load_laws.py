@@ -18,23 +18,23 @@ from kafka_assignors.plan import (
     plan_cooperative_lag_aware,
     plan_lag_aware,
     plan_sticky,
+    quick_lag_bound,
     resolve,
 )
 from tests.support import load_oracle, oracle
-from tests.support.builders import groups, lagging, member, next_generation, settled_groups
+from tests.support.builders import groups, lagging, member, next_generation, settled_groups, unequal
 from tests.support.searching import times
 
 TOLERANCE = 256  # a load at most this part above the least counts as the least
 
 unlagged = st.one_of(groups(), groups(equal=True), settled_groups(), settled_groups(equal=True))
-any_group = lagging(unlagged)
-small_group = lagging(
-    st.one_of(
-        groups(max_members=3, max_topics=3, max_partitions=2),
-        groups(max_members=4, max_topics=2, max_partitions=2),
-        groups(max_members=3, max_topics=1, max_partitions=6, equal=True),
-    )
+any_group = st.one_of(lagging(unlagged), unequal(lagging(unlagged)))
+small_unlagged = st.one_of(
+    groups(max_members=3, max_topics=3, max_partitions=2),
+    groups(max_members=4, max_topics=2, max_partitions=2),
+    groups(max_members=3, max_topics=1, max_partitions=6, equal=True),
 )
+small_group = st.one_of(lagging(small_unlagged), unequal(lagging(small_unlagged)))
 any_skew = st.sampled_from((1, 1, 2, 3, None))
 
 
@@ -61,7 +61,15 @@ def test_calm(group: Group, skew: int | None, gain: float) -> None:
     assert planned(next_generation(group, plan, 9), skew, gain) == plan
 
 
-@given(group=unlagged, nothing=st.sampled_from((-1, 0)))
+@given(group=lagging(unlagged), skew=any_skew, capacity=st.sampled_from((2.0**-10, 0.3, 2.0, 1024.0)))
+def test_equal_capacities_change_nothing(group: Group, skew: int | None, capacity: float) -> None:
+    same = replace(group, members=tuple(replace(m, capacity=capacity) for m in group.members))
+    assert (planned(same, skew).owners == planned(group, skew).owners).all()
+    assert (plan_lag_aware(same).owners == plan_lag_aware(group).owners).all()
+    assert lag_lower_bound(same) == lag_lower_bound(group)
+
+
+@given(group=st.one_of(unlagged, unequal(unlagged)), nothing=st.sampled_from((-1, 0)))
 def test_plan_without_lag_is_the_plan_of_sticky(group: Group, nothing: int) -> None:
     """Without lag, and with unknown lag."""
     group = replace(group, lags={topic: [nothing] * count for topic, count in group.topics.items()})
@@ -81,7 +89,7 @@ def test_no_plan_is_below_the_bounds(group: Group, skew: int | None) -> None:
     plan = planned(group, skew, 0)
     owner_of = oracle.by_partition(plan)
     load = load_oracle.largest(group, owner_of)
-    assert lag_lower_bound(group) <= load
+    assert max(lag_lower_bound(group), quick_lag_bound(group)) <= load
     assert moves_lower_bound(group, resolve(group), load) <= load_oracle.moves(group, owner_of)
 
 
@@ -92,7 +100,7 @@ def test_small_groups_get_the_least_load(group: Group, skew: int | None) -> None
     best = load_oracle.best_by_trying(group, skew)
     load = load_oracle.largest(group, oracle.by_partition(planned(group, skew, 0)))
     assert load <= best.load + best.load // TOLERANCE
-    assert lag_lower_bound(group) <= best.load
+    assert max(lag_lower_bound(group), quick_lag_bound(group)) <= best.load
 
 
 @settings(max_examples=times(0.75))

@@ -23,12 +23,16 @@ from tests.support.searching import batches
 GROUPS, BATCH = 120, 20
 
 
-def any_group(rng: Random) -> Group:
+def any_group(rng: Random, capacities: tuple[float, ...]) -> Group:
     """Heavy-tailed, bimodal or uniform lags; equal or unequal subscriptions; owners by ``sticky``."""
     topics = {f"t{i}": rng.randint(1, 6) for i in range(rng.randint(1, 4))}
     density = rng.choice((1, 1, 0.7, 0.4))
     members = tuple(
-        Member(f"m{i}", frozenset(t for t in topics if rng.random() < density))
+        Member(
+            f"m{i}",
+            frozenset(t for t in topics if rng.random() < density),
+            capacity=capacities[i % len(capacities)],
+        )
         for i in range(rng.randint(2, 5))
     )
     lag: Callable[[], int] = rng.choice(
@@ -56,11 +60,12 @@ def ratio(group: Group, plan: Assignment, squares: int | None) -> float | None:
 
 @pytest.mark.parametrize("batch", batches(GROUPS, BATCH, quick=2))
 @pytest.mark.parametrize("skew", [1, None])
-def test_loads_are_near_the_least(batch: range, skew: int | None) -> None:
+@pytest.mark.parametrize("capacities", [(1.0,), (1.0, 0.3, 2.0, 4.0)])
+def test_loads_are_near_the_least(batch: range, skew: int | None, capacities: tuple[float, ...]) -> None:
     """Half of the loads are within the tolerance, and all within 5 %."""
     ratios = []
     for seed in batch:
-        group = any_group(Random(seed))
+        group = any_group(Random(seed), capacities)
         plan = plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew, min_improvement=0)
         squares = int((plan_sticky(group, resolve(group)).loads ** 2).sum()) if skew == 1 else None
         if (load_ratio := ratio(group, plan, squares)) is not None:

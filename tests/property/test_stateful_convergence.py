@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from kafka_assignors.plan.stateful import StatefulPlan, TaskPlanOptions, plan_stateful
+from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, TaskPlanOptions, plan_stateful
 from tests.support.searching import batches
-from tests.support.stateful_group import SimulatedGroup, any_topology
+from tests.support.stateful_group import END, SimulatedGroup, any_topology
 from tests.support.stateful_laws import Facts, check, shuffled
 
 HISTORIES, EVENTS, BATCH = 400, 6, 25
@@ -124,6 +124,49 @@ def settle(history: History, seed: int) -> None:
         assert not any(again.warmup.values())
         assert plan_stateful(shuffled(sim.group(), seed), sim.options) == again
         history.event()
+
+
+@pytest.mark.parametrize("batch", batches(HISTORIES, BATCH))
+@pytest.mark.parametrize("reports", [False, True])
+def test_second_round_takes_no_task_from_its_owner(batch: range, *, reports: bool) -> None:
+    """Tasks that were revoked have no owner then.  Any member may run any task at once here."""
+    for seed in batch:
+        rng = Random(seed)
+        options = TaskPlanOptions(END, num_standby_replicas=rng.choice((0, 0, 1, 2)))
+        topology = any_topology(rng, most=12)
+        sim = SimulatedGroup(topology, options, keeps=rng.random() < 0.5, knows_ends=True)
+        sim.join("m0")
+        for number in range(1, 8):
+            if rng.random() < 0.7 or len(sim.members) == 1:
+                sim.join(f"m{number}")
+            else:
+                sim.leave(rng.choice(sorted(sim.members)))
+            group = sim.group()
+            plan = plan_stateful(group, options)
+            again = plan_stateful(revoked(group, plan, reports=reports), options)
+            for member in group.members:
+                stays = set(member.active) & set(plan.active[member.member_id])
+                assert stays <= set(again.active[member.member_id]), seed
+            sim.do(plan)
+
+
+def revoked(group: StatefulGroup, plan: StatefulPlan, *, reports: bool) -> StatefulGroup:
+    """Return the group as it joins the second cooperative round.
+
+    Args:
+        group: as it joined the first round.
+        plan: of the first round.
+        reports: whether members already report the copies that this plan gives them.
+    """
+    owned = {task for member in group.members for task in member.active}
+    members = []
+    for member in group.members:
+        planned = set(plan.active[member.member_id])
+        active = {task for task in planned if task in member.active or task not in owned}
+        copies = {*planned, *plan.standby[member.member_id], *plan.warmup[member.member_id]} - active
+        standby = copies if reports else member.standby
+        members.append(replace(member, active=active, standby=standby, generation=member.generation + 1))
+    return replace(group, members=tuple(members))
 
 
 @pytest.mark.parametrize("seed", range(20))

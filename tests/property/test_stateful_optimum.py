@@ -10,7 +10,7 @@ import pytest
 from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, TaskPlanOptions, plan_stateful
 from tests.support import oracle, stateful_oracle
 from tests.support.searching import batches
-from tests.support.stateful_group import SimulatedGroup, any_topology
+from tests.support.stateful_group import END, SimulatedGroup, any_topology
 
 GROUPS, BATCH, EVENTS = 50, 10, 4
 
@@ -25,7 +25,7 @@ class Sums(NamedTuple):
     least_moves: int
 
 
-def target_of(group: StatefulGroup, plan: StatefulPlan) -> stateful_oracle.Least:
+def target_of(group: StatefulGroup, options: TaskPlanOptions, plan: StatefulPlan) -> stateful_oracle.Least:
     """The measures of a plan's target."""
     process = {m.member_id: m.process or m.member_id for m in group.members}
     held = stateful_oracle.held(group)
@@ -37,18 +37,20 @@ def target_of(group: StatefulGroup, plan: StatefulPlan) -> stateful_oracle.Least
         both = (*active, *plan.target_standby[m])
         squares += len(both) ** 2
         copies += sum(t.subtopology in logged and (t, of) not in held for t in both)
-        stays = (stateful_oracle.who_could_stay(group, t) for t in active)
+        stays = (stateful_oracle.who_could_stay(group, options, t) for t in active)
         moves += sum(bool(who) and m not in who for who in stays)
     return stateful_oracle.Least(squares, copies, moves)
 
 
-def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
+def sums(batch: range, *, shared: bool, keeps: bool, acceptable: int = 10_000) -> Sums:
     """Histories of joins and leaves, each event solved exactly."""
     total = Sums(0, 0, 0, 0, 0)
     for seed in batch:
         rng = Random(seed)
-        options = TaskPlanOptions(num_standby_replicas=rng.choice((0, 1, 1, 1, 2)))
-        sim = SimulatedGroup(any_topology(rng, stateless=shared), options, keeps=keeps)
+        options = TaskPlanOptions(acceptable, num_standby_replicas=rng.choice((0, 1, 1, 1, 2)))
+        sim = SimulatedGroup(
+            any_topology(rng, stateless=shared), options, keeps=keeps, knows_ends=acceptable >= END
+        )
         ids = iter(range(100))
 
         def join() -> None:
@@ -58,9 +60,9 @@ def sums(batch: range, *, shared: bool, keeps: bool) -> Sums:
             join()
         for _ in range(EVENTS):
             group = sim.group()
-            least = stateful_oracle.least(group, options.num_standby_replicas)
+            least = stateful_oracle.least(group, options)
             oracle.scored["HiGHS, stateful"] += 1
-            planned = target_of(group, plan_stateful(group, options))
+            planned = target_of(group, options, plan_stateful(group, options))
             assert planned.squares == least.squares, seed
             assert planned.copies >= least.copies, seed
             before = sim.built
@@ -88,3 +90,12 @@ def test_shared_processes_build_hardly_more_copies(batch: range, *, keeps: bool)
     """Within a tenth of the least, also with tasks without a changelog, or with old copies."""
     total = sums(batch, shared=True, keeps=keeps)
     assert total.built <= total.copies <= 1.1 * total.least_copies
+
+
+@pytest.mark.parametrize("batch", batches(GROUPS, BATCH))
+@pytest.mark.parametrize("keeps", [False, True])
+def test_members_that_need_no_copy_move_hardly_more_tasks(batch: range, *, keeps: bool) -> None:
+    """If any member may run any task at once, old copies are used, but no other task moves for them."""
+    total = sums(batch, shared=False, keeps=keeps, acceptable=END)
+    assert total.built <= total.copies <= 1.02 * total.least_copies
+    assert total.moves <= 1.02 * total.least_moves

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.assignor import convert
+from kafka_assignors.metrics import NO_METRICS
+from kafka_assignors.plan.cause import Cause
 from tests.support.joining import cluster, every, joined, own, plan_of, raw
 from tests.support.searching import times
 
@@ -26,6 +28,8 @@ MOST_ROUNDS = 20
 class Consumer:
     """A consumer with one assignor, which also stands in for the assignor's access to its coordinator."""
 
+    recorder = NO_METRICS
+
     def __init__(self, name: str, *, eager: bool = False, lie: set[Partition] | None = None) -> None:
         self.name, self.eager, self.lie = name, eager, lie
         self.held: set[Partition] = set()
@@ -34,11 +38,15 @@ class Consumer:
         self.asks = False
         self.knows: dict[str, int] = {}
         self.updated_at = 0.0
+        self.rejoin_causes: set[Cause] = set()
         self.assignor = CooperativeStickyAssignor()
         self.assignor._access = self  # type: ignore[assignment]  # this object answers for the coordinator
 
     def attach(self) -> bool:
         return True
+
+    def shared(self, name: str, own: object) -> object:
+        return own
 
     def is_unknown_version(self) -> bool:
         return False
@@ -63,6 +71,18 @@ class Consumer:
 
     def instance_id(self) -> str | None:
         return None
+
+    def client_rack(self) -> str | None:
+        return None
+
+    def member_id(self) -> str | None:
+        return self.name
+
+    def session_timeout_s(self) -> float | None:
+        return None
+
+    def subscribes_by_pattern(self) -> bool:
+        return False
 
     def max_poll_interval_s(self) -> float | None:
         return None

@@ -148,6 +148,20 @@ lag = st.one_of(
 )
 
 
+capacity = st.sampled_from((1.0, 1.0, 0.5, 2.0, 4.0, 0.3, 2.0**-10, 1000.0))
+
+
+def unequal(groups: st.SearchStrategy[Group]) -> st.SearchStrategy[Group]:
+    """Draw such groups whose members have different capacities."""
+
+    @st.composite
+    def with_capacities(draw: st.DrawFn) -> Group:
+        group = draw(groups)
+        return replace(group, members=tuple(replace(m, capacity=draw(capacity)) for m in group.members))
+
+    return with_capacities()
+
+
 def lagging(groups: st.SearchStrategy[Group]) -> st.SearchStrategy[Group]:
     """Draw such groups with lags: for some topics, with too few or too many partitions, unknown or huge."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
+from fractions import Fraction
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +21,7 @@ class Best(NamedTuple):
     """The best plans under a rule of counts.
 
     Attributes:
-        load: the smallest largest load of all plans.
+        load: the smallest largest load of all plans, weighed by capacity.
         fewest_moves: of all plans.
         calm_load: the smallest largest load of the plans with the fewest moves.
     """
@@ -43,9 +45,16 @@ def lagged(group: Group) -> list[TopicPartition]:
     return [TopicPartition(t, p) for t, count in group.topics.items() for p in range(count)]
 
 
+def slowness(group: Group) -> dict[str, Fraction]:
+    """By member: the largest capacity over its own, rounded to parts of 1,024."""
+    capacity = {m.member_id: round(1024 * Fraction(m.capacity)) for m in group.members}
+    return {m: Fraction(max(capacity.values()), own) for m, own in capacity.items()}
+
+
 def largest(group: Group, plan: Plan) -> int:
-    """The largest load."""
-    return max(loads(group, plan).values(), default=0)
+    """The largest load, weighed by capacity and rounded up."""
+    slow = slowness(group)
+    return max((math.ceil(records * slow[m]) for m, records in loads(group, plan).items()), default=0)
 
 
 def moves(group: Group, plan: Plan) -> int:
@@ -96,7 +105,7 @@ def least_load(group: Group, squares: int | None, seconds: float = 20.0) -> int 
     choices = oracle.wanted(group)
     lag = dict(zip(lagged(group), group.lag.tolist(), strict=True))
     cells = [(tp, m) for tp, members in choices.items() for m in members]
-    names = [m.member_id for m in group.members]
+    names, slow = [m.member_id for m in group.members], slowness(group)
     units = [(m, n) for m in names for n in range(len(choices))] if squares is not None else []
     size = len(cells) + len(units) + 1
     rows: list[tuple[dict[int, float], float, float]] = []
@@ -104,8 +113,8 @@ def least_load(group: Group, squares: int | None, seconds: float = 20.0) -> int 
     for tp, members in choices.items():
         rows.append(({at[tp, m]: 1.0 for m in members}, 1.0, 1.0))
     for m in names:
-        mine = {at[cell]: float(lag[cell[0]]) for cell in cells if cell[1] == m}
-        rows.append(({**mine, size - 1: -1.0}, -np.inf, 0.0))
+        member_load = {at[cell]: float(lag[cell[0]] * slow[m]) for cell in cells if cell[1] == m}
+        rows.append(({**member_load, size - 1: -1.0}, -np.inf, 0.0))
         if units:
             count = {at[cell]: 1.0 for cell in cells if cell[1] == m}
             count |= {len(cells) + i: -1.0 for i, unit in enumerate(units) if unit[0] == m}
@@ -125,4 +134,4 @@ def least_load(group: Group, squares: int | None, seconds: float = 20.0) -> int 
         options={"time_limit": seconds, "mip_rel_gap": 0.0},
     )
     oracle.scored["HiGHS"] += 1
-    return round(result.fun) if result.status == 0 else None
+    return math.ceil(result.fun - 1e-3) if result.status == 0 else None

@@ -44,6 +44,7 @@ class SimulatedGroup:
         options: of the plans.
         keeps: whether a copy that is not assigned any more stays in its directory (and falls behind); else
             its state is lost at once.
+        knows_ends: whether the group knows the ends of the changelogs.
 
     Attributes:
         members: id -> (process, rack).
@@ -55,11 +56,18 @@ class SimulatedGroup:
     """
 
     def __init__(
-        self, subtopologies: Iterable[PlannedSubtopology], options: TaskPlanOptions, *, keeps: bool = False
+        self,
+        subtopologies: Iterable[PlannedSubtopology],
+        options: TaskPlanOptions,
+        *,
+        keeps: bool = False,
+        knows_ends: bool = False,
     ) -> None:
         self.subtopologies = tuple(subtopologies)
         self.options = options
         self.keeps = keeps
+        tasks = [Task(s.id, p) for s in self.subtopologies for p in range(s.partitions)] if knows_ends else []
+        self._ends = dict.fromkeys(tasks, END)
         self.members: dict[str, tuple[str, str | None]] = {}
         self.active: dict[str, set[Task]] = {}
         self.standby: dict[str, set[Task]] = {}
@@ -98,6 +106,7 @@ class SimulatedGroup:
                 )
                 for member, (process, rack) in self.members.items()
             ),
+            self._ends,
         )
 
     def rebalance(self) -> StatefulPlan:

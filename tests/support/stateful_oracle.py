@@ -13,7 +13,7 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_matrix
 
-from kafka_assignors.plan.stateful import StatefulGroup, Task
+from kafka_assignors.plan.stateful import StatefulGroup, Task, TaskPlanOptions
 
 Row = tuple[dict[int, float], float, float]
 
@@ -33,7 +33,7 @@ class Least(NamedTuple):
     moves: int
 
 
-def least(group: StatefulGroup, standbys: int) -> Least:
+def least(group: StatefulGroup, options: TaskPlanOptions) -> Least:
     """Solve for the target of the stateful tasks.
 
     Claims must be sound: one owner a task, lags of what is there.
@@ -41,7 +41,7 @@ def least(group: StatefulGroup, standbys: int) -> Least:
     names = [m.member_id for m in group.members]
     process = {m.member_id: m.process or m.member_id for m in group.members}
     processes = sorted(set(process.values()))
-    count = min(standbys, len(processes) - 1)
+    count = min(options.num_standby_replicas, len(processes) - 1)
     kinds = [s for s in group.subtopologies if s.stateful]
     tasks = [(Task(s.id, p), s.logged) for s in kinds for p in range(s.partitions)]
     if not tasks:
@@ -83,7 +83,7 @@ def least(group: StatefulGroup, standbys: int) -> Least:
     }  # fmt: skip
     moves = {
         at["x", t, m]: 1.0
-        for t, _ in tasks if (stay := who_could_stay(group, t)) for m in names if m not in stay
+        for t, _ in tasks if (stay := who_could_stay(group, options, t)) for m in names if m not in stay
     }  # fmt: skip
     found: list[int] = []
     for goal in (squares, copies, moves):
@@ -154,12 +154,14 @@ def held(group: StatefulGroup) -> set[tuple[Task, str]]:
     return {(t, m.process or m.member_id) for m in group.members for t in (*m.active, *m.standby, *m.lags)}
 
 
-def who_could_stay(group: StatefulGroup, task: Task) -> set[str]:
-    """Return the owner; without an owner, the members with the least lag; empty without copies."""
+def who_could_stay(group: StatefulGroup, options: TaskPlanOptions, task: Task) -> set[str]:
+    """Return the owner; else the members with the least lag; empty if there is no copy, or none is needed."""
     process = {m.member_id: m.process or m.member_id for m in group.members}
     for member in group.members:
         if task in member.active:
             return {member.member_id}
+    if group.end_offsets.get(task, 2**63) <= options.acceptable_recovery_lag:
+        return set()
     lags = {process[m.member_id]: m.lags[task] for m in group.members if task in m.lags}
     best = min(lags.values(), default=0)
     return {m for m, of in process.items() if lags.get(of) == best}

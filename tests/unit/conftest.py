@@ -29,5 +29,5 @@ def consumer() -> Iterator[MakeConsumer]:
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield make
-        for one in made:
-            one.close()
+        for consumer in made:
+            consumer.close()

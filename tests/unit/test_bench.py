@@ -10,7 +10,15 @@ import pytest
 from bench.pauses.figures import Delivery, Ownership, missing, owned_twice
 from tests.support.examples import ROOT
 
-PROGRAMS = ("bench", "bench.lag.forecasts", "bench.lag.lags", "bench.pauses", "bench.pipeline")
+PROGRAMS = (
+    "bench",
+    "bench.lag.capacity",
+    "bench.lag.forecasts",
+    "bench.lag.lags",
+    "bench.pauses",
+    "bench.pipeline",
+    "bench.rebalance_cost",
+)
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

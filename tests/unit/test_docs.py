@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
+from inspect import isfunction
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,20 @@ def test_example_runs(example: Example) -> None:
 def test_every_strategy_has_a_page_with_an_example() -> None:
     for name in STRATEGIES:
         assert any(e.where.startswith(f"docs/strategies/{name}.md:") for e in examples()), name
+
+
+def test_api_pages_list_every_function_that_an_example_imports() -> None:
+    api = "".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs/reference/api").glob("*.md"))
+    imports = re.compile(r"^from (kafka_assignors\S*) import (\w.*)$", re.MULTILINE)
+    imported = {
+        f"{module}.{name}"
+        for example in examples()
+        for module, names in imports.findall(example.code)
+        for name in names.split(", ")
+        if isfunction(getattr(import_module(module), name))
+    }
+    assert imported
+    assert {name for name in imported if f"autofunction:: {name}\n" not in api} == set()
 
 
 @pytest.mark.parametrize("page", TEXTS, ids=lambda p: str(p.relative_to(ROOT)))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 EXTRAS = {
     "click",
     "msgspec",
@@ -18,6 +20,8 @@ EXTRAS = {
     "requests",
     "rocksdict",
     "filelock",
+    "prometheus_client",
+    "opentelemetry",
 }
 
 
@@ -61,3 +65,20 @@ def test_missing_pipeline_extra_is_named() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "pyspark is not installed: pip install 'kafka-assignors[spark]'\n"
+
+
+@pytest.mark.parametrize(
+    ("extra", "module", "missing"),
+    [
+        ("prometheus", "prometheus_client", "prometheus-client"),
+        ("otel", "opentelemetry", "opentelemetry-api"),
+    ],
+)
+def test_missing_extra_of_an_exporter_is_named(extra: str, module: str, missing: str) -> None:
+    code = (
+        "import sys\n"
+        f"sys.modules['{module}'] = None\n"
+        f"try:\n    import kafka_assignors.metrics.{extra}\nexcept ImportError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{missing} is not installed: pip install 'kafka-assignors[{extra}]'\n"

@@ -6,7 +6,10 @@ The coordinator calls the assignor, so the first call finds it on the call stack
 ``tests/unit/assignor/test_coordinator_access.py`` pin the private parts.
 
 - ``access``: `CoordinatorAccess`, for an assignor.
+- ``calling``: finds the coordinator that calls an assignor.
 - ``consumer``: functions of a given consumer, for listeners and the stateful consumer.
+- ``leading``: the leader's id, and the metadata that it planned with.
+- ``metrics``: records a coordinator's rebalances in its consumer's metrics.
 """
 
 from __future__ import annotations
@@ -31,11 +34,18 @@ from kafka_assignors.assignor.coordinator_access.consumer import (
     stop_producer,
     timeouts,
 )
+from kafka_assignors.assignor.coordinator_access.metrics import (
+    consumer_recorder,
+    count_deliveries,
+    recorder_of,
+)
 
 __all__ = [
     "CoordinatorAccess",
     "Timeouts",
     "commit",
+    "consumer_recorder",
+    "count_deliveries",
     "done",
     "generation_of",
     "heartbeat_age_s",
@@ -44,6 +54,7 @@ __all__ = [
     "is_settled",
     "member_id_of",
     "poll_age_s",
+    "recorder_of",
     "replicas",
     "request_rejoin",
     "runs_cooperative",

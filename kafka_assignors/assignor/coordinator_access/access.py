@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import weakref
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from types import FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka.consumer.subscription_state import OffsetResetStrategy
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
@@ -18,33 +16,64 @@ from kafka.future import Future
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.structs import MemberState
 
+from kafka_assignors.assignor.coordinator_access.calling import calling_coordinator, client_rack_of
+from kafka_assignors.assignor.coordinator_access.leading import (
+    leader_of,
+    remember_leaders,
+    remember_planned_metadata,
+)
+from kafka_assignors.assignor.coordinator_access.metrics import record_metrics, recorder_of
+from kafka_assignors.metrics import Recorder
+from kafka_assignors.plan.cause import Cause
+
+T = TypeVar("T")
+
 _PRIVATE = (
     *("_assignors", "_cluster", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
-    "request_rejoin",
+    *("_build_metadata_snapshot", "request_rejoin"),
 )
 _RESETS = {OffsetResetStrategy.LATEST: "latest", OffsetResetStrategy.EARLIEST: "earliest"}
-_LEADER = "_kafka_assignors_leader"
-"""The attribute in which this module stores the leader's member id on a coordinator."""
-_MAX_FRAMES = 8  # the coordinator calls its assignors directly, or through a user's wrapper
+_SHARED = "_kafka_assignors_"
+"""Begins the names of attributes that this module stores on a coordinator."""
 
 
 class CoordinatorAccess:
     """An assignor's access to the coordinator of its consumer.
 
     Without a consumer (an assignor used by hand) every answer is None.
+
+    Attributes:
+        rejoin_causes: why this member requested a rebalance since its last assignment; shared by its
+            strategies.
     """
 
     def __init__(self) -> None:
+        self.rejoin_causes: set[Cause] = set()
         self._coordinator: weakref.ref[ConsumerCoordinator] | None = None
+        self._client_rack: str | None = None
 
     def attach(self) -> bool:
         """Find the calling coordinator; return False if it is not the one of the earlier calls."""
-        caller = _calling_coordinator()
+        caller = calling_coordinator()
         known = self._live()
         if caller is not None and known is None:
             self._coordinator = weakref.ref(caller)
-            _remember_leaders(caller)
+            self._client_rack = client_rack_of(caller)
+            remember_leaders(caller)
+            record_metrics(caller)
+            self.rejoin_causes = self.shared("rejoin_causes", self.rejoin_causes)
         return caller is None or known is None or caller is known
+
+    def shared(self, name: str, own: T) -> T:
+        """Return the value that all strategies of the consumer share: that of the first one that asks."""
+        coordinator = self._live()
+        value: T = own if coordinator is None else vars(coordinator).setdefault(_SHARED + name, own)
+        return value
+
+    @property
+    def recorder(self) -> Recorder:
+        """The recorder of the consumer's metrics."""
+        return recorder_of(self._live())
 
     def is_unknown_version(self) -> bool:
         """Whether the consumer's private parts differ from the known ones."""
@@ -65,6 +94,10 @@ class CoordinatorAccess:
         if subscription is None:
             return None
         return [(tp.topic, tp.partition) for tp in subscription.assigned_partitions()]
+
+    def client_rack(self) -> str | None:
+        """Return the consumer's ``client_rack``; None if it is not set, or unknown."""
+        return self._client_rack
 
     def assignors(self) -> list[object]:
         """Return all strategies of the consumer's list."""
@@ -92,7 +125,7 @@ class CoordinatorAccess:
 
         Empty in a group that the broker converted to the new protocol (KIP-848): there the broker plans.
         """
-        return getattr(self._live(), _LEADER, None)
+        return leader_of(self._live())
 
     def generation(self) -> int | None:
         """Return the generation the consumer joined last, even if its assignment never took effect."""
@@ -120,6 +153,15 @@ class CoordinatorAccess:
         topics = coordinator._subscription.subscription or ()
         partitions = {topic: coordinator._cluster.partitions_for_topic(topic) for topic in topics}
         return {topic: max(numbers) + 1 for topic, numbers in partitions.items() if numbers}
+
+    def subscribes_by_pattern(self) -> bool:
+        """Whether the consumer subscribes to topics by a pattern; its metadata then lists all topics."""
+        return getattr(getattr(self._live(), "_subscription", None), "subscribed_pattern", None) is not None
+
+    def remember_planned_metadata(self) -> None:
+        """Have the leader join again only if the metadata changes after this plan."""
+        if (coordinator := self._live()) is not None and not self.is_unknown_version():
+            remember_planned_metadata(coordinator)
 
     def on_metadata_update(self, do: Callable[[], None]) -> None:
         """Call ``do`` on the I/O thread after each metadata update."""
@@ -188,16 +230,27 @@ class CoordinatorAccess:
         coordinator._subscription.assign_from_subscribed([])
         return False
 
-    def request_rejoin(self) -> None:
+    def request_rejoin(self, cause: Cause | None = None) -> None:
         """Request a rebalance at the consumer's next poll.  Only a leader's request always starts one."""
         if (coordinator := self._live()) is not None:
+            if cause is not None:
+                self.rejoin_causes.add(cause)
             coordinator.request_rejoin()
 
-    def request_rejoin_threadsafe(self) -> None:
-        """As ``request_rejoin``, from any thread; does nothing after the consumer's event loop has ended."""
+    def request_rejoin_threadsafe(self, cause: Cause, generation: int | None) -> None:
+        """As ``request_rejoin``, from any thread, if the consumer is still settled in this generation.
+
+        A rebalance that has begun before the I/O thread gets to it has another cause.  Does nothing after the
+        consumer's event loop has ended.
+        """
+
+        def request() -> None:
+            if self.settled_generation() == generation:
+                self.request_rejoin(cause)
+
         if (coordinator := self._live()) is not None:
             with suppress(Exception):  # a crashed loop raises the cause of its crash
-                coordinator._net.call_soon_threadsafe(coordinator.request_rejoin)
+                coordinator._net.call_soon_threadsafe(request)
 
     def config(self) -> dict[str, Any] | None:
         """Return the settings of the consumer's connection, its group and its offset reset."""
@@ -263,32 +316,3 @@ class CoordinatorAccess:
 
     def _live(self) -> ConsumerCoordinator | None:
         return self._coordinator() if self._coordinator is not None else None
-
-
-def _remember_leaders(coordinator: ConsumerCoordinator) -> None:
-    """Make a coordinator keep the leader's id of each JoinGroup response; kafka-python drops it."""
-    if not hasattr(coordinator, "_process_join_group_response") or hasattr(coordinator, _LEADER):
-        return
-    reference = weakref.ref(coordinator)
-
-    def process_and_remember(response: Any, *more: Any) -> Any:
-        current: Any = reference()
-        # Looked up at each call because ContinuousConsumer replaces the coordinator's class later.
-        joined = type(current)._process_join_group_response(current, response, *more)
-        setattr(current, _LEADER, response.leader)
-        return joined
-
-    setattr(coordinator, _LEADER, None)
-    coordinator._process_join_group_response = process_and_remember
-
-
-def _calling_coordinator() -> ConsumerCoordinator | None:
-    """Find the nearest coordinator up the stack."""
-    frame: FrameType | None = sys._getframe(2)
-    for _ in range(_MAX_FRAMES):
-        if frame is None:
-            return None
-        if isinstance(caller := frame.f_locals.get("self"), ConsumerCoordinator):
-            return caller
-        frame = frame.f_back
-    return None

@@ -64,6 +64,8 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
     """Return the age of the last heartbeat that the broker answered, in seconds since it was sent.
 
+    A `ContinuousConsumer` counts an answer after the end of its session only once it has joined again.
+
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
     `ContinuousConsumer` sends heartbeats during joins.  Infinite while an answer is outstanding: after a
     process was suspended, the coordinator's state dates from before, and an answer it reads now may, too.
@@ -71,9 +73,8 @@ def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
     coordinator = consumer._coordinator
     if coordinator.generation_if_stable() is None or is_fenced(consumer):
         return None
-    beat = coordinator.heartbeat
-    sent, received = beat.last_send, beat.last_receive
-    return float(time.monotonic() - sent) if received >= sent else float("inf")
+    sent_at = _answered_heartbeat_at(coordinator)
+    return float("inf") if sent_at is None else time.monotonic() - sent_at
 
 
 def poll_age_s(consumer: KafkaConsumer) -> float:
@@ -91,11 +92,18 @@ def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
     is outstanding.
     """
     coordinator = consumer._coordinator
-    beat = coordinator.heartbeat
-    sent, received = beat.last_send, beat.last_receive  # set after the answer was acted on
-    if received < sent or coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
+    sent_at = _answered_heartbeat_at(coordinator)  # the answer was acted on before
+    if coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
         return None
-    return float(sent)
+    return sent_at
+
+
+def _answered_heartbeat_at(coordinator: Any) -> float | None:
+    """Return when the last heartbeat was sent; None while its answer is outstanding, or proves nothing."""
+    beat = coordinator.heartbeat
+    sent, received = beat.last_send, beat.last_receive
+    confirmed = getattr(coordinator, "_confirmed_at", sent)
+    return float(sent) if received >= sent and confirmed >= sent else None
 
 
 def is_fenced(consumer: KafkaConsumer) -> bool:

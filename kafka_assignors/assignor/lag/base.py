@@ -87,14 +87,17 @@ class LagAssignor(Assignor):
             age_ms = 1000 * (time.monotonic() - measured_at) if lags else 0
             partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
             own_lags = {partition: lags[partition] for partition in partitions if partition in lags}
-            self._sent = contents, lag_user_data.encode(revoked, generation, own_lags, age_ms)
+            data = lag_user_data.encode(revoked, generation, own_lags, age_ms, self.options.capacity)
+            self._sent = contents, data
         return self._sent[1]
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
         if not user_data:
             return MemberReport()
-        revoked, generation, lags, age_ms = lag_user_data.decode(user_data)
-        return MemberReport(revoked, generation, lags=lags, lag_age_ms=age_ms)
+        sent = lag_user_data.decode(user_data)
+        return MemberReport(
+            sent.revoked, sent.generation, lags=sent.lags, lag_age_ms=sent.age_ms, capacity=sent.capacity
+        )
 
     # --- called by kafka-python ----------------------------------------------------------------------------
 
@@ -120,8 +123,9 @@ class LagAssignor(Assignor):
                 return self._access.generation() == joined_generation
 
             keeper.keep([TopicPartition(t, p) for t, ps in self._owned.items() for p in ps], is_current)
+            self._access.recorder.watch_lag(keeper.age_s)
             if self._watcher is not None and planned is not None and is_settled:
-                self._watcher.lead(planned, is_current)
+                self._watcher.lead(planned, joined_generation)
 
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
@@ -206,12 +210,17 @@ class LagAssignor(Assignor):
             self._unavailable = "this kafka-python version is unknown"
             return None
         options = self.options
-        keeper = LagKeeper(source, options.lag_refresh_ms / 1000, options.lag_timeout_ms / 1000)
+        keeper = LagKeeper(
+            source,
+            options.lag_refresh_ms / 1000,
+            options.lag_timeout_ms / 1000,
+            on_failure=self._access.recorder.record_failed_lag_fetch,
+        )
         if options.skew is not None:
             self._watcher = SkewWatcher(
                 options.skew,
                 keeper,
-                self.plan,
+                self.checked_plan,
                 self.pays_from,
                 self._access,
                 with_expected=self.with_forecasts,

@@ -10,6 +10,7 @@ from kafka_assignors.assignor.options import PLANS, Options
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.feed.load_feed import LoadFeed, check_config
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.plan.capacity import LEAST, MOST
 from kafka_assignors.validators import function, instance, number, positive, whole
 
 LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
@@ -28,6 +29,8 @@ class LagOptions(Options):
         lag_timeout_ms: longest time the leader waits for lag in a rebalance.
         lag_refresh_ms: how often a member measures the lag of its partitions, in the background.
         lag_max_age_ms: the leader ignores older reports.
+        capacity: how fast this consumer reads, compared with the others: 2 reads twice as fast as 1.  The
+            strategies minimise the longest time to drain, which is lag over capacity.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
             ``RebalanceOnSkew`` that says when.
     """
@@ -38,12 +41,14 @@ class LagOptions(Options):
     lag_timeout_ms: float = 2_000
     lag_refresh_ms: float = 10_000
     lag_max_age_ms: float = 60_000
+    capacity: float = 1.0
     rebalance_on_skew: RebalanceOnSkew | bool = False
 
     def check(self) -> None:
         Options.check(self)
         for name in ("lag_timeout_ms", "lag_refresh_ms", "lag_max_age_ms"):
             positive(name, getattr(self, name), "milliseconds")
+        number("capacity", self.capacity, LEAST, MOST)
         if self.lag_source is not None:
             function("lag_source", self.lag_source)
         instance(

@@ -26,6 +26,7 @@ from kafka_assignors.plan import (
     measure,
     resolve,
 )
+from kafka_assignors.plan.cause import Cause
 
 log = logging.getLogger("kafka_assignors")
 
@@ -62,25 +63,28 @@ class SkewWatcher:
         self._watch = SkewWatch(policy, str(access.member_id()), min_improvement)
         self._turn = 0  # incremented by `lead` and `stop`, so that checks of earlier turns end
 
-    def lead(self, planned: Assignment, is_current: Callable[[], bool] = lambda: True) -> None:
-        """Watch a group that has settled on this assignment, as long as ``is_current()``."""
+    def lead(self, planned: Assignment, generation: int | None) -> None:
+        """Watch a group that has settled on this assignment, as long as the consumer is in its generation."""
         self._turn += 1
         self._watch.begin_cool_down(self._now())
         members = tuple(
             replace(member, owned=planned.of_member(i), generation=0, holds=False)
             for i, member in enumerate(planned.group.members)
         )
-        self._schedule(replace(planned.group, members=members, lags={}), is_current, self._turn)
+        self._schedule(replace(planned.group, members=members, lags={}), generation, self._turn)
 
     def stop(self) -> None:
         """Stop watching: a rebalance begins, and another member may lead after it."""
         self._turn += 1
 
-    def _schedule(self, group: Group, is_current: Callable[[], bool], turn: int) -> None:
-        self._keeper.later(self._watch.check_s, partial(self._check, group, is_current, turn))
+    def _is_current(self, generation: int | None, turn: int) -> bool:
+        return turn == self._turn and self._access.generation() == generation
 
-    def _check(self, group: Group, is_current: Callable[[], bool], turn: int) -> None:
-        if turn != self._turn or not is_current():
+    def _schedule(self, group: Group, generation: int | None, turn: int) -> None:
+        self._keeper.later(self._watch.check_s, partial(self._check, group, generation, turn))
+
+    def _check(self, group: Group, generation: int | None, turn: int) -> None:
+        if not self._is_current(generation, turn):
             return
         try:
             answer = self._keeper.look([group.at(p) for p in range(group.size)])
@@ -89,11 +93,11 @@ class SkewWatcher:
             answer = LagAnswer({})
         try:
             if answer.lags:
-                self._decide(group, answer.lags, turn)
+                self._decide(group, answer.lags, generation, turn)
         finally:
-            self._schedule(group, is_current, turn)
+            self._schedule(group, generation, turn)
 
-    def _decide(self, group: Group, lags: Lags, turn: int) -> None:
+    def _decide(self, group: Group, lags: Lags, generation: int | None, turn: int) -> None:
         with_lags = replace(
             group,
             lags={
@@ -110,11 +114,13 @@ class SkewWatcher:
             lag_lower_bound(group),
             lambda: measure(group, claims, self._plan(group, claims)).max_load or 0,
         )
-        if after is None or turn != self._turn:
+        if after is None or not self._is_current(generation, turn):
             return
         self._watch.record_request(self._now())
+        weighed = "" if group.capacities.equal else "weighed "
         log.info(
-            "requesting a rebalance: the largest %s of a member is %d records, a new plan makes it %d",
-            *("lag" if group is with_lags else "expected load", largest, after),
+            "requesting a rebalance: the largest %s%s of a member is %d records, a new plan makes it %d",
+            *(weighed, "lag" if group is with_lags else "expected load", largest, after),
         )
-        self._access.request_rejoin_threadsafe()
+        cause = Cause.SKEW if group is with_lags else Cause.FORECAST
+        self._access.request_rejoin_threadsafe(cause, generation)

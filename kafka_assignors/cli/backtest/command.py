@@ -55,7 +55,8 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--strategies",
     metavar="A,B,...",
     callback=read_strategies,
-    help=f"Strategies to compare.  [default: {', '.join(BY_DEFAULT)}]",
+    is_eager=True,  # their options are values of --param
+    help=f"Strategies to compare; your own as MODULE:CLASS.  [default: {', '.join(BY_DEFAULT)}]",
 )
 @click.option(
     "--param",

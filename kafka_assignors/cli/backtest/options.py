@@ -9,12 +9,12 @@ from typing import TypeVar
 
 import click
 
-from kafka_assignors.cli.plan.options import option_names
+from kafka_assignors.cli.plan.options import KNOWN, option_names
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
 from kafka_assignors.simulation import ChurnStep, parse
 from kafka_assignors.simulation.scenario import Parameter
-from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.strategies import STRATEGIES, load_strategy
 from kafka_assignors.strict_json import json_or_text
 from kafka_assignors.validators import seconds
 
@@ -40,7 +40,7 @@ class Parameters:
     surroundings: Mapping[str, Sequence[float]]
 
 
-def read_parameters(_: click.Context, __: click.Parameter, given: Iterable[str]) -> Parameters:
+def read_parameters(ctx: click.Context, _: click.Parameter, given: Iterable[str]) -> Parameters:
     """Parse each ``NAME=V1,V2``; a value is JSON, or else text."""
     choices: dict[str, Sequence[Parameter]] = {}
     surroundings: dict[str, Sequence[float]] = {}
@@ -56,29 +56,34 @@ def read_parameters(_: click.Context, __: click.Parameter, given: Iterable[str])
         elif name in CHOICES:
             choices[name] = parsed
         else:
-            _check_name(name)
+            _check_name(name, ctx.params.get("strategies", ()))
             choices[name] = parsed
     return Parameters(choices, surroundings)
 
 
-def _check_name(name: str) -> None:
-    options = sorted(set().union(*map(option_names, STRATEGIES.values())))
+def _check_name(name: str, strategies: Iterable[str]) -> None:
+    kinds = {*STRATEGIES.values(), *map(load_strategy, strategies)}
+    options = sorted(set().union(*map(option_names, kinds)))
     if name in options:
         return
-    if any(name == field.name for kind in STRATEGIES.values() for field in fields(kind.options_type)):
+    if any(name == field.name for kind in kinds for field in fields(kind.options_type)):
         raise click.UsageError(f"--param {name}: an option of one consumer, without effect on plans")
     known = ", ".join([*options, *CHOICES, *SURROUNDINGS])
     raise click.UsageError(f"--param {name}: unknown, expected one of {known}")
 
 
 def read_strategies(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[str, ...]:
-    """Parse strategy names; the default is all but failover."""
+    """Parse strategy names and ``module:Class``; the default is all but failover."""
     if given is None:
         return BY_DEFAULT
     names = tuple(dict.fromkeys(_split("--strategies", given)))
     for name in names:
-        if name not in STRATEGIES:
-            raise click.BadParameter(f"unknown {name!r}, expected one of {', '.join(STRATEGIES)}", ctx, param)
+        if name not in STRATEGIES and ":" not in name:
+            raise click.BadParameter(f"unknown {name!r}, expected {KNOWN}", ctx, param)
+        try:
+            load_strategy(name)
+        except OptionError as error:
+            raise click.BadParameter(error.reason, ctx, param) from error
     return names
 
 

@@ -1,25 +1,25 @@
-"""``kafka-assignors lag``: the lag of a group, once or repeatedly."""
+"""``kafka-assignors lag``: the lag of groups, once or repeatedly."""
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
-from datetime import datetime, timezone
+from functools import partial
 from typing import BinaryIO
 
 import click
 
 from kafka_assignors.cli.common import client_settings, connection_options
-from kafka_assignors.cli.group_reader import GroupReader
-from kafka_assignors.cli.lag.report import Report, owners, report
-from kafka_assignors.cli.lag.view import lag_lines, watched_lines
+from kafka_assignors.cli.lag.limits import Limit, failures, limits
+from kafka_assignors.cli.lag.reader import LagReader, is_pattern
+from kafka_assignors.cli.lag.report import GroupsReport
+from kafka_assignors.cli.lag.view import groups_lines, lag_lines, watched_groups_lines, watched_lines
 from kafka_assignors.cli.watch import WatchedReport, show_report, watch_options
-from kafka_assignors.lag import LagFetcher, Reset
-
-FETCH_MS = 10_000
+from kafka_assignors.lag import Reset
 
 
 @click.command("lag")
-@click.argument("group_id", metavar="GROUP")
+@click.argument("groups", metavar="GROUP...", nargs=-1, required=True)
 @connection_options
 @click.option(
     "--reset",
@@ -36,41 +36,66 @@ FETCH_MS = 10_000
     is_flag=True,
     help="Show every member and partition of a large group; --watch on a terminal shows what fits.",
 )
+@click.option(
+    "--fail-above",
+    "accepted",
+    callback=limits,
+    multiple=True,
+    metavar="LIMIT",
+    help="End with exit code 1 if a group has more lag: 10000 (records), or 30s, 5m, 2h, 1d (age of its "
+    "oldest unread record).  Unknown lag fails, too.",
+)
 @click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
 def command(
     *,
-    group_id: str,
+    groups: tuple[str, ...],
     bootstrap: str | None,
     config: BinaryIO | None,
     reset: Reset,
     watch: bool,
     every: float | None,
     everything: bool,
+    accepted: tuple[Limit, ...],
     output: str,
 ) -> None:
-    """Show the lag of a group.
+    """Show the lag of groups, in records and in time.
 
-    Works for any consumer group, of any client, with or without members.  The command only reads from the
-    cluster; members do not notice.
+    GROUP is a name or a pattern: * stands for any characters, ? for one.  Works for any consumer group, of
+    any client, with or without members.  The command only reads from the cluster; members do not notice.
     """
-    if not group_id:
+    if not all(groups):
         raise click.UsageError("GROUP must not be empty")
-    settings = client_settings(bootstrap, config)
-    with (
-        closing(GroupReader(settings, group_id)) as reader,
-        closing(LagFetcher(settings, group_id=group_id, auto_offset_reset=reset)) as fetcher,
-    ):
+    if watch and accepted:
+        raise click.UsageError("--fail-above does not go with --watch")
+    is_single = len(groups) == 1 and not is_pattern(groups[0])
+    with closing(LagReader(client_settings(bootstrap, config), reset)) as reader:
+        last: list[GroupsReport] = []  # the last look
 
-        def fetch() -> Report:
-            group = reader.read()
-            reading = fetcher.fetch(owners(group).keys(), FETCH_MS, all_begins=True)
-            return report(
-                group, reading, reset, datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+        def fetch() -> GroupsReport:
+            last[:] = [reader.read(groups)]
+            return last[0]
+
+        watch_report = partial(show_report, output=output, watch=watch, every=every)
+        if is_single:
+            watch_report(
+                WatchedReport(
+                    lambda: fetch().reports[0],
+                    lambda current, timed: lag_lines(current, everything=everything, timed=timed),
+                    watched_lines,
+                )
             )
-
-        watched = WatchedReport(
-            fetch,
-            lambda current, timed: lag_lines(current, everything=everything, timed=timed),
-            watched_lines,
-        )
-        show_report(watched, output, watch=watch, every=every)
+        else:
+            watch_report(
+                WatchedReport(
+                    fetch,
+                    lambda current, timed: groups_lines(current, everything=everything, timed=timed),
+                    watched_groups_lines,
+                )
+            )
+    if watch:
+        return
+    lines = [line for report in last[0].reports for line in failures(report, accepted)]
+    for line in lines:
+        click.echo(line, err=True)
+    if lines or last[0].problems:
+        sys.exit(1)

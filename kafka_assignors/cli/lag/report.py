@@ -3,34 +3,34 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from kafka_assignors.lag import Offsets, Reading, Reset
+from kafka_assignors.cli.group_lag import Owners, PartitionLag, owners_of
+from kafka_assignors.lag import Reading, Reset
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
+from kafka_assignors.lag.rates import Rate, total
 from kafka_assignors.plan import TopicPartition
 
 VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionLag:
-    """One partition.
+class InTime:
+    """A group's lag in time, by partition.
 
     Attributes:
-        tp: topic and number.
-        member_id: its owner; None: no owner.
-        lag: records left to read; None: unknown, with the reason in ``missing``.
-        offsets: the offsets that the lag was computed from.
-        missing: why the lag is unknown.
+        ages: seconds since the oldest unread record was written; 0: there is none.
+        missing: why an age is unknown.
+        rates: of a watched group.
+        retention_left: share of the retention that is left to the next unread record.
     """
 
-    tp: TopicPartition
-    member_id: str | None
-    lag: int | None
-    offsets: Offsets | None
-    missing: str | None
+    ages: Mapping[TopicPartition, float] = field(default_factory=dict)
+    missing: Mapping[TopicPartition, str] = field(default_factory=dict)
+    rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)
+    retention_left: Mapping[TopicPartition, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Report:
     Attributes:
         group: as the broker describes it.
         reset: the start of consumers without a commit, by which lag is computed.
-        partitions: all that have an owner or a commit, by topic and number.
+        partitions: all that count, by topic and number.
         time: when the report was made, ISO 8601.
     """
 
@@ -58,6 +58,40 @@ class Report:
     def unknown(self) -> int:
         """Number of partitions with an unknown lag."""
         return sum(partition.lag is None for partition in self.partitions)
+
+    @property
+    def time_lag_ms(self) -> float | None:
+        """Age of the oldest unread record of all partitions; None: unknown."""
+        return oldest(self.partitions)
+
+    @property
+    def unread_topics(self) -> list[str]:
+        """Topics with commits of the group that no member reads, so that they do not count."""
+        return sorted({tp.topic for tp in self.group.commits} - {p.tp.topic for p in self.partitions})
+
+    @property
+    def time_unknown(self) -> int:
+        """Number of partitions with lag whose oldest unread record has an unknown age."""
+        return sum(partition.seconds_missing is not None for partition in self.partitions)
+
+    @property
+    def rate(self) -> Rate | None:
+        """Sum of the rates."""
+        return total_rate(self.partitions)
+
+    @property
+    def near_retention(self) -> list[PartitionLag]:
+        """Partitions whose next unread record is deleted soon."""
+        return [partition for partition in self.partitions if partition.near_retention]
+
+    def partitions_of(self) -> dict[str, list[PartitionLag]]:
+        """Member id -> its partitions."""
+        owned: dict[str, list[PartitionLag]] = {member.member_id: [] for member in self.members}
+        for partition in self.partitions:
+            # A remembered owner may have left.
+            if partition.member_id is not None and partition.member_id in owned:
+                owned[partition.member_id].append(partition)
+        return owned
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
         """Member id -> number of partitions, of those with an unknown lag, and the lag of the others."""
@@ -78,7 +112,7 @@ class Report:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""
-        totals = self.by_member()
+        totals, partitions_of = self.by_member(), self.partitions_of()
         return {
             "version": VERSION,
             "time": self.time,
@@ -88,6 +122,11 @@ class Report:
             "reset": self.reset,
             "lag": self.lag,
             "unknown": self.unknown,
+            "time_lag_ms": _rounded(self.time_lag_ms),
+            "time_unknown": self.time_unknown,
+            "unread_topics": self.unread_topics,
+            "near_retention": len(self.near_retention),
+            **_rate_json(self.rate, self.lag),
             "members": [
                 {
                     "id": member.member_id,
@@ -98,6 +137,8 @@ class Report:
                     "partitions": totals[member.member_id][0],
                     "unknown": totals[member.member_id][1],
                     "lag": totals[member.member_id][2],
+                    "time_lag_ms": _rounded(oldest(partitions_of[member.member_id])),
+                    **_rate_json(total_rate(partitions_of[member.member_id]), totals[member.member_id][2]),
                 }
                 for member in self.members
             ],
@@ -106,33 +147,99 @@ class Report:
                     "topic": partition.tp.topic,
                     "partition": partition.tp.partition,
                     "member": partition.member_id,
-                    "begin": partition.offsets and partition.offsets.begin,
-                    "committed": partition.offsets and partition.offsets.committed,
-                    "end": partition.offsets and partition.offsets.end,
+                    "begin": partition.begin,
+                    "committed": partition.committed,
+                    "end": partition.end,
                     "lag": partition.lag,
                     "missing": partition.missing,
+                    "time_lag_ms": _rounded(oldest([partition])),
+                    "time_missing": partition.seconds_missing,
+                    "retention_left": _rounded(partition.retention_left, 3),
+                    "near_retention": partition.near_retention,
+                    **_rate_json(partition.rate, partition.lag),
                 }
                 for partition in self.partitions
             ],
         }
 
 
-def owners(group: GroupState) -> Mapping[TopicPartition, str | None]:
-    """Map each partition with an owner or a commit to its owner, by topic and number."""
-    owner_of: dict[TopicPartition, str | None] = dict.fromkeys(group.commits)
-    for member in group.members:
-        owner_of |= dict.fromkeys(member.owned, member.member_id)
-    return dict(sorted(owner_of.items()))
+@dataclass(frozen=True, slots=True)
+class GroupsReport:
+    """Several groups at one moment.
+
+    Attributes:
+        time: when the report was made, ISO 8601.
+        reports: the groups that could be read, by name.
+        problems: group -> why it could not be read, in one line.
+    """
+
+    time: str
+    reports: tuple[Report, ...]
+    problems: Mapping[str, str]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that ``--output json`` prints."""
+        return {
+            "version": VERSION,
+            "time": self.time,
+            "groups": [report.as_json() for report in self.reports],
+            "problems": [{"group": group, "problem": why} for group, why in self.problems.items()],
+        }
 
 
-def report(group: GroupState, reading: Reading, reset: Reset, time: str) -> Report:
-    """Join the group's state and the offsets of its partitions."""
-    return Report(
-        group,
-        reset,
-        tuple(
-            PartitionLag(tp, member, reading.lags.get(tp), reading.offsets.get(tp), reading.missing.get(tp))
-            for tp, member in owners(group).items()
-        ),
-        time,
-    )
+def report(
+    group: GroupState,
+    reading: Reading,
+    reset: Reset,
+    time: str,
+    in_time: InTime = InTime(),
+    *,
+    owners: Owners | None = None,
+) -> Report:
+    """Join the group's state, the offsets of its partitions, and their lag in time.
+
+    ``owners`` are the last known ones, for a group that rebalances; None: those that the broker returned.
+    """
+    owners = owners_of(group) if owners is None else owners
+    partitions = []
+    for tp in sorted({*owners, *reading.lags, *reading.missing}):
+        offsets = reading.offsets.get(tp)
+        partitions.append(
+            PartitionLag(
+                tp,
+                owners.get(tp),
+                None if offsets is None else offsets.committed,
+                reading.lags.get(tp),
+                in_time.ages.get(tp),
+                begin=None if offsets is None else offsets.begin,
+                end=None if offsets is None else offsets.end,
+                missing=reading.missing.get(tp),
+                seconds_missing=in_time.missing.get(tp),
+                rate=in_time.rates.get(tp),
+                retention_left=in_time.retention_left.get(tp),
+            )
+        )
+    return Report(group, reset, tuple(partitions), time)
+
+
+def oldest(partitions: Iterable[PartitionLag]) -> float | None:
+    """Return the largest known age of an oldest unread record, in milliseconds; None: none is known."""
+    return max((1000 * p.seconds for p in partitions if p.seconds is not None), default=None)
+
+
+def total_rate(partitions: Iterable[PartitionLag]) -> Rate | None:
+    """Return the sum of the rates."""
+    return total(partition.rate for partition in partitions if partition.rate is not None)
+
+
+def _rate_json(rate: Rate | None, lag: int | None) -> dict[str, float | None]:
+    return {
+        "rate_in": _rounded(None if rate is None else rate.records_in, 3),
+        "rate_out": _rounded(None if rate is None else rate.records_out, 3),
+        "catch_up_s": _rounded(None if rate is None or lag is None else rate.catch_up_s(lag), 1),
+        "commit_unchanged_s": _rounded(None if rate is None else rate.commit_unchanged_s, 1),
+    }
+
+
+def _rounded(value: float | None, digits: int | None = None) -> float | None:
+    return None if value is None else round(value, digits)

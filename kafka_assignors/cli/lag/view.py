@@ -1,4 +1,4 @@
-"""A group's lag as tables for a terminal of any width."""
+"""The lag of groups as tables for a terminal of any width."""
 
 from __future__ import annotations
 
@@ -8,21 +8,25 @@ from rich.console import Console
 from rich.console import Group as Lines
 from rich.text import Text
 
-from kafka_assignors.cli.lag.report import PartitionLag, Report
+from kafka_assignors.cli.group_lag import PartitionLag
+from kafka_assignors.cli.lag.report import GroupsReport, Report, oldest, total_rate
 from kafka_assignors.cli.tables import (
     MEMBERS,
     ROWS,
     Columns,
     columns,
     counted,
+    duration,
     more,
     partition_name,
     short_names,
 )
 from kafka_assignors.lag.fetch.group import GroupMember
+from kafka_assignors.lag.rates import Rate
 from kafka_assignors.plan import shown
 
 _REASONS = 4
+_RATES = (">in/s", ">out/s", ">catch up", ">last commit")
 _LINES_A_ROW = 4  # maximum lines of a row with long names; if too large, some lines stay empty
 
 
@@ -59,7 +63,8 @@ class _View:
 
     def __init__(self, report: Report, *, timed: bool) -> None:
         self._report = report
-        self._names = short_names(member.member_id for member in report.members)
+        owners = [p.member_id for p in report.partitions if p.member_id is not None]  # some may have left
+        self._names = short_names(dict.fromkeys([*(m.member_id for m in report.members), *owners]))
         self._top = [_head(report, timed=timed), Text(_totals(report))]
         if any(not member.readable for member in report.members):
             self._top.append(
@@ -112,25 +117,64 @@ def _totals(report: Report) -> str:
         worst = max(known, key=lambda partition: partition.lag or 0)
         lines[0] += f", the largest is {worst.lag:,} of {partition_name(*worst.tp)}"
     lines += _unknown(report)
-    resets = sum(p.offsets is not None and p.offsets.committed is None for p in known)
+    lines += _times(report)
+    resets = sum(p.end is not None and p.committed is None for p in known)
     if resets:
         where = "all there is" if report.reset == "earliest" else "none"
         lines.append(
             f"{counted(resets, 'partition')} without a commit: {where} counts (--reset {report.reset})"
         )
+    if unread := report.unread_topics:
+        example = shown(unread[0]) + ", ..." * (len(unread) > 1)
+        lines.append(
+            f"not counted: commits of {counted(len(unread), 'topic')} that no member reads ({example})"
+        )
     return "\n".join(lines)
 
 
 def _unknown(report: Report) -> list[str]:
-    """Return a line for each reason of unknown lag, with a partition as an example."""
-    reasons: dict[str, list[PartitionLag]] = {}
-    for partition in report.partitions:
-        if partition.lag is None:
-            reasons.setdefault(partition.missing or "", []).append(partition)
+    return _reasons("unknown", [(p, p.missing or "") for p in report.partitions if p.lag is None])
+
+
+def _times(report: Report) -> list[str]:
+    """Return the lines about the lag in time: its age, its rates, and records near the end of retention."""
     lines = []
-    for why, partitions in sorted(reasons.items(), key=lambda reason: -len(reason[1])):
-        example = partition_name(*partitions[0].tp) + ", ..." * (len(partitions) > 1)
-        lines.append(f"unknown for {counted(len(partitions), 'partition')} ({example}): {why}")
+    if report.time_lag_ms:
+        worst = max(report.partitions, key=lambda partition: partition.seconds or 0)
+        lines.append(f"time lag {duration(report.time_lag_ms)}, of {partition_name(*worst.tp)}")
+    if report.rate is not None:
+        lines.append(_progress(report.rate, report.lag))
+    lines += _reasons(
+        "time lag unknown",
+        [(p, p.seconds_missing) for p in report.partitions if p.seconds_missing is not None],
+    )
+    if near := report.near_retention:
+        example = partition_name(*near[0].tp) + ", ..." * (len(near) > 1)
+        lines.append(
+            f"retention soon deletes unread records of {counted(len(near), 'partition')} ({example})"
+        )
+    return lines
+
+
+def _progress(rate: Rate, lag: int) -> str:
+    catch_up_s = rate.catch_up_s(lag)
+    rates = f"in {rate.records_in:,.1f}/s, out {rate.records_out or 0:,.1f}/s"
+    if not lag:
+        return rates
+    if catch_up_s is None:
+        return f"{rates}: does not catch up"
+    return f"{rates}: caught up in {duration(1000 * catch_up_s)}"
+
+
+def _reasons(what: str, partitions: Iterable[tuple[PartitionLag, str]]) -> list[str]:
+    """Return a line for each reason, with a partition as an example."""
+    reasons: dict[str, list[PartitionLag]] = {}
+    for partition, why in partitions:
+        reasons.setdefault(why, []).append(partition)
+    lines = []
+    for why, affected in sorted(reasons.items(), key=lambda reason: -len(reason[1])):
+        example = partition_name(*affected[0].tp) + ", ..." * (len(affected) > 1)
+        lines.append(f"{what} for {counted(len(affected), 'partition')} ({example}): {why}")
     others = len(lines) - _REASONS
     return lines if others <= 0 else [*lines[:_REASONS], f"and for {counted(others, 'other reason')}"]
 
@@ -139,12 +183,18 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
     with_instances = any(member.instance_id for member in report.members)
     # Member ids mostly begin with the client id, which then needs no column.
     with_clients = any(not member.member_id.startswith(member.client_id) for member in report.members)
+    with_rates = report.rate is not None
     table = columns(
-        "member", *["instance"] * with_instances, *["client"] * with_clients, "host", ">partitions", ">lag"
+        "member",
+        *["instance"] * with_instances,
+        *["client"] * with_clients,
+        *("host", ">partitions", ">lag", ">time lag"),
+        *_RATES * with_rates,
     )
-    totals = report.by_member()
+    totals, partitions_of = report.by_member(), report.partitions_of()
     for member in members:
         owned, unknown, lag = totals[member.member_id]
+        partitions = partitions_of[member.member_id]
         table.add_row(
             Text(names[member.member_id]),
             *[Text(shown(member.instance_id or "-"))] * with_instances,
@@ -152,22 +202,95 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
             Text(shown(member.host)),
             f"{owned:,}" if member.readable else "?",
             f"{lag:,}{'+?' * bool(unknown)}" if member.readable else "?",
+            _age(oldest(partitions)) if member.readable else "?",
+            *_rates(total_rate(partitions), lag) * with_rates,
         )
     return table
 
 
 def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> Columns:
     with_members = any(partition.member_id is not None for partition in chosen)
+    with_rates = any(partition.rate is not None for partition in chosen)
     table = columns(
-        *("partition", ">begin", ">committed", ">end", ">lag"),
+        *("partition", ">begin", ">committed", ">end", ">lag", ">time lag"),
+        *_RATES[-1:] * with_rates,
         *["member"] * with_members,
     )
     for partition in chosen:
-        offsets = partition.offsets
-        numbers = (offsets.begin, offsets.committed, offsets.end) if offsets else (None,) * 3
+        numbers = (partition.begin, partition.committed, partition.end, partition.lag)
         table.add_row(
             Text(partition_name(*partition.tp)),
-            *["-" if number is None else f"{number:,}" for number in (*numbers, partition.lag)],
+            *["-" if number is None else f"{number:,}" for number in numbers],
+            _age(oldest([partition])) + " !" * partition.near_retention,
+            *[_last_commit(partition)] * with_rates,
             *[Text("-" if partition.member_id is None else names[partition.member_id])] * with_members,
         )
     return table
+
+
+def groups_lines(current: GroupsReport, *, everything: bool, timed: bool = False) -> Lines:
+    """Return a row for each group, and with ``everything`` also the report of each."""
+    return _groups(current, len(current.reports) if everything else ROWS, everything=everything, timed=timed)
+
+
+def watched_groups_lines(current: GroupsReport, console: Console, height: int) -> Lines:
+    """Return as many groups as fit into ``height`` lines, those with the largest lag."""
+    rows = min(len(current.reports), max(height, 1))
+    while True:
+        lines = _groups(current, rows, everything=False, timed=True, hint="")
+        excess = len(console.render_lines(lines, pad=False)) - height
+        if excess <= 0 or rows <= 1:
+            return lines
+        rows = max(rows - max(excess // _LINES_A_ROW, 1), 1)
+
+
+def _groups(
+    current: GroupsReport, rows: int, *, everything: bool, timed: bool, hint: str = "; --all shows them"
+) -> Lines:
+    reports = current.reports
+    if rows < len(reports):
+        reports = tuple(sorted(reports, key=lambda report: -report.lag)[:rows])
+    with_rates = any(report.rate is not None for report in reports)
+    numbers = (">members", ">partitions", ">lag", ">time lag", *_RATES * with_rates)
+    table = columns("group", "state", *numbers)
+    for report in reports:
+        table.add_row(
+            Text(shown(report.group.group_id)),
+            Text(shown(report.group.state)),
+            f"{len(report.members):,}",
+            f"{len(report.partitions):,}",
+            f"{report.lag:,}{'+?' * bool(report.unknown)}",
+            _age(report.time_lag_ms) + " !" * bool(report.near_retention),
+            *_rates(report.rate, report.lag) * with_rates,
+        )
+    parts: list[Text | Columns | Lines] = [Text(f"{current.time[11:19]} UTC")] if timed else []
+    parts += [Text(why, style="yellow") for why in current.problems.values()]
+    parts += [table, *more(len(current.reports) - rows, hint=hint)]
+    if everything:
+        for report in reports:
+            parts += [Text(), lag_lines(report, everything=True)]
+    return Lines(*parts)
+
+
+def _age(time_lag_ms: float | None) -> str:
+    return "-" if time_lag_ms is None else duration(time_lag_ms) if time_lag_ms else "0"
+
+
+def _last_commit(partition: PartitionLag) -> str:
+    if partition.rate is None or partition.committed is None:
+        return "-"
+    return _age(1000 * partition.rate.commit_unchanged_s)
+
+
+def _rates(rate: Rate | None, lag: int) -> list[str]:
+    """Return the cells of the columns ``_RATES``."""
+    if rate is None:
+        return ["-"] * len(_RATES)
+    catch_up_s = rate.catch_up_s(lag)
+    out = "-" if rate.records_out is None else f"{rate.records_out:,.1f}"
+    return [
+        f"{rate.records_in:,.1f}",
+        out,
+        "-" if catch_up_s is None else _age(1000 * catch_up_s),
+        _age(1000 * rate.commit_unchanged_s),
+    ]

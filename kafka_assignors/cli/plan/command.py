@@ -16,6 +16,7 @@ from kafka_assignors.cli.plan.forecasts import read_feed, with_forecasts
 from kafka_assignors.cli.plan.live_lag import with_live_lag
 from kafka_assignors.cli.plan.notes import about_given_lags, about_group, print_notes
 from kafka_assignors.cli.plan.options import (
+    KNOWN,
     about_foreign,
     assumed,
     check_options,
@@ -30,13 +31,20 @@ from kafka_assignors.cli.plan.strategy_plan import lower_bound, solve
 from kafka_assignors.cli.plan.view import comparison, one_plan
 from kafka_assignors.cli.plan.what_if import joined, without
 from kafka_assignors.cli.tables import show
-from kafka_assignors.errors import ProblemError
+from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import Group, Member, shown
 from kafka_assignors.plan.stateful import plan_stateful
-from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.strategies import STRATEGIES, load_strategy
 
 _DEFAULT = "cooperative-sticky"  # for a file that names no strategy
+
+
+def _read_strategy(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+    """Check a strategy's name; ``MODULE:CLASS`` is imported later."""
+    if given is not None and given not in STRATEGIES and ":" not in given:
+        raise click.BadParameter(f"unknown {given!r}, expected {KNOWN}", ctx, param)
+    return given
 
 
 @click.command("plan")
@@ -47,8 +55,10 @@ _DEFAULT = "cooperative-sticky"  # for a file that names no strategy
 @connection_options
 @click.option(
     "--strategy",
-    type=click.Choice(list(STRATEGIES)),
-    help=f"The strategy.  [default: the file's, else {_DEFAULT}; the one the live group runs]",
+    metavar=f"[{'|'.join(STRATEGIES)}|MODULE:CLASS]",
+    callback=_read_strategy,
+    help="The strategy; MODULE:CLASS is your own.  "
+    f"[default: the file's, else {_DEFAULT}; the one the live group runs]",
 )
 @click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
 @click.option("--compare", is_flag=True, help="Plan with every strategy and show them side by side.")
@@ -102,7 +112,7 @@ def command(
     for is_wrong, message in (
         ((file is None) == (group_id is None), "give one of --file and --group"),
         (group_id == "", "--group must not be empty"),
-        (compare and strategy, "--compare plans with every strategy: leave out --strategy"),
+        (compare and strategy in STRATEGIES, "--compare plans with every strategy: leave out --strategy"),
         (file and (bootstrap or config), "--bootstrap and --config go with --group"),
         (file and (reset or no_lag), "--reset and --no-lag go with --group: a file contains its lags"),
         (file and load_topic, "--load-topic goes with --group: a file contains its forecasts"),
@@ -119,12 +129,14 @@ def command(
     settings = {} if file is not None else client_settings(bootstrap, config)
     problem = _from_file(file, content) if file is not None else _from_cluster(settings, str(group_id))
     given = dict(named_value(text) for text in options)
-    check_options("options.", {name: value for name, value in problem.options.items() if name not in given})
-    check_options("--option ", given)
+    own = [_own(strategy)] if strategy is not None and strategy not in STRATEGIES else []
+    in_file = {name: value for name, value in problem.options.items() if name not in given}
+    check_options("options.", in_file, own)
+    check_options("--option ", given, own)
     if compare:
-        kinds = list(STRATEGIES.values())
+        kinds = [*STRATEGIES.values(), *own]
     else:
-        kinds = [_strategy(strategy or problem.strategy or _DEFAULT, group_id)]
+        kinds = own or [_strategy(strategy or problem.strategy or _DEFAULT, group_id)]
         refuse_foreign("--option ", kinds[0], given)
         if strategy is None:
             refuse_foreign("options.", kinds[0], problem.options)
@@ -233,12 +245,20 @@ def _expected(
 # --- the strategy ------------------------------------------------------------------------------------------
 
 
+def _own(name: str) -> type[Assignor]:
+    try:
+        return load_strategy(name)
+    except OptionError as error:
+        raise click.UsageError(f"--strategy: {error.reason}") from error
+
+
 def _strategy(name: str, group_id: str | None) -> type[Assignor]:
     if name in STRATEGIES:
         return STRATEGIES[name]
-    known = ", ".join(STRATEGIES)
     if group_id is None:
-        raise click.UsageError(f"strategy: unknown {name!r}, expected one of {known}, {STATEFUL}")
+        raise click.UsageError(
+            f"strategy: unknown {name!r}, expected {STATEFUL} or, with --strategy, {KNOWN}"
+        )
     raise click.UsageError(
-        f"group {group_id!r} runs {name!r}, which is not in this package: give --strategy, one of {known}"
+        f"group {group_id!r} runs {name!r}, which is not in this package: give --strategy, {KNOWN}"
     )

@@ -10,12 +10,21 @@ from typing import Any
 import click
 
 from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.options import plan_options
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import shown
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.strict_json import json_or_text
 
-_IN_FILES = {"rack": "rack", "priority": "priority", "assignment_consumer_priority": "priority"}
+_IN_FILES = {
+    "rack": "rack",
+    "priority": "priority",
+    "capacity": "capacity",
+    "assignment_consumer_priority": "priority",
+}
+
+KNOWN = f"one of {', '.join(STRATEGIES)}, or your own as MODULE:CLASS"
+"""What ``--strategy`` takes, for errors."""
 
 
 def named_value(text: str) -> tuple[str, Any]:
@@ -28,13 +37,20 @@ def named_value(text: str) -> tuple[str, Any]:
 
 def option_names(kind: type[Assignor]) -> list[str]:
     """Return the names of a strategy's options that change its plans."""
-    return [field.name for field in fields(kind.options_type) if "plans" in field.metadata]
+    return plan_options(kind.options_type)
 
 
-def check_options(where: str, names: Iterable[str]) -> None:
-    """Raise a usage error unless every name is an option that changes some strategy's plans."""
-    known = sorted(set().union(*map(option_names, STRATEGIES.values())))
-    consumers = {field.name for kind in STRATEGIES.values() for field in fields(kind.options_type)} - {*known}
+def check_options(where: str, names: Iterable[str], own: Sequence[type[Assignor]] = ()) -> None:
+    """Raise a usage error unless every name is an option that changes some strategy's plans.
+
+    Args:
+        where: prefix of the error.
+        names: names of options.
+        own: strategies of the user, beside the registered ones.
+    """
+    kinds = [*STRATEGIES.values(), *own]
+    known = sorted(set().union(*map(option_names, kinds)))
+    consumers = {field.name for kind in kinds for field in fields(kind.options_type)} - {*known}
     hint_known = f"expected one of {', '.join(known)}" if known else "no strategy has options for its plan"
     for name in names:
         if name in consumers:

@@ -13,6 +13,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from kafka_assignors.cli.fields import (
     Amount,
+    Capacity,
     Count,
     Generation,
     Int32,
@@ -71,6 +72,7 @@ class _Member(Struct, forbid_unknown_fields=True):
     owned: list[tuple[Text, Int32]] = []
     generation: Generation | None = None
     priority: Int32 | None = None
+    capacity: Capacity | None = None
 
     def member(self, everything: frozenset[str]) -> Member:
         """Return the member; without ``topics`` it subscribes to every topic."""
@@ -85,6 +87,7 @@ class _Member(Struct, forbid_unknown_fields=True):
             instance_id=self.instance_id,
             rack=self.rack,
             priority=self.priority,
+            capacity=1.0 if self.capacity is None else self.capacity,
         )
 
 

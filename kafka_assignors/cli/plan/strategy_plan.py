@@ -50,7 +50,10 @@ class StrategyPlan:
 
     @property
     def max_load(self) -> int:
-        """The largest load of a member: lag (records), or a number of partitions if the group has no lag."""
+        """The largest load of a member: lag (records), or a number of partitions if the group has no lag.
+
+        With unequal capacities lag is weighed by them.
+        """
         if in_records(self.group) and self.metrics.max_load is not None:
             return self.metrics.max_load
         return int(self.assignment.loads.max(initial=0))
@@ -58,7 +61,9 @@ class StrategyPlan:
     @property
     def load_unit(self) -> str:
         """Unit of ``max_load`` and ``load_lower_bound``."""
-        return "records" if in_records(self.group) else "partitions"
+        if not in_records(self.group):
+            return "partitions"
+        return "records" if self.group.capacities.equal else "weighed records"
 
     def lag_of_members(self) -> dict[str, int] | None:
         """Map members to their lag in the target; unknown lag counts as the topic's mean.  None: no lag."""
@@ -134,7 +139,7 @@ def solve(
     if cooperative:
         members = tuple(replace(m, holds=bool(m.owned)) for m in group.members)
         group, by_lag = replace(group, members=members), replace(by_lag, members=members)
-    result = rebalance(by_lag, assignor.plan)
+    result = rebalance(by_lag, assignor.checked_plan)
     target = Assignment(group, result.target.owners)
     return StrategyPlan(
         strategy=assignor.name,

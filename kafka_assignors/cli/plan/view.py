@@ -151,4 +151,4 @@ def _load(topics: Mapping[str, Sequence[int]]) -> int:
 
 def _records(plan: StrategyPlan) -> str:
     """Return the unit to print behind a load; none for a number of partitions."""
-    return " records" if plan.load_unit == "records" else ""
+    return "" if plan.load_unit == "partitions" else f" {plan.load_unit}"

@@ -10,8 +10,6 @@ Like ``coordinator_access`` this module uses kafka-python's private parts; ``kno
 
 from __future__ import annotations
 
-import time
-
 from kafka.errors import KafkaTimeoutError, RetriableError
 
 from kafka_assignors.consumer.continuous.joins import JoinsOutsidePoll
@@ -74,11 +72,6 @@ class ContinuousCoordinator(JoinsOutsidePoll):
             and subscription.assignment
             and (self.need_rejoin() or self.coordinator_unknown())
         )
-
-    def _may_still_own(self) -> bool:
-        """Whether the session is valid, so that no other member can own our partitions."""
-        session_s = self.config["session_timeout_ms"] / 1000
-        return not self._generation.is_lost() and time.monotonic() - self._confirmed_at < session_s
 
     def _hold_back_unsubscribed(self) -> None:
         """Stop delivering unsubscribed topics; resume topics that were subscribed again."""

@@ -23,6 +23,7 @@ from kafka.protocol.consumer import HeartbeatRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
+from kafka_assignors.assignor.coordinator_access import recorder_of
 from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
 from kafka_assignors.consumer.continuous.offsets import Offsets, OffsetsDuringJoins
@@ -40,6 +41,7 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
     def begin(self) -> None:
         """Initialise a coordinator that has not joined yet."""
         self._join = JoinState()
+        self._newest, self._unanswered = {}, {}
         self.heartbeat.__class__ = EarlyHeartbeat
         self._confirmed_at = float("-inf")  # the broker heard from this member at this time or later
         self._joined_at = float("-inf")
@@ -49,10 +51,7 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
     # --- one join
 
     async def join_group_async(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but applies a join that ended between two polls instead of repeating it.
-
-        A join that continues after this call ends like one begun outside ``poll()``: see ``_undo_join``.
-        """
+        """As inherited, but applies a join that ended between two polls instead of repeating it."""
         before = self._join_task
         if before is not None and before.is_done:
 
@@ -69,8 +68,6 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
             raise
         finally:
             self._join.is_in_poll = False
-            if self._join_task is not None and self._join_task is not before:
-                self._undo_if_it_fails(self._join_task)
 
     async def _on_join_prepare_async(
         self, generation: int, member_id: str, timeout_ms: float | None = None
@@ -100,7 +97,7 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
             self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
 
     async def _do_join_and_sync_async(self) -> bytes:
-        """As inherited, but repeats the join while other members begin new rounds, then resumes heartbeats.
+        """As inherited, but repeats a join that fails or that a new round overtakes, then resumes heartbeats.
 
         Raises:
             UnknownMemberIdError: the membership was lost; the join starts again and reports the loss.
@@ -117,6 +114,7 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
                 self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
         except BaseException as error:
             self._join.settle()
+            self.request_rejoin()  # a changed subscription requests one only before the first JoinGroup
             if isinstance(
                 error, InconsistentGroupProtocolError
             ):  # compared with the generation after a reset
@@ -133,11 +131,29 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
                 raise UnknownMemberIdError("membership lost during the join: joining again")
             try:
                 assignment: bytes = await super()._do_join_and_sync_async()
-            except RebalanceInProgressError:  # other members have begun the next round
-                if not self._may_join_outside_poll():
+            except (RebalanceInProgressError, RetriableError) as error:
+                recorder_of(self).fail_join()
+                is_next_round = isinstance(error, RebalanceInProgressError)  # other members have begun it
+                if not await self._may_repeat_join(0 if is_next_round else self.config["retry_backoff_ms"]):
                     raise
             else:
                 return assignment
+
+    async def _may_repeat_join(self, pause_ms: float) -> bool:
+        """Wait for a coordinator, and return whether to join again without ``poll()``.
+
+        The member stays in the join meanwhile, because its generation may be over: the broker may have
+        completed the join although its answer was lost.  To a settled member that sends the old generation
+        the broker answers ILLEGAL_GENERATION, and kafka-python then gives up all partitions.
+        """
+        if pause_ms and self._needs_no_poll():
+            await self._net.sleep(pause_ms / 1000)
+        while self._needs_no_poll():
+            if await self.ensure_coordinator_ready_async(self.config["heartbeat_interval_ms"]):
+                return self._needs_no_poll()
+        if self.heartbeat.poll_timeout_expired() and not self._join.is_in_poll:
+            await self.maybe_leave_group_async()  # as the heartbeats of a settled member do
+        return False
 
     async def _heartbeat_during_join(self) -> None:
         """Send heartbeats until SyncGroup is answered, through all rounds of the join.
@@ -151,7 +167,8 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
             if self._join_task is not join or not self._join.is_in_flight:
                 return
             generation = self._generation  # changes with each answer of JoinGroup
-            if not generation.has_member_id() or self.coordinator_unknown():
+            node_id = self.coordinator()
+            if not generation.has_member_id() or node_id is None:
                 continue
             sent_at = time.monotonic()
             request = HeartbeatRequest(
@@ -161,10 +178,11 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
                 group_instance_id=self.group_instance_id,
             )
             with suppress(KafkaError):
-                response = await self._manager.send(request, node_id=self._second_connection())
+                response = await self._manager.send(request, node_id=node_id)
                 if response.error_code in (NoError.errno, RebalanceInProgressError.errno):
-                    self._confirmed_at = self.heartbeat.last_send = sent_at
+                    self.heartbeat.last_send = sent_at
                     self.heartbeat.received_heartbeat()
+                    self._confirm(sent_at)
 
     def _resume_heartbeats(self) -> None:
         last_poll = self.heartbeat.last_poll
@@ -236,11 +254,30 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
         sent_at = time.monotonic()
         await super()._do_heartbeat()
         if self.heartbeat.last_receive >= sent_at:
-            self._confirmed_at = sent_at
+            self._confirm(self.heartbeat.last_send)
+            if not self._may_still_own():
+                self.request_rejoin()  # JoinGroup finds out
         if self.rejoin_needed and self._join.may_begin:
             self._join_outside_poll()
 
+    def _confirm(self, sent_at: float) -> None:
+        """Count an answered heartbeat as a sign of membership.
+
+        A broker that still loads its groups answers every heartbeat without an error.  So an answer counts
+        only if the session, from the last sign on, was not over before.
+        """
+        if self._may_still_own():
+            self._confirmed_at = sent_at
+
+    def _may_still_own(self) -> bool:
+        """Whether the session is valid, so that no other member can own our partitions."""
+        session_s = self.config["session_timeout_ms"] / 1000
+        return not self._generation.is_lost() and time.monotonic() - self._confirmed_at < session_s
+
     def _may_join_outside_poll(self) -> bool:
+        return self._needs_no_poll() and not self.coordinator_unknown()
+
+    def _needs_no_poll(self) -> bool:
         """Whether a join needs neither listeners nor fresh metadata, which only ``poll()`` provides."""
         subscription = self._subscription
         topics = subscription.subscription
@@ -250,7 +287,7 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
             and not subscription.subscribed_pattern
             and all(partition.topic in topics for partition in subscription.assigned_partitions())
             and not self._generation.is_lost()
-            and not self.coordinator_unknown()
+            and not self._join.is_closing
             and not self.heartbeat.poll_timeout_expired()
         )
 
@@ -265,23 +302,6 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
         self.rejoining = True
         self._disable_heartbeat()
         self._join_task = self._manager.call_soon(self._do_join_and_sync_async)
-        self._undo_if_it_fails(self._join_task)
-
-    def _undo_if_it_fails(self, task: Any) -> None:
-        task.add_errback(lambda error: self._undo_join(task, error))
-
-    def _undo_join(self, task: Any, error: Exception) -> None:
-        """Resume heartbeats after a retriable error; the next one leads to another join."""
-        with self._lock:
-            if self._join_task is not task or self._join.is_in_poll or self._generation.is_lost():
-                return  # poll() handles it
-            if not isinstance(error, (RetriableError, RebalanceInProgressError)):
-                return  # poll() raises it
-            self._join_task = None
-            self.rejoining = False
-            self.rejoin_needed = True  # also if the subscription had changed, because the join cleared that
-            self.state = MemberState.STABLE
-            self._resume_heartbeats()
 
     async def _on_close_prepare_async(self) -> None:
         self._join.is_closing = True

@@ -16,7 +16,9 @@ from kafka.consumer.subscription_state import SubscriptionState, TopicPartitionS
 from kafka.coordinator.base import BaseCoordinator, Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.coordinator.heartbeat import Heartbeat
+from kafka.future import Future
 from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector, Task
 
 # Class -> methods, and the digest of their sources in kafka-python 3.0.12.
 _METHODS: dict[type, str] = {
@@ -27,7 +29,7 @@ _METHODS: dict[type, str] = {
         "_process_sync_group_response _do_join_and_sync_async coordinator_dead generation_if_stable "
         "reset_generation request_rejoin _maybe_start_heartbeat_loop _enable_heartbeat _disable_heartbeat "
         "_heartbeat_loop _do_heartbeat _send_heartbeat_request _handle_heartbeat_response close "
-        "maybe_leave_group maybe_leave_group_async _handle_find_coordinator_response"
+        "maybe_leave_group maybe_leave_group_async _handle_find_coordinator_response lookup_coordinator"
     ),
     ConsumerCoordinator: (
         "__init__ poll time_to_next_poll need_rejoin refresh_committed_offsets_if_needed "
@@ -36,7 +38,8 @@ _METHODS: dict[type, str] = {
         "_commit_offsets_sync_async commit_offsets_async _do_commit_offsets_async "
         "_send_offset_commit_request _handle_offset_commit_response _send_offset_fetch_request "
         "_invoke_completed_offset_commit_callbacks _maybe_auto_commit_offsets_async "
-        "maybe_auto_commit_offsets_now _commit_offsets_async_on_complete"
+        "maybe_auto_commit_offsets_now _commit_offsets_async_on_complete commit_offsets_sync "
+        "_maybe_auto_commit_offsets_sync _invoke_rebalance_listener_async"
     ),
     KafkaConsumer: "poll _poll_once _refresh_committed_offsets commit unsubscribe close",
     Heartbeat: (
@@ -49,19 +52,28 @@ _METHODS: dict[type, str] = {
     ),
     TopicPartitionState: "mark_pending_revocation is_fetchable",
     ClusterMetadata: "add_coordinator broker_metadata request_update",
-    KafkaConnectionManager: "send wait_for call_soon",
+    KafkaConnectionManager: "send wait_for call_soon get_connection",
+    NetworkSelector: (
+        "run call_at call_later call_soon call_soon_threadsafe call_soon_with_future _invoke sleep _sleep "
+        "_poll_once"
+    ),
+    Task: "__init__ __call__",
+    Future: "__init__ success failure add_callback add_errback __await__",
 }
 
 KNOWN: dict[str, str] = {
-    "BaseCoordinator": "764cbdb7124276b5",
-    "ConsumerCoordinator": "085570d1f431abc1",
+    "BaseCoordinator": "7936dd75bac019e0",
+    "ConsumerCoordinator": "f2662c4541a25c04",
     "KafkaConsumer": "7a1d324e3ca12abd",
     "Heartbeat": "9aee96f45e22bf98",
     "Generation": "a17f1f9b699915f6",
     "SubscriptionState": "2087789a703d8ae9",
     "TopicPartitionState": "839254b1732fa7dc",
     "ClusterMetadata": "b6e021a61c194159",
-    "KafkaConnectionManager": "197aac9874020692",
+    "KafkaConnectionManager": "7ae3be9027957045",
+    "NetworkSelector": "89957eb63d70b6e6",
+    "Task": "77e531028ac1dd83",
+    "Future": "4344d164b891694e",
 }
 
 

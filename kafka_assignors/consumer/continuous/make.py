@@ -9,10 +9,8 @@ import kafka
 from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.structs import MemberState
 
-from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
-from kafka_assignors.consumer.continuous.known_parts import unknown_parts
+from kafka_assignors.assignor.coordinator_access import count_deliveries
 
 log = logging.getLogger("kafka_assignors")
 
@@ -31,21 +29,31 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
         Whether the consumer delivers during rebalances.
     """
     coordinator: Any = getattr(consumer, "_coordinator", None)
-    if type(coordinator) is ContinuousCoordinator:
-        return True
     if (
-        type(coordinator) is not ConsumerCoordinator
+        not isinstance(coordinator, ConsumerCoordinator)
         or getattr(coordinator, "_rebalance_protocol", None) != RebalanceProtocol.COOPERATIVE
-        or coordinator.group_id is None
-        or not coordinator._use_group_apis
+        or getattr(coordinator, "group_id", None) is None
     ):
         return False
-    if unknown := unknown_parts():
+    try:  # another kafka-python may lack names that these modules import
+        from kafka.structs import MemberState
+
+        from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
+        from kafka_assignors.consumer.continuous.known_parts import unknown_parts
+
+        unknown = unknown_parts()
+    except ImportError as error:
+        unknown = (str(error),)
+    if unknown:
         log.warning(
             "kafka-python %s is unknown (differs in %s): poll() waits for rebalances, as in KafkaConsumer",
             kafka.__version__,
             ", ".join(unknown),
         )
+        return False
+    if type(coordinator) is ContinuousCoordinator:
+        return True
+    if type(coordinator) is not ConsumerCoordinator or not coordinator._use_group_apis:
         return False
     if coordinator.state is not MemberState.UNJOINED:
         log.warning(
@@ -56,4 +64,5 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
         return False
     coordinator.__class__ = ContinuousCoordinator
     coordinator.begin()
+    count_deliveries(consumer)
     return True

@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
 from kafka.coordinator.base import Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import IllegalGenerationError, RebalanceInProgressError
+from kafka.future import Future
 from kafka.protocol.metadata import CoordinatorType
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
@@ -32,27 +34,45 @@ class _StaleError(Exception):
     """The broker refused offsets because the group is in a later generation."""
 
 
+def _overtaken() -> RebalanceInProgressError:
+    return RebalanceInProgressError("the group rebalances: poll(), and commit again")
+
+
+@dataclass(frozen=True, eq=False)
+class _Commit:
+    """A commit, and under which ownership it began."""
+
+    offsets: Offsets
+    member_id: str
+    owned: Mapping[TopicPartition, object]  # states: a partition that was revoked and came back has another
+
+
 class OffsetsDuringJoins(ConsumerCoordinator):
     """A coordinator that commits and fetches offsets during a join, and can leave the group in the middle."""
 
     coordinator_id: Any
     _join: JoinState
     _join_task: Any
+    _newest: dict[TopicPartition, _Commit]  # only the I/O thread uses this and the next
+    _unanswered: dict[Future, bool]  # a commit's end -> whether it took the second connection
 
     def coordinator(self) -> Any:
         """Return the node for commits and offset fetches; joins and heartbeats use ``coordinator_id``."""
         node_id = super().coordinator()
-        return node_id if node_id is None or not self._join.is_in_flight else self._second_connection()
+        return node_id if node_id is None or not self._join.is_in_flight else self._second_connection(node_id)
 
     def coordinator_unknown(self) -> bool:
         """As inherited."""
         return super().coordinator() is None
 
-    def _second_connection(self) -> str:
-        """Return a second node id of the coordinator: a broker answers a connection in order."""
-        if str(self.coordinator_id).endswith(_SECOND):  # during LeaveGroup
-            return str(self.coordinator_id)
-        first = self._cluster.broker_metadata(self.coordinator_id)
+    def _second_connection(self, coordinator_id: Any) -> str:
+        """Return a second node id of the coordinator: a broker answers a connection in order.
+
+        Takes the id, because another thread may forget ``self.coordinator_id`` at any time.
+        """
+        if str(coordinator_id).endswith(_SECOND):  # during LeaveGroup
+            return str(coordinator_id)
+        first = self._cluster.broker_metadata(coordinator_id)
         node_id = f"{first.node_id}{_SECOND}"
         known = self._cluster.broker_metadata(f"coordinator-{node_id}")
         if known is None or (known.host, known.port) != (first.host, first.port):
@@ -81,27 +101,78 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         A broker accepts the old generation until all members have joined, and the new one from the answer of
         SyncGroup on.  Offsets that it refuses in between are sent once more.  They are not if the assignment
         has been applied or the membership lost: the partitions may have another owner with newer offsets.
+        Nor are offsets that a later commit replaces.
 
         Raises:
             RebalanceInProgressError: poll, and commit again.
             KafkaError: as inherited.
         """
-        join, member_id = self._join_task, self._generation.member_id
-        if not self._join.is_member or not self._subscription.partitions_auto_assigned():
+        if not self._subscription.partitions_auto_assigned():
             await super()._send_offset_commit_request(offsets)
             return
-        with suppress(_StaleError):
-            await super()._send_offset_commit_request(_SentInJoin(offsets))
-            return
+        assignment = self._subscription.assignment
+        owned = {partition: assignment.get(partition) for partition in offsets}
+        commit = _Commit(dict(offsets), self._generation.member_id, owned)
+        self._newest |= dict.fromkeys(offsets, commit)
+        waiting = await self._after_other_connection(commit)
+        join = self._join_task
+        if not self._join.is_member:
+            await self._send_commit(waiting)
+        else:
+            try:
+                await self._send_commit(_SentInJoin(waiting))
+            except _StaleError:
+                waiting = await self._sent_after_join(commit, join)
+        if len(waiting) < len(commit.offsets):
+            raise _overtaken()
+
+    async def _sent_after_join(self, commit: _Commit, join: Any) -> Offsets:
+        """Send a commit once more if the join has not been applied; return the offsets that were sent."""
         with suppress(Exception):  # poll() reports it
             await join
-        is_same_member = self._generation.member_id == member_id
-        is_owner = offsets.keys() <= self._subscription.assignment.keys()
-        if self._join_task is join and self._join.is_answered and is_same_member and is_owner:
+        waiting = await self._after_other_connection(commit, self._still_valid(commit))
+        if waiting and self._join_task is join and self._join.is_answered:
             with suppress(_StaleError):
-                await super()._send_offset_commit_request(_SentInJoin(offsets))
-                return
-        raise RebalanceInProgressError("the group rebalances: poll(), and commit again")
+                await self._send_commit(_SentInJoin(waiting))
+                return waiting
+        raise _overtaken()
+
+    async def _after_other_connection(self, commit: _Commit, waiting: Offsets | None = None) -> Offsets:
+        """Wait for commits on the other connection; return the offsets that are still to be sent.
+
+        A broker may handle requests of two connections in any order.
+        """
+        waiting = commit.offsets if waiting is None else waiting
+        while others := [
+            end for end, second in self._unanswered.items() if second != self._join.is_in_flight
+        ]:
+            await others[0]
+            waiting = self._still_valid(commit)
+            if not waiting:
+                raise _overtaken()
+        return waiting
+
+    def _still_valid(self, commit: _Commit) -> Offsets:
+        """Return the offsets that no later commit replaces, of partitions that this member has kept."""
+        if self._generation.member_id != commit.member_id:
+            return {}
+        assignment = self._subscription.assignment
+        return {
+            partition: offset
+            for partition, offset in commit.offsets.items()
+            if self._newest[partition] is commit
+            and partition in assignment
+            and assignment[partition] is commit.owned[partition]
+        }
+
+    async def _send_commit(self, offsets: Offsets) -> None:
+        end = Future()
+        self._unanswered[end] = self._join.is_in_flight
+        try:
+            await super()._send_offset_commit_request(offsets)
+        finally:
+            del self._unanswered[end]
+            end.success(None)
 
     def _handle_offset_commit_response(self, offsets: Offsets, send_time: float, response: Any) -> None:
         """As inherited, but a stale generation does not end the membership during a join."""
@@ -114,9 +185,10 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         self, reason: str | None = None, timeout_ms: float | None = None
     ) -> None:
         """As inherited, but over the second connection if JoinGroup would hold up the request."""
-        first, second = self.coordinator_id, None
-        if self._join.is_in_flight and not self.coordinator_unknown():
-            self.coordinator_id = second = self._second_connection()
+        first = self.coordinator_id
+        second = self.coordinator() if self._join.is_in_flight else None
+        if second is not None:
+            self.coordinator_id = second
         try:
             await super().maybe_leave_group_async(reason, timeout_ms)
         finally:

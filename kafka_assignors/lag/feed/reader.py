@@ -132,10 +132,11 @@ class FeedReader:
             if entry is not None and self._is_fresh(entry.forecast, now_ms)
         }
         arrivals, lags = expected_of(fresh, now_ms)
+        period_s = _period_ms(fresh, now_ms) / 1000
         if len(fresh) == len(known):
-            return Expected(arrivals, lags)
+            return Expected(arrivals, lags, period_s=period_s)
         why, is_logged = self._why_incomplete(len(known) - len(fresh), len(known), now_ms)
-        return Expected(arrivals, lags, f"load feed {self._topic}: {why}", is_logged)
+        return Expected(arrivals, lags, f"load feed {self._topic}: {why}", is_logged, period_s)
 
     def close(self) -> None:
         """End the threads.  A forked process leaves its parent's threads alone."""
@@ -290,10 +291,7 @@ def expected_of(
     ones, the longest).  The arrivals of other forecasts are scaled to it.  Records that have arrived already
     are part of the lag.
     """
-    if not forecasts:
-        return {}, {}
-    time_ms, horizon_ms = max((forecast.time_ms, forecast.horizon_ms) for forecast in forecasts.values())
-    left_ms = max(horizon_ms - max(now_ms - time_ms, 0.0), 0.0)
+    left_ms = _period_ms(forecasts, now_ms)
     arrivals = {
         partition: forecast.arrivals * (left_ms / forecast.horizon_ms)
         for partition, forecast in forecasts.items()
@@ -304,3 +302,9 @@ def expected_of(
         if forecast.lag is not None
     }
     return arrivals, lags
+
+
+def _period_ms(forecasts: Mapping[TopicPartition, Forecast], now_ms: float) -> float:
+    """Return the milliseconds from now to the horizon of the newest forecast; 0 without forecasts."""
+    time_ms, horizon_ms = max(((f.time_ms, f.horizon_ms) for f in forecasts.values()), default=(0, 0))
+    return max(horizon_ms - max(now_ms - time_ms, 0.0), 0.0)

@@ -30,12 +30,14 @@ class Expected:
         lags: records left to read when the forecast was made.
         problem: why some forecasts are missing, as a line for the user; empty if none is.
         is_logged: whether the problem is logged already, or only means that there was no time yet.
+        period_s: length of the period, seconds; 0: unknown.
     """
 
     arrivals: Mapping[TopicPartition, float] = field(default_factory=dict)
     lags: Lags = field(default_factory=dict)
     problem: str = ""
     is_logged: bool = False
+    period_s: float = 0.0
 
 
 class LoadSource(Protocol):

@@ -2,5 +2,9 @@
 
 - ``fetcher``: `LagFetcher`, the public face.  ``group_offsets``: offsets of whole groups.
 - ``group``: the members of a group.  ``gathering``: the requests of one fetch, in parallel.
-- ``link``: connections and timeouts.  ``requests``: requests and answers.  ``errors``: our errors.
+- ``many_groups``: members, commits and offsets of all groups, with few requests.
+- ``oldest_unread``: timestamps of the oldest unread records, which ``records`` finds in bytes.
+- ``retention``: when brokers delete records.  ``link``: connections and timeouts.
+- ``sending``: deadlines and leaders.  ``requests``: requests and answers.
+- ``consumer_group``: groups of the new protocol (KIP-848).  ``errors``: our errors.
 """

@@ -7,6 +7,7 @@ import ssl
 
 from kafka.errors import (
     AuthorizationError,
+    BrokerResponseError,
     IllegalSaslStateError,
     InvalidReceiveError,
     InvalidTopicError,
@@ -15,6 +16,7 @@ from kafka.errors import (
     KafkaTimeoutError,
     NodeNotReadyError,
     RequestTimedOutError,
+    RetriableError,
     SaslAuthenticationFailedError,
     TopicAuthorizationFailedError,
     UnknownBrokerIdError,
@@ -45,6 +47,16 @@ def is_permanent(error: BaseException) -> bool:
     """Whether a retry cannot help: the cluster denies access."""
     # A connection that ends during the TLS handshake may belong to a broker that is shutting down.
     return _not_let_in(error) and "EOF" not in str(error)
+
+
+def may_pass(error: BaseException | None) -> bool:
+    """Whether a retry of the request may help."""
+    return isinstance(error, (RetriableError, UnknownBrokerIdError))
+
+
+def is_silence(error: BaseException) -> bool:
+    """Whether no answer came, so that a new connection may help; an error code is an answer."""
+    return isinstance(error, _TIMEOUTS) or not isinstance(error, BrokerResponseError)
 
 
 def is_more_specific(error: BaseException, known: BaseException | None) -> bool:

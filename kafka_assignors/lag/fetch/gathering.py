@@ -9,23 +9,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Any
+from itertools import count
 
-from kafka.errors import (
-    KafkaError,
-    KafkaTimeoutError,
-    LeaderNotAvailableError,
-    RetriableError,
-    UnknownBrokerIdError,
-    UnknownTopicOrPartitionError,
-)
+from kafka.errors import KafkaError, KafkaTimeoutError, UnknownTopicOrPartitionError
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.lag.arithmetic import begin_matters, lag
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.errors import is_retriable, lag_error, reason
+from kafka_assignors.lag.fetch.errors import is_retriable, lag_error, may_pass, reason
 from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.sending import Sender
 from kafka_assignors.lag.reading import Offsets, Reading
 from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
@@ -40,8 +34,10 @@ class Gathering:
         partitions: the partitions to fetch.
         deadline: on the clock, in seconds; no request is sent later.
         all_begins: also fetch begins that no lag depends on.
+        retries: as for ``Sender``.
 
     Attributes:
+        wanted: the partitions, each once.
         failure: the error that ended the fetch early.
         ended_at: when a broker returned each end, on the clock.
     """
@@ -55,12 +51,13 @@ class Gathering:
         *,
         all_begins: bool,
         clock: Callable[[], float] = time.monotonic,
+        retries: int | None = None,
     ) -> None:
         self._link = link
         self._manager = link.manager
         self._settings = settings
-        self._wanted = tuple(dict.fromkeys(TopicPartition(*tp) for tp in partitions))
-        self._deadline = deadline
+        self.wanted = tuple(dict.fromkeys(TopicPartition(*tp) for tp in partitions))
+        self._sender = Sender(link, settings, deadline, clock, retries)
         self._clock = clock
         self._all_begins = all_begins
         self._committed: dict[TopicPartition, int | None] = {}
@@ -75,8 +72,8 @@ class Gathering:
     async def run(self) -> None:
         """Fetch everything.  Never raises."""
         try:
-            await self._link.ready(self._left_ms())
-            leaders = self._manager.call_soon(self._locate, self._wanted)
+            await self._link.ready(self._sender.left_ms())
+            leaders = self._manager.call_soon(self._locate, self.wanted)
             await self._fetch_commits()
             await leaders
             await self._list_offsets(tuple(self._committed))
@@ -94,7 +91,7 @@ class Gathering:
         lags, offsets, missing = {}, {}, {}
         silent = None  # a missing answer that is the reason for a missing lag
         reset = self._settings.reset
-        for tp in self._wanted:
+        for tp in self.wanted:
             end, begin = self._ends.get(tp), self._begins.get(tp)
             if tp in self._lost:
                 missing[tp] = self._lost[tp]
@@ -124,11 +121,15 @@ class Gathering:
         Raises:
             KafkaError: the group's coordinator does not return them.
         """
-        rest: Sequence[TopicPartition] = self._wanted
-        while rest:
+        rest: Sequence[TopicPartition] = self.wanted
+        for retry in count():
+            if not rest:
+                return
             failure = await self._ask_coordinator(rest)
             rest = [tp for tp in rest if tp not in self._committed and tp not in self._lost]
-            out_of_time = bool(rest) and not ((failure is None or _may_pass(failure)) and await self._pause())
+            out_of_time = bool(rest) and not (
+                (failure is None or may_pass(failure)) and await self._sender.pause(retry)
+            )
             if failure is not None and out_of_time:
                 raise failure
             if out_of_time:
@@ -138,8 +139,10 @@ class Gathering:
         group_id = self._settings.group_id
         try:
             node = await self._find_coordinator()
-            version = self._version(OffsetFetchRequest)
-            response = await self._send(requests.offset_fetch_request(group_id, partitions, version), node)
+            version = self._sender.version(OffsetFetchRequest)
+            response = await self._sender.send(
+                requests.offset_fetch_request(group_id, partitions, version), node
+            )
             rows = list(requests.read_offset_fetch(response, group_id))
         except KafkaError as error:
             return error
@@ -152,8 +155,8 @@ class Gathering:
 
     async def _find_coordinator(self) -> int:
         group_id = self._settings.group_id
-        response = await self._send(
-            requests.coordinator_request(group_id, self._version(FindCoordinatorRequest))
+        response = await self._sender.send(
+            requests.coordinators_request([group_id], self._sender.version(FindCoordinatorRequest))
         )
         return requests.add_coordinator(self._manager.cluster, response, group_id)
 
@@ -164,28 +167,17 @@ class Gathering:
         if not unlocated:
             return
         try:
-            response = await self._send(requests.metadata_request(sorted({tp.topic for tp in unlocated})))
+            codes = await self._sender.find_leaders(unlocated)
         except KafkaError as error:
             self._did_not_answer(unlocated, error)
             return
-        topics = {name: (code, rows) for name, code, rows in requests.read_leaders(response)}
-        unknown = UnknownTopicOrPartitionError.errno
-        for tp in unlocated:
-            code, rows = topics.get(tp.topic, (unknown, {}))
-            if not code and tp.partition not in rows:
-                code = unknown
-            if code == unknown:  # a retry helps only if the topic is created meanwhile
+        for tp, code in codes.items():
+            if code == UnknownTopicOrPartitionError.errno:  # a retry helps only if the topic is created
                 self._lost[tp] = reason(code)
-            elif code:
-                self._note(tp, code)
             else:
-                code, leader = rows[tp.partition]
-                if leader >= 0:
-                    leaders[tp] = leader
-                else:
-                    self._note(tp, code or LeaderNotAvailableError.errno)
+                self._note(tp, code)
 
-    async def _list_offsets(self, partitions: Sequence[TopicPartition]) -> None:
+    async def _list_offsets(self, partitions: Sequence[TopicPartition], retry: int = 0) -> None:
         """Fetch ends and begins, for each leader on its own."""
         rest = [tp for tp in partitions if not self._is_done(tp)]
         while rest:
@@ -195,7 +187,9 @@ class Gathering:
                 if not self._is_done(tp):
                     by_leader.setdefault(self._link.leaders.get(tp), []).append(tp)
             if len(by_leader) > 1:
-                strands = [self._manager.call_soon(self._list_offsets, tps) for tps in by_leader.values()]
+                strands = [
+                    self._manager.call_soon(self._list_offsets, tps, retry) for tps in by_leader.values()
+                ]
                 for strand in strands:
                     await strand
                 return
@@ -205,8 +199,9 @@ class Gathering:
                     needed = [tp for tp in tps if tp in self._ends and self._needs_begin(tp, self._ends[tp])]
                     await self._ask_leader(leader, needed, requests.BEGIN, self._begins)
             rest = [tp for tp in rest if not self._is_done(tp)]
-            if rest and not await self._pause():
+            if rest and not await self._sender.pause(retry):
                 return
+            retry += 1
 
     async def _ask_leader(
         self,
@@ -219,7 +214,7 @@ class Gathering:
         if not asked:
             return
         try:
-            response = await self._send(
+            response = await self._sender.send(
                 requests.offset_list_request(asked, which, self._settings.isolation), leader
             )
         except KafkaError as error:
@@ -240,7 +235,7 @@ class Gathering:
         end = self._ends.get(tp)
         if end is not None and (tp in self._begins or not self._needs_begin(tp, end)):
             return True
-        return tp in self._lost or (tp in self._unanswered and not _may_pass(self._unanswered[tp]))
+        return tp in self._lost or (tp in self._unanswered and not may_pass(self._unanswered[tp]))
 
     def _needs_begin(self, tp: TopicPartition, end: int) -> bool:
         return self._all_begins or begin_matters(end, self._committed[tp], self._settings.reset)
@@ -256,37 +251,6 @@ class Gathering:
             self._trouble.pop(tp, None)
             self._unanswered[tp] = error
             self._link.leaders.pop(tp, None)
-
-    # --- sending ---
-
-    async def _send(self, request: Any, node: int | None = None) -> Any:
-        """Send a request to a node, or to any broker, and return the answer."""
-        left_ms = self._left_ms()
-        if node is None and len(self._manager.cluster.brokers()) > 1:
-            left_ms /= 2  # the broker may hang: leave time to ask another
-        if left_ms <= 0:
-            raise _no_answer()
-        timeout_ms = min(self._settings.request_timeout_ms, left_ms)
-        return await self._manager.send(request, node, request_timeout_ms=timeout_ms)
-
-    async def _pause(self) -> bool:
-        """Pause before a retry; False if there is no time for it."""
-        pause_ms = self._settings.retry_backoff_ms
-        if pause_ms >= self._left_ms():
-            return False
-        await self._link.sleep(pause_ms / 1000)
-        return True
-
-    def _left_ms(self) -> float:
-        return (self._deadline - self._clock()) * 1000
-
-    def _version(self, kind: Any) -> int:
-        version: int = self._manager.broker_version_data.api_version(kind)
-        return version
-
-
-def _may_pass(error: KafkaError) -> bool:
-    return isinstance(error, (RetriableError, UnknownBrokerIdError))
 
 
 def _no_answer() -> KafkaError:

@@ -7,26 +7,21 @@ such a member as one without known partitions.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from kafka.errors import GroupIdNotFoundError, KafkaError, for_code
-from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
-from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.errors import GroupError
-from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.link import Link
-from kafka_assignors.plan import TopicPartition
+from kafka_assignors.lag.fetch.consumer_group import ConsumerGroupDescribeResponse
+from kafka_assignors.plan import NO_GENERATION, TopicPartition
 
-_PAUSE_S = 0.2
-_NO_CLASSIC = "Consumer"  # instead of a state
-_WITH_COMMITS = ("", "consumer", "streams")
-"""Protocol types.  The empty type is a group that commits without members."""
+NEW_PROTOCOL = "Consumer"
+"""The state of a group of the new protocol (KIP-848)."""
+REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
+"""States of a group during a rebalance; the last two belong to KIP-848."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +37,8 @@ class GroupMember:
         readable: False: the assignment cannot be decoded, and ``owned`` is empty.
         subscription_user_data: empty if there is none, or it cannot be decoded.
         assignment_user_data: likewise.
+        topics: its subscribed topics; empty if they are not known, as during a rebalance.
+        generation: of its last assignment before it joined; ``NO_GENERATION`` if it does not report one.
     """
 
     member_id: str
@@ -52,6 +49,8 @@ class GroupMember:
     readable: bool = True
     subscription_user_data: bytes = b""
     assignment_user_data: bytes = b""
+    topics: frozenset[str] = frozenset()
+    generation: int = NO_GENERATION
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,8 @@ class GroupState:
         strategy: its protocol name; empty without members.
         members: in the order of their ids.
         commits: for every partition with a commit.
+        epoch: of a group of the new protocol (KIP-848); None for other groups.
+        new_state: the broker's name of the state of such a group; empty for other groups.
     """
 
     group_id: str
@@ -71,77 +72,17 @@ class GroupState:
     strategy: str
     members: tuple[GroupMember, ...]
     commits: Mapping[TopicPartition, int]
+    epoch: int | None = None
+    new_state: str = ""
 
 
-async def ask_group(link: Link, group_id: str, timeout_ms: float) -> GroupState:
-    """Fetch the group; retry while its coordinator moves.  Runs on the link's thread.
-
-    Raises:
-        KafkaError: the group cannot be fetched; retriable errors were retried in time.
-        GroupError: there is no such group.
-    """
-    deadline = time.monotonic() + timeout_ms / 1000
-    while True:
-        left_ms = max((deadline - time.monotonic()) * 1000, 1)
-        try:
-            described, commits = await _ask_once(link, group_id, left_ms)
-        except KafkaError as error:
-            if not error.retriable or time.monotonic() + 2 * _PAUSE_S > deadline:
-                raise
-        else:
-            return state_of(group_id, described, commits)
-        await link.sleep(_PAUSE_S)
-
-
-async def _ask_once(link: Link, group_id: str, timeout_ms: float) -> tuple[Any, dict[TopicPartition, int]]:
-    """Return description and commits."""
-    manager = link.manager
-    versions = manager.broker_version_data
-    response = await manager.send(
-        requests.coordinator_request(group_id, versions.api_version(FindCoordinatorRequest)),
-        request_timeout_ms=timeout_ms,
-    )
-    node = requests.add_coordinator(manager.cluster, response, group_id)
-    response = await manager.send(
-        DescribeGroupsRequest(groups=[group_id]), node, request_timeout_ms=timeout_ms
-    )
-    (described,) = response.groups
+def describe_error(described: Any) -> KafkaError | None:
+    """Return the error of a description; None also for a missing group, which may have commits."""
     error = for_code(described.error_code)
-    if described.error_code and error is not GroupIdNotFoundError:
-        raise error(getattr(described, "error_message", None) or f"group {group_id!r}")
-    request = requests.offset_fetch_request(group_id, None, versions.api_version(OffsetFetchRequest))
-    response = await manager.send(request, node, request_timeout_ms=timeout_ms)
-    rows = requests.read_offset_fetch(response, group_id)
-    return described, {tp: offset for tp, code, offset in rows if not code and offset >= 0}
-
-
-async def list_groups(link: Link, timeout_ms: float) -> tuple[list[str], list[KafkaError]]:
-    """Return the names of all groups that can have commits, and the errors of brokers that did not answer.
-
-    Runs on the link's thread.  Each broker lists the groups it coordinates, so this asks all of them.  A
-    broker leaves out groups that the user may not describe.
-    """
-    deadline = time.monotonic() + timeout_ms / 1000
-    names: set[str] = set()
-    while True:
-        failures: list[KafkaError] = []
-        for broker in link.manager.cluster.brokers():
-            left_ms = max((deadline - time.monotonic()) * 1000, 1)
-            try:
-                response = await link.manager.send(
-                    ListGroupsRequest(), broker.node_id, request_timeout_ms=left_ms
-                )
-            except KafkaError as error:
-                failures.append(error)
-                continue
-            if response.error_code:
-                failures.append(for_code(response.error_code)("groups"))
-                continue
-            names |= {group.group_id for group in response.groups if group.protocol_type in _WITH_COMMITS}
-        out_of_time = time.monotonic() + 2 * _PAUSE_S > deadline
-        if not failures or out_of_time or not all(error.retriable for error in failures):
-            return sorted(names), failures
-        await link.sleep(_PAUSE_S)
+    if not described.error_code or error is GroupIdNotFoundError:
+        return None
+    failure: KafkaError = error(getattr(described, "error_message", None) or f"group {described.group_id!r}")
+    return failure
 
 
 def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int]) -> GroupState:
@@ -150,13 +91,38 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
     Raises:
         GroupError: there is no such group.
     """
+    if isinstance(described, ConsumerGroupDescribeResponse.DescribedGroup):
+        members = tuple(sorted(map(_new_member, described.members), key=lambda member: member.member_id))
+        assignor = described.assignor_name if members else ""
+        epoch, state = described.group_epoch, described.group_state
+        return GroupState(group_id, NEW_PROTOCOL, assignor, members, commits, epoch, state)
     state = described.group_state
-    if "not a classic group" in (getattr(described, "error_message", None) or ""):
-        state = _NO_CLASSIC  # KIP-848: kafka-python cannot describe its members, but it has commits
+    if is_new(described):
+        state = NEW_PROTOCOL  # the broker does not describe its members, but it has commits
     elif (described.error_code or state == "Dead") and not commits:
         raise GroupError(f"there is no group {group_id!r}")
     return GroupState(
         group_id, state or "Empty", described.protocol_data or "", members_of(described), commits
+    )
+
+
+def is_new(described: Any) -> bool:
+    """Whether the answer to DescribeGroups means a group of the new protocol (KIP-848)."""
+    return "not a classic group" in (getattr(described, "error_message", None) or "")
+
+
+def _new_member(member: Any) -> GroupMember:
+    return GroupMember(
+        member_id=member.member_id,
+        instance_id=member.instance_id or None,
+        client_id=member.client_id,
+        host=member.client_host.lstrip("/"),
+        owned=tuple(
+            TopicPartition(topic.topic_name, number)
+            for topic in member.assignment.topic_partitions
+            for number in topic.partitions
+        ),
+        topics=frozenset(member.subscribed_topic_names),
     )
 
 
@@ -171,36 +137,27 @@ def members_of(described: Any) -> tuple[GroupMember, ...]:
 
 
 def _member(member: Any, kind: str) -> GroupMember:
-    owned, readable = _owned(member.member_assignment or b"") if kind == "consumer" else ((), False)
+    is_consumer = kind == "consumer"
+    assignment = _decoded(ConsumerProtocolAssignment, member.member_assignment) if is_consumer else None
+    subscription = _decoded(ConsumerProtocolSubscription, member.member_metadata) if is_consumer else None
+    entries = (assignment.assigned_partitions or ()) if assignment else ()
     return GroupMember(
         member_id=member.member_id,
         instance_id=getattr(member, "group_instance_id", None) or None,
         client_id=member.client_id or "",
         host=(member.client_host or "").lstrip("/"),
-        owned=owned,
-        readable=readable,
-        subscription_user_data=_user_data(ConsumerProtocolSubscription, member.member_metadata)
-        if kind == "consumer"
-        else b"",
-        assignment_user_data=_user_data(ConsumerProtocolAssignment, member.member_assignment)
-        if kind == "consumer"
-        else b"",
+        owned=tuple(TopicPartition(str(e.topic), int(p)) for e in entries for p in e.partitions or ()),
+        readable=is_consumer and (assignment is not None or not member.member_assignment),
+        subscription_user_data=bytes(subscription.user_data or b"") if subscription else b"",
+        assignment_user_data=bytes(assignment.user_data or b"") if assignment else b"",
+        topics=frozenset(map(str, subscription.topics or ())) if subscription else frozenset(),
+        generation=max(subscription.generation_id, NO_GENERATION) if subscription else NO_GENERATION,
     )
 
 
-def _user_data(form: Any, data: bytes | None) -> bytes:
+def _decoded(kind: Any, data: bytes | None) -> Any:
+    """Decode what a member sent, which may be any bytes; None if it is nothing, or cannot be decoded."""
     try:
-        return bytes(form.decode(data).user_data or b"") if data else b""
-    except Exception:  # kafka-python's decoder raises what its bytes make it
-        return b""
-
-
-def _owned(data: bytes) -> tuple[tuple[TopicPartition, ...], bool]:
-    """Decode an assignment, which may be any bytes; return its partitions and whether it could be decoded."""
-    if not data:
-        return (), True  # no assignment yet
-    try:
-        entries = ConsumerProtocolAssignment.decode(data).assigned_partitions or ()
-        return tuple(TopicPartition(str(e.topic), int(p)) for e in entries for p in e.partitions or ()), True
-    except Exception:  # kafka-python's decoder raises what its bytes make it
-        return (), False
+        return kind.decode(data) if data else None
+    except Exception:  # on bad bytes kafka-python's decoder may raise any exception
+        return None

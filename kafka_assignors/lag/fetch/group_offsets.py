@@ -7,26 +7,25 @@ commit or an owner.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from re import Pattern
-from typing import Any
+from typing import Any, TypeVar
 
-from kafka.errors import GroupAuthorizationFailedError
+from kafka.errors import GroupAuthorizationFailedError, KafkaTimeoutError
 
 from kafka_assignors.errors import GroupError, LagError, LagTimeoutError, LagUnreachableError
-from kafka_assignors.lag.fetch.errors import lag_error
-from kafka_assignors.lag.fetch.gathering import Gathering
-from kafka_assignors.lag.fetch.group import GroupState, ask_group, list_groups
+from kafka_assignors.lag.arithmetic import Reset, lag
+from kafka_assignors.lag.fetch.errors import lag_error, may_pass
+from kafka_assignors.lag.fetch.group import GroupState
 from kafka_assignors.lag.fetch.link import Link
-from kafka_assignors.lag.reading import Offsets
-from kafka_assignors.lag.settings import fetch_settings
+from kafka_assignors.lag.fetch.many_groups import EndsFetch, GroupNamesFetch, GroupsFetch
+from kafka_assignors.lag.reading import Offsets, Reading
+from kafka_assignors.lag.settings import FetchSettings, fetch_settings
 from kafka_assignors.plan import TopicPartition
 
-_AT_ONCE = 8
-"""Groups fetched at the same time, so that a coordinator that hangs holds up few others."""
+_T = TypeVar("_T")
 _PAUSE_S = 0.2
 _PATIENT = {"reconnect_backoff_max_ms": 1000}
 """kafka-python's own 30 s exceed the time of a fetch: it would not see a broker return."""
@@ -60,7 +59,7 @@ def reach(settings: Mapping[str, Any], timeout_ms: float) -> str:
         LagError: it does not; the class shows what to do.
         OptionError: invalid settings.
     """
-    with _link(settings, time.monotonic() + timeout_ms / 1000) as link:
+    with open_link(settings, time.monotonic() + timeout_ms / 1000) as link:
         return str(link.manager.cluster.cluster_id)
 
 
@@ -78,19 +77,22 @@ def find_groups(
         LagError: no broker lists groups.
     """
     deadline = time.monotonic() + timeout_ms / 1000
-    while True:
-        try:
-            with _link(settings, deadline) as link:
-                left_s = max(deadline - time.monotonic(), 0.001)
-                names, failures = link.run(list_groups, link, left_s * 1000, timeout_s=left_s)
-        except Exception as error:
-            failure = lag_error(error)
-            if not _may_pass(failure, deadline):
-                raise failure from error
-        else:
-            problem = f"groups of a broker are not known: {lag_error(failures[0])}" if failures else None
-            return [name for name in names if like.fullmatch(name)], problem
-        time.sleep(_PAUSE_S)
+    names, problem = _connected(settings, deadline, lambda link: list_groups(link, deadline))
+    return [name for name in names if like.fullmatch(name)], problem
+
+
+def list_groups(link: Link, deadline: float) -> tuple[list[str], str | None]:
+    """Return the names of all groups, and why a part of the cluster did not list its own.
+
+    Raises:
+        LagError: no broker lists groups.
+    """
+    fetch = GroupNamesFetch(link, deadline)
+    attempt(link, deadline, fetch.run)
+    failures, names = list(fetch.failures.values()), sorted(fetch.names)
+    if failures and not names:
+        raise lag_error(failures[0])
+    return names, f"groups of a broker are not known: {lag_error(failures[0])}" if failures else None
 
 
 def fetch_groups(
@@ -98,8 +100,8 @@ def fetch_groups(
     group_ids: Sequence[str],
     timeout_ms: float,
     topics_like: Pattern[str] | None = None,
-) -> Iterator[GroupOffsets]:
-    """Fetch the offsets of each group, in no particular order; retry in time.
+) -> list[GroupOffsets]:
+    """Fetch the offsets of each group, with retries until the time is up.
 
     Never raises for a failure of the cluster: such a group has a ``problem``.
 
@@ -112,80 +114,201 @@ def fetch_groups(
     Raises:
         OptionError: invalid settings.
     """
+    names = list(dict.fromkeys(group_ids))
     deadline = time.monotonic() + timeout_ms / 1000
-    rest: list[str] = list(dict.fromkeys(group_ids))
-    while rest:
-        asked, rest = rest, []
+
+    def chosen(state: GroupState) -> list[TopicPartition]:
+        tps = {*state.commits, *(tp for member in state.members for tp in member.owned)}
+        return [tp for tp in tps if topics_like is None or topics_like.fullmatch(tp.topic)]
+
+    def read(link: Link) -> GroupsReading:
+        half = (time.monotonic() + deadline) / 2  # a silent coordinator leaves time for the others' ends
+        # The offset reset matters for lag only, which is not used here.
+        return read_groups(link, fetch_settings(settings, "-", "earliest"), names, chosen, (half, deadline))
+
+    if not names:
+        return []
+    try:
+        reading = _connected(settings, deadline, read)
+    except LagError as error:
+        return [GroupOffsets(name, problem=str(error)) for name in names]
+    return [_offsets(name, reading) for name in names]
+
+
+def _connected(settings: Mapping[str, Any], deadline: float, call: Callable[[Link], _T]) -> _T:
+    """Connect and call; retry a failure that may pass while there is time.
+
+    Raises:
+        LagError: the last failure.
+    """
+    while True:
         try:
-            with _link(settings, deadline) as link, ThreadPoolExecutor(_AT_ONCE) as pool:
-                groups = _GroupFetch(settings, link, deadline, topics_like)
-                for offsets, failure in pool.map(groups.fetch, asked):
-                    if failure is not None and _may_pass(failure, deadline):
-                        rest.append(offsets.group_id)
-                    else:
-                        yield offsets
-        except LagError as error:  # no connection, before any group was fetched
-            if not _may_pass(error, deadline):
-                yield from (GroupOffsets(group_id, problem=str(error)) for group_id in asked)
-                return
-            rest = asked
-        if rest:
-            time.sleep(_PAUSE_S)
+            with open_link(settings, deadline) as link:
+                return call(link)
+        except LagError as failure:
+            passing = isinstance(failure, (LagTimeoutError, LagUnreachableError))
+            if not passing or time.monotonic() + 2 * _PAUSE_S > deadline:
+                raise
+        time.sleep(_PAUSE_S)
 
 
-class _GroupFetch:
-    """Fetches groups, from several threads."""
+def _offsets(name: str, read: GroupsReading) -> GroupOffsets:
+    if name in read.failures:
+        return GroupOffsets(name, problem=why(read.failures[name]))
+    reading = read.readings[name]
+    if reading.missing and read.no_offsets is not None:
+        return GroupOffsets(name, problem=str(read.no_offsets))
+    now, ticks = time.time(), time.monotonic()
+    seen_at = {tp: now - (ticks - read.ended_at[name][tp]) for tp in reading.offsets}
+    return GroupOffsets(name, reading.offsets, seen_at, reading.missing)
 
-    def __init__(
-        self, settings: Mapping[str, Any], link: Link, deadline: float, topics_like: Pattern[str] | None
-    ) -> None:
-        self._settings = settings
-        self._link = link
-        self._deadline = deadline
-        self._topics_like = topics_like
 
-    def fetch(self, group_id: str) -> tuple[GroupOffsets, LagError | None]:
-        """Fetch a group; return it with the error that left a part of it unknown."""
+def why(failure: Exception) -> str:
+    """Describe in a few words why a group is not known."""
+    if isinstance(failure, GroupError):
+        return _NO_SUCH_GROUP
+    return _DENIED if isinstance(failure, GroupAuthorizationFailedError) else str(lag_error(failure))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupsReading:
+    """Groups and their lags at one moment.  A requested group has a state and a reading, or a failure.
+
+    Attributes:
+        states: members and commits.
+        readings: the lags of the chosen partitions; begins are always known.
+        failures: why a group is not known; a GroupError: it does not exist.
+        ends: begins and ends of the partitions of all groups, the latest ones.
+        read_at: when the coordinator returned the commits of each group, on the clock of ``time.monotonic``.
+        ended_at: when a broker returned each end of a group's reading, likewise.
+        no_offsets: why not a single end is known.
+        is_complete: False: a broker did not answer, or a partition has no leader.
+        connection_failed: a broker did not answer, so that a new link may help.
+    """
+
+    states: Mapping[str, GroupState]
+    readings: Mapping[str, Reading]
+    failures: Mapping[str, Exception]
+    ends: Mapping[TopicPartition, Offsets]
+    read_at: Mapping[str, float]
+    ended_at: Mapping[str, Mapping[TopicPartition, float]]
+    no_offsets: LagError | None
+    is_complete: bool
+    connection_failed: bool
+
+
+def read_groups(
+    link: Link,
+    settings: FetchSettings,
+    group_ids: Sequence[str],
+    chosen: Callable[[GroupState], Iterable[TopicPartition]],
+    deadlines: tuple[float, float],
+    *,
+    retries: int | None = None,
+) -> GroupsReading:
+    """Read groups, then the offsets of their partitions.  Never raises for a failure of the cluster.
+
+    Args:
+        link: the connection.
+        settings: the offset reset, and the isolation level of ends.
+        group_ids: the groups.
+        chosen: returns the partitions of a group, on the link's thread.
+        deadlines: when the groups and the offsets must be there, on the clock of ``time.monotonic``.
+        retries: as for ``Sender``.
+    """
+    fetches: dict[str, tuple[EndsFetch, list[TopicPartition]]] = {}
+    strands: list[Any] = []
+
+    def fetch_ends(states: Iterable[GroupState]) -> None:
+        """Ask for the ends of a coordinator's groups at once: another coordinator may be silent."""
+        partitions = {state.group_id: sorted(chosen(state)) for state in states}
+        wanted = sorted({tp for tps in partitions.values() for tp in tps})
+        fetch = EndsFetch(link, settings, wanted, deadlines[1], retries=retries)
+        fetches.update({name: (fetch, tps) for name, tps in partitions.items()})
+        strands.append(link.manager.call_soon(fetch.run))
+
+    async def finish() -> None:
+        for strand in tuple(strands):
+            await strand
+
+    groups = GroupsFetch(link, group_ids, deadlines[0], fetch_ends, retries=retries)
+    late = attempt(link, deadlines[0], groups.run)
+    failures: dict[str, Exception] = dict(groups.failures)  # a late answer may still come
+    fetched = {name: each for name, each in dict(fetches).items() if name not in failures}
+    for name in group_ids:
+        if late is not None and isinstance(failures.get(name), KafkaTimeoutError):
+            failures[name] = late
+        elif name not in fetched and name not in failures:
+            failures[name] = late or GroupError(f"there is no group {name!r}")
+    unfinished = attempt(link, deadlines[1], finish)
+    ends: dict[EndsFetch, Reading] = {}
+    refusals: list[LagError] = []
+    for fetch in dict.fromkeys(fetch for fetch, _ in fetched.values()):
+        fetch.failure = fetch.failure or (None if fetch.is_complete else unfinished)
         try:
-            state = self._run(ask_group, self._link, group_id, max(self._left_s() * 1000, 1))
-            return self._offsets(state)
-        except GroupError:
-            return GroupOffsets(group_id, problem=_NO_SUCH_GROUP), None
-        except GroupAuthorizationFailedError:
-            return GroupOffsets(group_id, problem=_DENIED), None
-        except Exception as error:  # the other groups must go on
-            failure = lag_error(error)
-            return GroupOffsets(group_id, problem=str(failure)), failure
+            ends[fetch] = fetch.reading()
+        except LagError as error:
+            refusals.append(error)
+            ends[fetch] = Reading({}, {}, dict.fromkeys(fetch.wanted, str(error)))
+    offsets: dict[TopicPartition, Offsets] = {}
+    for reading in ends.values():
+        for tp, at in reading.offsets.items():
+            if tp not in offsets or at.end > offsets[tp].end:
+                offsets[tp] = at
+    states = {name: groups.states[name] for name in fetched}
+    return GroupsReading(
+        states,
+        {
+            name: of_group(ends[fetch], states[name].commits, tps, settings.reset)
+            for name, (fetch, tps) in fetched.items()
+        },
+        failures,
+        offsets,
+        {name: groups.read_at[name] for name in fetched},
+        {name: fetch.ended_at for name, (fetch, _) in fetched.items()},
+        refusals[0] if refusals and not offsets else None,
+        late is None and not any(map(may_pass, failures.values())) and all(f.is_complete for f in ends),
+        late is not None or groups.connection_failed or any(f.connection_failed for f in ends),
+    )
 
-    def _offsets(self, state: GroupState) -> tuple[GroupOffsets, LagError | None]:
-        wanted = {*state.commits, *(tp for member in state.members for tp in member.owned)}
-        if self._topics_like is not None:
-            wanted = {tp for tp in wanted if self._topics_like.fullmatch(tp.topic)}
-        if not wanted:
-            return GroupOffsets(state.group_id), None
-        # The offset reset matters for lag only, which is not computed here.
-        settings = fetch_settings(self._settings, state.group_id, "earliest")
-        gathering = Gathering(self._link, settings, sorted(wanted), self._deadline, all_begins=True)
-        try:
-            self._run(gathering.run)
-        except Exception as error:  # time is up: the results so far count
-            gathering.failure = gathering.failure or error
-        failed = gathering.connection_failed
-        reading = gathering.reading()
-        now, ticks = time.time(), time.monotonic()
-        seen_at = {tp: now - (ticks - gathering.ended_at[tp]) for tp in reading.offsets}
-        offsets = GroupOffsets(state.group_id, reading.offsets, seen_at, reading.missing)
-        return offsets, LagUnreachableError("a broker did not answer") if failed and reading.missing else None
 
-    def _run(self, call: Any, *args: Any) -> Any:
-        return self._link.run(call, *args, timeout_s=max(self._left_s(), 0.001))
+def of_group(
+    ends: Reading, commits: Mapping[TopicPartition, int], tps: Sequence[TopicPartition], reset: Reset
+) -> Reading:
+    """Return the lags of a group from the begins and ends of its partitions."""
+    offsets = {
+        tp: Offsets(log.begin, log.end, commits.get(tp))
+        for tp in tps
+        if (log := ends.offsets.get(tp)) is not None
+    }
+    return Reading(
+        {tp: lag(at.end, at.committed, at.begin, reset) for tp, at in offsets.items()},
+        offsets,
+        {tp: ends.missing[tp] for tp in tps if tp not in offsets},
+    )
 
-    def _left_s(self) -> float:
-        return self._deadline - time.monotonic()
+
+def attempt(link: Link, deadline: float, call: Callable[..., Awaitable[Any]]) -> Exception | None:
+    """Run a fetch until its time is up; return the error that ended it early.  The results so far count."""
+    try:
+        link.run(call, timeout_s=max(deadline - time.monotonic(), 0.001))
+    except Exception as error:
+        return error
+    return None
 
 
 @contextmanager
-def _link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
+def open_link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
+    """``connect`` for the time of a ``with`` block."""
+    link = connect(settings, deadline)
+    try:
+        yield link
+    finally:
+        link.shut()
+        link.wait_shut(1)
+
+
+def connect(settings: Mapping[str, Any], deadline: float) -> Link:
     """Open a connection and wait for the cluster's first answer.
 
     Raises:
@@ -195,19 +318,11 @@ def _link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
     left_s = max(deadline - time.monotonic(), 0.001)
     link = None
     try:
-        try:
-            link = Link(client)
-            link.run(link.ready, left_s * 1000, timeout_s=left_s)
-        except Exception as error:  # kafka-python raises any exception for invalid settings
-            raise lag_error(error) from error
-        yield link
-    finally:
+        link = Link(client)
+        link.run(link.ready, left_s * 1000, timeout_s=left_s)
+    except Exception as error:  # kafka-python raises any exception for invalid settings
         if link is not None:
             link.shut()
             link.wait_shut(1)
-
-
-def _may_pass(failure: LagError, deadline: float) -> bool:
-    """Whether a retry may help, and there is time for it."""
-    passing = isinstance(failure, (LagTimeoutError, LagUnreachableError))
-    return passing and time.monotonic() + 2 * _PAUSE_S < deadline
+        raise lag_error(error) from error
+    return link

@@ -6,21 +6,23 @@ single one is denied, unknown or without a leader, and some do not name it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka.errors import for_code
-from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest, OffsetSpec
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetFetchRequest, OffsetSpec
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from kafka_assignors.plan import TopicPartition
 
 BEGIN, END = int(OffsetSpec.EARLIEST), int(OffsetSpec.LATEST)
 
-_GROUPS = 8
+MANY_GROUPS = 8
 """From this version on an OffsetFetch has several groups (KIP-709)."""
-_KEYS = 4
+MANY_KEYS = 4
 """From this version on a FindCoordinator has several keys (KIP-699)."""
+_NAMES = 12
+"""Later versions of Fetch take topic ids instead of names (KIP-516)."""
 
 
 def metadata_request(topics: Iterable[str]) -> Any:
@@ -41,12 +43,16 @@ def read_leaders(response: Any) -> Iterator[tuple[str, int, dict[int, tuple[int,
         )
 
 
-def coordinator_request(group_id: str, version: int) -> Any:
-    """Request the coordinator of a group; ``version`` is the highest the broker supports."""
+def coordinators_request(group_ids: Sequence[str], version: int) -> Any:
+    """Request the coordinators of groups; before version ``MANY_KEYS`` of a single group.
+
+    ``version`` is the highest the broker supports.
+    """
     kind = CoordinatorType.GROUP.value
-    if version >= _KEYS:
-        return FindCoordinatorRequest(key_type=kind, coordinator_keys=[group_id], min_version=_KEYS)
-    return FindCoordinatorRequest(key=group_id, key_type=kind, max_version=_KEYS - 1)
+    if version >= MANY_KEYS:
+        return FindCoordinatorRequest(key_type=kind, coordinator_keys=list(group_ids), min_version=MANY_KEYS)
+    (group_id,) = group_ids
+    return FindCoordinatorRequest(key=group_id, key_type=kind, max_version=MANY_KEYS - 1)
 
 
 def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
@@ -55,7 +61,7 @@ def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
     Raises:
         BrokerResponseError: there is none, or access is denied.
     """
-    row = response.coordinators[0] if response.API_VERSION >= _KEYS else response
+    row = response.coordinators[0] if response.API_VERSION >= MANY_KEYS else response
     node: int = cluster.add_coordinator(row, CoordinatorType.GROUP, group_id, synthesize_node_id=False)
     return node
 
@@ -66,17 +72,29 @@ def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | N
     ``version`` is the highest the broker supports.
     """
     kind, group = OffsetFetchRequest, OffsetFetchRequest.OffsetFetchRequestGroup
-    topic_type = kind.OffsetFetchRequestTopic if version < _GROUPS else group.OffsetFetchRequestTopics
+    topic_type = kind.OffsetFetchRequestTopic if version < MANY_GROUPS else group.OffsetFetchRequestTopics
     topics = None
     if partitions is not None:
         topics = [
-            topic_type(name=name, partition_indexes=numbers)
-            for name, numbers in _by_topic(partitions).items()
+            topic_type(name=name, partition_indexes=numbers) for name, numbers in by_topic(partitions).items()
         ]
-    if version < _GROUPS:
-        return kind(group_id=group_id, topics=topics, max_version=_GROUPS - 1)
+    if version < MANY_GROUPS:
+        return kind(group_id=group_id, topics=topics, max_version=MANY_GROUPS - 1)
     # Later versions take topic ids instead of names.
-    return kind(groups=[group(group_id=group_id, topics=topics)], min_version=_GROUPS, max_version=_GROUPS)
+    return kind(
+        groups=[group(group_id=group_id, topics=topics)], min_version=MANY_GROUPS, max_version=MANY_GROUPS
+    )
+
+
+def all_commits_request(group_ids: Iterable[str]) -> Any:
+    """Request all commits of groups, from version ``MANY_GROUPS`` on."""
+    group = OffsetFetchRequest.OffsetFetchRequestGroup
+    return _many_groups([group(group_id=group_id, topics=None) for group_id in group_ids])
+
+
+def _many_groups(groups: Sequence[Any]) -> Any:
+    # Later versions take topic ids instead of names.
+    return OffsetFetchRequest(groups=groups, min_version=MANY_GROUPS, max_version=MANY_GROUPS)
 
 
 def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
@@ -85,7 +103,11 @@ def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicParti
     Raises:
         BrokerResponseError: this broker is not the coordinator, or access is denied.
     """
-    group = response.groups[0] if response.API_VERSION >= _GROUPS else response
+    return read_commits(response.groups[0] if response.API_VERSION >= MANY_GROUPS else response, group_id)
+
+
+def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
+    """Yield partition, error and commit of a group's part of the answer, as ``read_offset_fetch``."""
     if group.error_code:
         raise for_code(group.error_code)(f"commits of group {group_id!r}")
     for topic in group.topics:
@@ -105,7 +127,7 @@ def offset_list_request(partitions: Collection[TopicPartition], which: int, isol
                 name=name,
                 partitions=[partition_type(partition_index=number, timestamp=which) for number in numbers],
             )
-            for name, numbers in _by_topic(partitions).items()
+            for name, numbers in by_topic(partitions).items()
         ],
         min_version=2 if isolation else 1,
     )
@@ -119,7 +141,56 @@ def read_offset_list(response: Any) -> Iterator[tuple[TopicPartition, int, int]]
             yield TopicPartition(name, p.partition_index), p.error_code, p.offset
 
 
-def _by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+def fetch_request(offsets: Mapping[TopicPartition, int], each: int, total: int, isolation: int) -> Any:
+    """Request the records from an offset of each partition, which the broker returns at once.
+
+    Args:
+        offsets: where to start, in the order in which the broker reads.
+        each: maximum bytes of a partition.  The first that has records returns a whole batch anyway (KIP-74).
+        total: maximum bytes of all.
+        isolation: 1: no records of open transactions, and the aborted ones are listed.
+    """
+    topic = FetchRequest.FetchTopic
+    return FetchRequest(
+        max_wait_ms=0,
+        min_bytes=0,
+        max_bytes=total,
+        isolation_level=isolation,
+        topics=[
+            topic(
+                topic=name,
+                partitions=[
+                    topic.FetchPartition(
+                        partition=number,
+                        fetch_offset=offsets[TopicPartition(name, number)],
+                        partition_max_bytes=each,
+                    )
+                    for number in numbers
+                ],
+            )
+            for name, numbers in by_topic(offsets).items()
+        ],
+        min_version=4,
+        max_version=_NAMES,
+    )
+
+
+def read_fetch(response: Any) -> Iterator[tuple[TopicPartition, Any]]:
+    """Yield each partition with its part of the answer.
+
+    Raises:
+        BrokerResponseError: the broker refuses the whole request.
+    """
+    if response.API_VERSION >= 7 and response.error_code:
+        raise for_code(response.error_code)("records")
+    for topic in response.responses:
+        name = topic.topic
+        for p in topic.partitions:
+            yield TopicPartition(name, p.partition_index), p
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
+    """Return the numbers of the partitions of each topic."""
     numbers: dict[str, list[int]] = {}
     for topic, number in partitions:
         numbers.setdefault(topic, []).append(number)

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
 
+from kafka_assignors.assignor.options import plan_options
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation import ChurnStep, History, Pauses, Scenario, Strategy
 from kafka_assignors.simulation.churn import Kind
 from kafka_assignors.simulation.scenario import Parameter
-from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.strategies import load_strategy
 from kafka_assignors.validators import boolean, one_of, positive
 
 T = TypeVar("T")
@@ -177,7 +178,7 @@ def candidates(
     forecasts, if there are any.
 
     Args:
-        names: names of the strategies.
+        names: names of the strategies, or ``module:Class``.
         given: parameter -> values to try, of the strategies' options and of `CHOICES`.
         forecasts: whether any history has forecasts; ``Grid.trials`` skips histories without.
 
@@ -193,7 +194,7 @@ def candidates(
         raise OptionError("load", "the history has no forecasts")
     for name in names:
         tried = {parameter: given[parameter] for parameter in _parameters_of(name) if parameter in given}
-        if STRATEGIES[name].by_lag:
+        if load_strategy(name).by_lag:
             tried.setdefault("rebalance_on_skew", (False, True))
         if name == FED and forecasts:
             tried.setdefault("load", ("lag", "forecast"))
@@ -202,10 +203,9 @@ def candidates(
 
 
 def _parameters_of(name: str) -> list[str]:
-    kind = STRATEGIES[name]
+    kind = load_strategy(name)
     has_choice = {"load": name == FED, "rebalance_on_skew": kind.by_lag, "replan_s": True}
-    options = [option.name for option in fields(kind.options_type) if "plans" in option.metadata]
-    return [*options, *(choice for choice in CHOICES if has_choice[choice])]
+    return [*plan_options(kind.options_type), *(choice for choice in CHOICES if has_choice[choice])]
 
 
 def _candidate(name: str, chosen: Mapping[str, Parameter]) -> Candidate:

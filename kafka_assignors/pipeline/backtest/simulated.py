@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -12,10 +12,10 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.assignor.lag.options import LagOptions
-from kafka_assignors.assignor.options import PLANS, ConfigurationError
+from kafka_assignors.assignor.options import ConfigurationError, plan_options
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.simulation import Strategy
-from kafka_assignors.strategies import strategy
+from kafka_assignors.strategies import load_strategy
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class NamedPlan:
     """The planner of a strategy, pickled as name and options; the planner is made where it is called.
 
     Attributes:
-        name: name on the wire.
+        name: name on the wire, or ``module:Class``.
         options: options of the strategy that affect plans.
     """
 
@@ -32,19 +32,19 @@ class NamedPlan:
 
     def __call__(self, group: Group, claims: Claims) -> Assignment:
         """Plan a group with the strategy."""
-        return _assignor(self.name, self.options).plan(group, claims)
+        return _assignor(self.name, self.options).checked_plan(group, claims)
 
 
 @lru_cache(maxsize=256)
 def _assignor(name: str, options: tuple[tuple[str, Any], ...]) -> Assignor:
-    return strategy(name)(**dict(options))
+    return load_strategy(name)(**dict(options))
 
 
 def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: bool = False) -> Strategy:
     """Make a strategy for simulations.
 
     Args:
-        name: name on the wire.
+        name: name on the wire, or ``module:Class``.
         options: options that affect plans; others concern a single consumer.
         by_load: use forecasts, too; only for strategies by lag.
 
@@ -54,8 +54,8 @@ def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: b
             ``by_load`` is given for a strategy that ignores lag.
     """
     given = dict(options or {})
-    kind = strategy(name)
-    plans = [option.name for option in fields(kind.options_type) if option.metadata == PLANS]
+    kind = load_strategy(name)
+    plans = plan_options(kind.options_type)
     for option in given:
         if option not in plans:
             known = ", ".join(plans) or "none"

@@ -118,8 +118,8 @@ def run_load_model(
         forget_s: the state of a partition without samples is dropped after this time, seconds.
         files_per_batch: maximum files of each writer in a batch; None: no limit.  With a limit and several
             writers, one writer gets ahead in a backlog, and samples of the others are late.  Without a limit,
-            a backlog takes about 400 bytes of a Python worker for each sample of the one partition it folds
-            at a time: 25 MB for a week of samples every 10 s.
+            a backlog takes about 200 bytes of a Python worker for each sample of the one bucket it folds at
+            a time: 12 MB a partition for a week of samples every 10 s.
         stop: ends the run after the current batch.
         on_batch: called after each landed batch, with its rows of ``LOAD`` and the report so far.  An
             exception of it ends the run, and the batch is repeated by the next run.

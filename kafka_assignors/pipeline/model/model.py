@@ -7,28 +7,30 @@ Rules:
   of the time of their batch, by the clock of Spark's driver, are dropped.  Both are counted with the rows.
 - Spark's watermark only drops old state.  It is ``forget_s`` behind the newest sample of all.  A partition
   behind it is flushed and dropped.  Spark drops and counts samples behind it.
-- The state of a partition is one value of about 4 kB (``forecast.codec``).  ``applyInPandasWithState`` passes
-  it in the Arrow batch of the samples; ``transformWithStateInPandas`` would take a round trip to the JVM for
-  each call and partition.
+- Partitions are in `BUCKETS` by a hash of their names, and Spark keeps the state by bucket: a call folds all
+  partitions of a bucket (``forecast.bucket``).  So Spark's cost for a key is paid per bucket.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kafka_assignors.pipeline.model.steps import KEY, STATE, STEPS, as_load, fold_all, fold_more, with_numbers
+from kafka_assignors.pipeline.model.steps import KEY, ORDER, STEPS, as_load, fold_all, with_numbers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from kafka_assignors.forecast import LoadSettings
 
+BUCKETS = 64
+"""Number of buckets; a checkpoint keeps it."""
+
 FORGET_S = 30 * 86_400.0
 """The state of a partition without samples is dropped after this time, seconds of the samples' clock."""
 
 
 def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True) -> DataFrame:
-    """Run the model over a whole history; one task holds the samples of one partition in memory.
+    """Run the model over a whole history; a task holds the states of its partitions in memory.
 
     No clock is used, so no sample is from the future: samples of a clock that was ahead for a while are taken
     in the order of their times, like all others.
@@ -41,8 +43,8 @@ def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True
     Returns:
         Rows of ``LOAD``.
     """
-    steps = with_numbers(samples).groupBy(*KEY).applyInArrow(fold_all(settings, flush=flush), STEPS)
-    return as_load(steps, settings)
+    ordered = with_numbers(samples).repartition(*KEY).sortWithinPartitions(*ORDER)
+    return as_load(ordered.mapInArrow(fold_all(settings, flush=flush), STEPS), settings)
 
 
 def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float = FORGET_S) -> DataFrame:
@@ -57,7 +59,8 @@ def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float =
         A streaming DataFrame with rows of ``steps.STEPS``, for ``as_load``.
     """
     from pyspark.sql import functions as F
-    from pyspark.sql.streaming.state import GroupStateTimeout
+
+    from kafka_assignors.pipeline.model.processor import LoadProcessor
 
     # A clock that is ahead must not make the samples of all other partitions old.
     seen = F.least(F.timestamp_micros("at"), F.current_timestamp())
@@ -65,8 +68,7 @@ def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float =
         with_numbers(samples)
         .withColumn("seen", seen)
         .withWatermark("seen", f"{forget_s * 1000:.0f} milliseconds")
-        .groupBy(*KEY)
-        .applyInPandasWithState(
-            fold_more(settings), STEPS, STATE, "append", GroupStateTimeout.EventTimeTimeout
-        )
+        .withColumn("bucket", F.pmod(F.xxhash64(*KEY), F.lit(BUCKETS)))
+        .groupBy("bucket")
+        .transformWithStateInPandas(LoadProcessor(settings), STEPS, "append", "EventTime")
     )

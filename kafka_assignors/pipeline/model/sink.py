@@ -18,7 +18,9 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.forecast.bucket.codec import VERSION
 from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.model.model import BUCKETS
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.strict_json import read_json
@@ -73,6 +75,8 @@ class LoadSink:
             "delay_s": settings.delay_s,
             "max_gap_s": settings.max_gap / 1e6,
             "reset": settings.reset,
+            "buckets": BUCKETS,
+            "state_version": VERSION,
         }
 
     def bind(self) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -1,32 +1,26 @@
 """The fold of ``kafka_assignors.forecast`` over a table: samples of a partition in, steps out.
 
-A batch and a stream fold each partition with the same code, so they give the same rows.  Python gets the
-samples of a partition as Arrow or pandas columns of integers.  Spark converts times back to timestamps.
+A batch and a stream fold partitions with the same code, so they give the same rows.  Python gets samples as
+columns of integers.  Spark converts times back to timestamps.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.forecast import (
-    UNKNOWN,
-    LoadRow,
-    LoadSettings,
-    Partition,
-    Sample,
-    SampleCounts,
-    decode,
-    encode,
-)
+from kafka_assignors.forecast import UNKNOWN, LoadSettings, Sample, SampleCounts
+from kafka_assignors.forecast.bucket.bucket import Bucket
+from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, Rows
+from kafka_assignors.forecast.bucket.steps import Samples
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
     from pyspark.sql import DataFrame
-    from pyspark.sql.streaming.state import GroupState
 
 KEY = ("group", "topic", "partition")
+ORDER = ("at", "begin_offset", "end_offset", "committed_offset")
+"""Columns of a sample, by which samples are ordered."""
 
 STEPS = """
     group string, topic string, partition int,
@@ -35,14 +29,12 @@ STEPS = """
     time_lag bigint COMMENT 'microseconds',
     quality string,
     level double, trend double, season double, arrivals double, error double,
-    samples bigint COMMENT 'given since the row before', late bigint, duplicates bigint,
+    samples bigint COMMENT 'given in the call', late bigint, duplicates bigint,
     ahead bigint
 """
-"""Rows of the fold: one a step; the first row of each call has the counts of samples."""
+"""Rows of the fold: one a step; the first row of each call has only the counts of samples."""
 
-STATE = "partition binary"
-
-_Values = tuple[Any, ...]
+_NO_COUNTS = SampleCounts(0, 0, 0)
 
 
 def with_numbers(samples: DataFrame) -> DataFrame:
@@ -52,10 +44,7 @@ def with_numbers(samples: DataFrame) -> DataFrame:
     return samples.select(
         *KEY,
         F.unix_micros("time").alias("at"),
-        *(
-            F.coalesce(name, F.lit(UNKNOWN).cast("bigint")).alias(name)
-            for name in ("begin_offset", "end_offset", "committed_offset")
-        ),
+        *(F.coalesce(name, F.lit(UNKNOWN).cast("bigint")).alias(name) for name in ORDER[1:]),
     )
 
 
@@ -88,82 +77,80 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
     )
 
 
-def fold_all(settings: LoadSettings, *, flush: bool) -> Callable[[tuple[pa.Scalar, ...], pa.Table], pa.Table]:
-    """Make the function for ``applyInArrow`` that folds all samples of a partition."""
+def fold_all(
+    settings: LoadSettings, *, flush: bool
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """Make the function for ``mapInArrow`` that folds samples of whole partitions, ordered by `ORDER`."""
 
-    def fold(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
+    def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
-        partition = Partition(settings)
-        rows, tally = partition.take(samples_of(table))
+        bucket = Bucket(settings)
+        for some in _chunks(batches, bucket):
+            rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(some)))
+            yield from table_of(bucket, rows, counts).to_batches()
         if flush:
-            rows += partition.flush()
-        columns = _columns(tuple(part.as_py() for part in key), rows, tally)
-        schema = _arrow_schema()
-        arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-        return pa.Table.from_arrays(arrays, schema=schema)
+            yield from table_of(bucket, bucket.flush(), _NO_COUNTS).to_batches()
 
     return fold
 
 
-def fold_more(
-    settings: LoadSettings,
-) -> Callable[[_Values, Iterator[pd.DataFrame], GroupState], Iterator[pd.DataFrame]]:
-    """Make the function for ``applyInPandasWithState`` that folds more samples of a partition, in any order.
+def _chunks(batches: Iterator[pa.RecordBatch], bucket: Bucket) -> Iterator[list[pa.RecordBatch]]:
+    """Join batches until there are some samples a partition: each call looks at all samples that wait."""
+    some: list[pa.RecordBatch] = []
+    for batch in batches:
+        some.append(batch)
+        if sum(map(len, some)) >= 8 * len(bucket.keys):
+            yield some
+            some = []
+    if some:
+        yield some
 
-    A partition behind the watermark is flushed and dropped.  Samples ahead of the batch's time are dropped; a
-    repeated batch has the same time again.
-    """
 
-    def fold(key: _Values, frames: Iterator[pd.DataFrame], state: GroupState) -> Iterator[pd.DataFrame]:
-        import pandas as pd
+def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
+    """Return the samples of rows of `with_numbers`, and add new partitions to the bucket."""
+    import numpy as np
 
-        partition = decode(bytes(state.get[0]), settings) if state.exists else Partition(settings)
-        if state.hasTimedOut:
-            rows, tally = partition.flush(), SampleCounts(0, 0, 0)
-            state.remove()
-        else:
-            given = [
-                sample
-                for frame in frames
-                for sample in _samples(frame.iloc[:, column].tolist() for column in range(3, 7))
-            ]
-            rows, tally = partition.take(given, 1000 * state.getCurrentProcessingTimeMs())
-            state.update((encode(partition),))
-            state.setTimeoutTimestamp(max(partition.newest // 1000, state.getCurrentWatermarkMs()) + 1)
-        columns = _columns(key, rows, tally)
-        yield pd.DataFrame(dict(zip(_names(), columns, strict=True)), dtype=object)
+    group, topic = (table.column(name).combine_chunks().dictionary_encode() for name in KEY[:2])
+    group_of, topic_of = (codes.indices.to_numpy().astype(np.int64) for codes in (group, topic))
+    place = group_of * len(topic.dictionary) + topic_of
+    # A partition is below 2^31.
+    places, inverse = np.unique(place << 31 | table.column("partition").to_numpy(), return_inverse=True)
+    groups, topics = group.dictionary.to_pylist(), topic.dictionary.to_pylist()
+    keys = [
+        (groups[(number >> 31) // len(topics)], topics[(number >> 31) % len(topics)], number & (1 << 31) - 1)
+        for number in places.tolist()
+    ]
+    columns = (table.column(name).to_numpy() for name in ORDER)
+    return Samples(bucket.rows(keys)[inverse], *columns)
 
-    return fold
+
+def table_of(bucket: Bucket, rows: Rows, counts: SampleCounts) -> pa.Table:
+    """Return rows of ``STEPS``; a first one has only the counts."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    def column(values: Any, missing: Any) -> pa.Array:
+        return pa.array(values, mask=missing)
+
+    keys: list[Sequence[Any]] = list(zip(*bucket.keys, strict=True)) or [[], [], []]
+    kinds = (pa.string(), pa.string(), pa.int32())
+    named = [pa.array(key, kind).take(pa.array(rows.row)) for key, kind in zip(keys, kinds, strict=True)]
+    counted = [column(values, values == MISSING) for values in rows[1:6]]
+    quality = pa.array(QUALITIES).take(pa.array(rows.quality))
+    forecast = [column(values, np.isnan(values)) for values in rows[7:]]
+    zeros = [pc.multiply(pa.array(rows.row), 0)] * len(counts)
+    schema = _arrow_schema()
+    steps = pa.Table.from_arrays([*named, *counted, quality, *forecast, *zeros], schema=schema)
+    first = dict(zip(SampleCounts._fields, counts, strict=True))
+    return pa.concat_tables([pa.Table.from_pylist([first], schema=schema), steps])
 
 
 def samples_of(table: pa.Table) -> list[Sample]:
     """Return the samples of a partition, from columns of `with_numbers`."""
-    return _samples(table.column(column).to_pylist() for column in range(3, 7))
-
-
-def _samples(columns: Iterable[Sequence[int]]) -> list[Sample]:
+    columns = (table.column(name).to_pylist() for name in ORDER)
     return [Sample(*values) for values in zip(*columns, strict=True)]
-
-
-def _columns(key: _Values, rows: list[LoadRow], tally: SampleCounts) -> list[list[Any]]:
-    """Return the columns of ``STEPS``; a call without a step has one row for its counts."""
-    values = [_values(row) for row in rows] or [(None,) * 11]
-    counts = [tally, *[(0,) * len(tally)] * (len(values) - 1)]
-    return [
-        list(column)
-        for column in zip(*((*key, *v, *c) for v, c in zip(values, counts, strict=True)), strict=True)
-    ]
-
-
-def _values(row: LoadRow) -> _Values:
-    step, outlook = row
-    forecast = (None,) * 5 if outlook is None else tuple(outlook)
-    return (step.at, step.arrived, step.served, step.lag, step.time_lag, step.quality, *forecast)
-
-
-def _names() -> list[str]:
-    return list(_arrow_schema().names)
 
 
 def _arrow_schema() -> pa.Schema:

@@ -35,7 +35,8 @@ def plan_cooperative_lag_aware(
     docs/benchmarks.md has its distance from the optimum and its run time.
 
     Args:
-        group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records.
+        group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records, and
+            over its capacity if members differ in that: see ``Capacities``.
         claims: the partitions that members own.
         max_partition_skew: the most partitions that a member may have beyond any member that could get one of
             them, by one move or a chain of moves; at least 1, None for no limit.  With 1 these are the fair
@@ -65,7 +66,8 @@ def plan_cooperative_lag_aware(
     rule = CountRule(max_partition_skew, equal=problem.equal, players=problem.plays)
     work = _WORK + _WORK_EACH * group.size
     # Lag fluctuates by about a record a partition.
-    noise = -(-len(problem.dealt) // max(int(problem.plays.sum()), 1)) if min_improvement else 0
+    capacity = max(int(problem.capacities.parts[problem.players].sum()), 1)
+    noise = -(-len(problem.dealt) * problem.capacities.most // capacity) if min_improvement else 0
     bounds = LagBound(group)
     owners = calm_owners(group, claims, problem, rule, bounds=bounds, budget=Budget(work))
     movable = bool((claims.owner[problem.dealt] == NO_MEMBER).all())

@@ -47,7 +47,7 @@ def descend(
     Args:
         plan: changed in place.
         rule: the rule of counts; kept, if it was kept before.
-        goal: records.
+        goal: a load.
         budget: the limit of the search.
         home: by partition, its owner before.  With it, no exchange takes more partitions from home than it
             brings home.

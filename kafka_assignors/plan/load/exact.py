@@ -28,12 +28,14 @@ class _Search:
         self.homes = home[self.partitions].tolist()
         subscribers = problem.subscribed[problem.topic_of[self.partitions]]
         self.choices = [np.flatnonzero(row).tolist() for row in subscribers]
-        self.kinds = [column.tobytes() for column in problem.subscribed.T]
+        self.capacities = problem.capacities
+        parts = problem.capacities.parts.tolist()
+        self.kinds = [(column.tobytes(), p) for column, p in zip(problem.subscribed.T, parts, strict=True)]
         self.owns = {owner for owner in self.homes if owner != NO_MEMBER}
         self.largest_count = largest_count
         self.fits = fits
         self.left = [sum(self.lags[i:]) for i in range(len(self.lags) + 1)]
-        self.loads = [0] * len(self.kinds)
+        self.records = [0] * len(self.kinds)
         self.counts = [0] * len(self.kinds)
         self.players = problem.players.tolist()
         self.picked: list[int] = []
@@ -42,11 +44,16 @@ class _Search:
         self.owners = np.full(len(home), NO_MEMBER, np.int32)
 
     def run(self, load: int, moves: int, *, by_moves: bool, enough: int) -> Owners | None:
-        self.load, self.moves, self.by_moves, self.enough = load, moves, by_moves, enough
+        self.moves, self.by_moves, self.enough = moves, by_moves, enough
+        self._limit(load)
         self._visit(0, 0)
         if self.best is None:
             return None
         return self._as_owners(self.best)
+
+    def _limit(self, load: int) -> None:
+        """Search plans whose loads are at most this."""
+        self.load, self.rooms = load, self.capacities.rooms(load)
 
     def _as_owners(self, picked: list[int]) -> Owners:
         owners: Owners = self.owners.copy()
@@ -60,28 +67,33 @@ class _Search:
             return True
         if depth == len(self.lags):
             return self._complete(moved)
-        if sum(max(self.load - self.loads[m], 0) for m in self.players) < self.left[depth]:
+        records, counts = self.records, self.counts
+        if sum(max(self.rooms[m] - records[m], 0) for m in self.players) < self.left[depth]:
             return False
         lag, home = self.lags[depth], self.homes[depth]
         seen = set()
-        choices = self.choices[depth]
-        loads, counts = self.loads, self.counts
-        order = sorted(choices, key=lambda m: (self.by_moves and m != home, loads[m], counts[m], m))
+        after = {m: self.capacities.load(m, records[m] + lag) for m in self.choices[depth]}
+        order = sorted(after, key=lambda m: (self.by_moves and m != home, after[m], counts[m], m))
         for member in order:
             cost = moved + (home not in (NO_MEMBER, member))
-            if loads[member] + lag > self.load or counts[member] >= self.largest_count or cost > self.moves:
+            if after[member] > self.load or counts[member] >= self.largest_count or cost > self.moves:
                 continue
-            # Members without history, with equal load, count and subscription, are interchangeable.
-            state = (loads[member], counts[member], self.kinds[member], member if member in self.owns else -1)
+            # Members without history, with equal load, count, subscription and capacity, are interchangeable.
+            state = (
+                records[member],
+                counts[member],
+                self.kinds[member],
+                member if member in self.owns else -1,
+            )
             if state in seen:
                 continue
             seen.add(state)
-            loads[member] += lag
+            records[member] += lag
             counts[member] += 1
             self.picked.append(member)
             over = self._visit(depth + 1, cost)
             self.picked.pop()
-            loads[member] -= lag
+            records[member] -= lag
             counts[member] -= 1
             if over:
                 return True
@@ -95,7 +107,7 @@ class _Search:
         if self.by_moves:
             self.moves = moved - 1
             return self.moves < self.enough
-        self.load = max(self.loads) - 1
+        self._limit(max(map(self.capacities.load, range(len(self.records)), self.records)) - 1)
         return self.load < self.enough
 
 
@@ -114,7 +126,7 @@ def least(
     Args:
         problem: the part that exchanges do not change.
         home: by partition, its owner before.
-        limits: the largest load (records) and the number of moves allowed.
+        limits: the largest load and the number of moves allowed.
         by_moves: minimise the moves; else the largest load.
         enough: end the search at this number of moves, or at this load.
         largest_count: the most partitions of one member.

@@ -18,7 +18,7 @@ _WIDEST = 24
 
 
 class RatedExchange(NamedTuple):
-    """An exchange, and the larger of the two loads after it (records)."""
+    """An exchange, and the larger of the two loads after it."""
 
     load: int
     exchange: Exchange
@@ -41,8 +41,13 @@ class Pair:
     ) -> None:
         problem = plan.problem
         self.high, self.low, self.steps = high, low, steps
+        self.gap = int(plan.loads[high] - plan.loads[low])
+        self._capacities = capacities = problem.capacities
+        self._records = records = int(plan.records[high]), int(plan.records[low])
         self.floor = int(plan.loads[low])
-        self.gap = int(plan.loads[high]) - self.floor
+        parts = int(capacities.parts[high]), int(capacities.parts[low])
+        # If high gives this many records, both loads are the same, or high's is just below.
+        self.half = -((records[1] * parts[0] - records[0] * parts[1]) // (parts[0] + parts[1]))
         self.gives, self.give_lags = plan.parts[high], plan.lags[high]
         self.takes, self.take_lags = plan.parts[low], plan.lags[low]
         if not problem.equal:
@@ -57,6 +62,14 @@ class Pair:
             self.give_costs = (owner == high).astype(np.int64) - (owner == low)
             owner = home[self.takes]
             self.take_costs = (owner == low).astype(np.int64) - (owner == high)
+
+    def after(self, less: Vector) -> Vector:
+        """The larger load above the old lower one, if ``high`` gives ``less`` records."""
+        given = np.maximum(less, 0)
+        high = self._capacities.of(self.high, self._records[0] - given)
+        low = self._capacities.of(self.low, self._records[1] + given)
+        after: Vector = np.where(less > 0, np.maximum(high, low) - self.floor, _NEVER)
+        return after
 
     @property
     def work(self) -> int:
@@ -97,25 +110,19 @@ def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> RatedExchange
     best, exchange = pair.gap, None
     # One for none brings nothing home, so a calm exchange must not give a partition that is at home.
     if 1 in pair.steps and not (pair.calm and gives is None):
-        after = _after(pair.gap, give_lags)
+        after = pair.after(give_lags)
         i = int(after.argmin())
         if after[i] < best:
             best, exchange = int(after[i]), Exchange(pair.high, pair.low, (int(give[i]),), ())
     if len(take) and 0 in pair.steps:
-        middle = take_lags.searchsorted(give_lags - (pair.gap + 1) // 2)
+        middle = take_lags.searchsorted(give_lags - pair.half)
         for near in (np.maximum(middle - 1, 0), np.minimum(middle, len(take) - 1)):
-            after = _after(pair.gap, give_lags - take_lags[near])
+            after = pair.after(give_lags - take_lags[near])
             i = int(after.argmin())
             if after[i] < best:
                 best = int(after[i])
                 exchange = Exchange(pair.high, pair.low, (int(give[i]),), (int(take[near[i]]),))
     return None if exchange is None else RatedExchange(pair.floor + best, exchange)
-
-
-def _after(gap: int, less: Vector) -> Vector:
-    """The larger load above the old lower one, if ``high`` gives ``less`` records."""
-    after: Vector = np.where(less > 0, np.maximum(gap - np.maximum(less, 0), less), _NEVER)
-    return after
 
 
 def best_bundles(pair: Pair) -> RatedExchange | None:
@@ -128,7 +135,7 @@ def best_bundles(pair: Pair) -> RatedExchange | None:
     allowed = np.isin(np.arange(-2, 3), pair.steps)[step + 2]
     if pair.calm:
         allowed &= _sums(pair.give_costs, gives)[:, None] + _sums(pair.take_costs, takes) <= 0
-    after = np.where(allowed, _after(pair.gap, less), _NEVER)
+    after = np.where(allowed, pair.after(less), _NEVER)
     i = int(after.argmin())
     if after.flat[i] >= pair.gap:
         return None

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.capacity import Capacities
 from kafka_assignors.plan.model import NO_MEMBER, Group
+from kafka_assignors.plan.sticky.goals import Vector
+
+_NEVER = 2**63 - 1
 
 
 def plan_lag_aware(group: Group) -> Assignment:
     """KIP-169's greedy plan: topic by topic, the heaviest partition goes to the subscriber with the fewest.
 
-    A tie goes to the subscriber with the least lag of the topic, then to the senior one.  Partitions of equal
-    lag go by number.  The partitions of each topic are spread as evenly as possible.  Other topics do not
+    A tie goes to the subscriber with the least lag of the topic, then to the senior one.  If capacities are
+    unequal, it goes to the one that would drain first with the partition.  Partitions of equal lag go by
+    number.  The partitions of each topic are spread as evenly as possible.  Other topics do not
     count, so over several topics the counts of members can differ by more than one.
 
     Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort of each topic's partitions, and of its
@@ -25,21 +29,34 @@ def plan_lag_aware(group: Group) -> Assignment:
         lag = group.lag[first : first + int(group.counts[topic])]
         if len(members) and len(lag):
             by_lag = np.argsort(-lag, kind="stable")
-            owners[first + by_lag] = members[_turns(lag[by_lag].tolist(), len(members))]
+            owners[first + by_lag] = members[_turns(lag[by_lag], group.capacities, members)]
     return Assignment(group, owners)
 
 
-def _turns(lags: list[int], members: int) -> npt.NDArray[np.int64]:
-    """The member for each partition, in order of decreasing lag.
+def _turns(lags: Vector, capacities: Capacities, members: Vector) -> Vector:
+    """The member for each partition, in order of decreasing lag, as an index into ``members``.
 
-    Counts come first, so members take turns in rounds.  In a round the member with the least lag goes first.
+    Counts come first, so members take turns in rounds.  In a round the member with the least load goes first.
     """
-    loads = [0] * members
-    turns: list[int] = []
-    for start in range(0, len(lags), members):
-        dealt = lags[start : start + members]
-        turn = sorted(range(members), key=loads.__getitem__)[: len(dealt)]
-        for member, lag in zip(turn, dealt, strict=True):
-            loads[member] += lag
-        turns += turn
-    return np.array(turns, np.int64)
+    records = np.zeros(len(members), np.int64)
+    turns = np.empty(len(lags), np.int64)
+    for start in range(0, len(lags), len(members)):
+        dealt = lags[start : start + len(members)]
+        if capacities.equal:
+            turn = np.argsort(records, kind="stable")[: len(dealt)]
+        else:
+            turn = _one_round(dealt, capacities, members, records)
+        records[turn] += dealt
+        turns[start : start + len(dealt)] = turn
+    return turns
+
+
+def _one_round(lags: Vector, capacities: Capacities, members: Vector, records: Vector) -> Vector:
+    """One partition for each member, heaviest first, to the member that would drain first with it."""
+    turn = np.empty(len(lags), np.int64)
+    is_served = np.zeros(len(members), np.bool_)
+    for i, lag in enumerate(lags.tolist()):
+        loads = capacities.of(members, records + lag)
+        turn[i] = np.where(is_served, _NEVER, loads).argmin()
+        is_served[turn[i]] = True
+    return turn

@@ -22,7 +22,7 @@ class Lightest(NamedTuple):
     """The result of ``lightest``.
 
     Attributes:
-        load: the lowest largest load, records.
+        load: the lowest largest load.
         enough: a load that counts as equally good, and may take fewer moves.
         exchanges: exchanges from the given plan towards ``load``, which they may not reach.
         owners: a plan with ``load``.
@@ -48,7 +48,7 @@ def lightest(
         rule: the rule of counts.
         owners: the given plan; it keeps the rule.
         greedy: KIP-169's plan.  If it keeps the rule, the result is no worse.
-        bound: lower bound of the load, records.
+        bound: lower bound of the load.
         budget: limit of all exchanges together.
     """
     goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance

@@ -1,4 +1,4 @@
-"""Deal free partitions by lag: the heaviest first, each to the least loaded member."""
+"""Deal free partitions by lag: the heaviest first, each to the member that has the least load with it."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: bool) -
     dealt: Owners = owners.copy()
     dealt[chosen] = -1
     kept = np.flatnonzero(dealt >= 0)
-    loads = np.zeros(problem.subscribed.shape[1], np.int64)
-    np.add.at(loads, dealt[kept], problem.lag[kept])
+    records = np.zeros(problem.subscribed.shape[1], np.int64)
+    np.add.at(records, dealt[kept], problem.lag[kept])
     kinds, subscribers = _lots(problem)
-    members = len(loads)
+    members = len(records)
     lot = kinds[problem.topic_of[chosen]]
     room = subscribers * np.int64(len(chosen))
     if by_room:
@@ -40,9 +40,9 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: bool) -
         room = cells.reshape(room.shape)
     chosen, lot = _by_lag(problem, chosen, lot)
     if len(room) == 1:
-        dealt[chosen] = _of_one_lot(problem.lag[chosen].tolist(), loads.tolist(), room[0].tolist())
+        dealt[chosen] = _of_one_lot(problem, chosen, records, room[0].tolist())
     elif len(chosen) * members <= _MOST_WORK:
-        dealt[chosen] = _of_several(problem.lag[chosen], lot, loads, room)
+        dealt[chosen] = _of_several(problem, chosen, lot, records, room)
     else:
         return owners
     return dealt
@@ -53,27 +53,46 @@ def _by_lag(problem: LoadProblem, chosen: Vector, lot: Vector) -> tuple[Vector, 
     return chosen[order], lot[order]
 
 
-def _of_one_lot(lags: list[int], loads: list[int], room: list[int]) -> list[int]:
-    heap = [(load, member) for member, load in enumerate(loads) if room[member]]
-    heapify(heap)
+def _of_one_lot(problem: LoadProblem, chosen: Vector, records: Vector, room: list[int]) -> list[int]:
+    """Deal from a heap for each capacity: its first member is the best of that capacity for any lag."""
+    heaps: dict[int, list[tuple[int, int]]] = {}
+    for member, (part, known) in enumerate(
+        zip(problem.capacities.parts.tolist(), records.tolist(), strict=True)
+    ):
+        if room[member]:
+            heaps.setdefault(part, []).append((known, member))
+    for heap in heaps.values():
+        heapify(heap)
+    load_of = problem.capacities.load
     dealt = []
-    for lag in lags:
-        load, member = heap[0]
+
+    def key(part: int) -> tuple[int, int]:
+        known, member = heaps[part][0]
+        return load_of(member, known + lag), member
+
+    for lag in problem.lag[chosen].tolist():
+        part = min(heaps, key=key)
+        heap = heaps[part]
+        known, member = heap[0]
         dealt.append(member)
         room[member] -= 1
         if room[member]:
-            heapreplace(heap, (load + lag, member))
-        else:
+            heapreplace(heap, (known + lag, member))
+        elif len(heap) > 1:
             heappop(heap)
+        else:
+            del heaps[part]
     return dealt
 
 
-def _of_several(lags: Vector, lot: Vector, loads: Vector, room: Matrix) -> list[int]:
+def _of_several(
+    problem: LoadProblem, chosen: Vector, lot: Vector, records: Vector, room: Matrix
+) -> list[int]:
     dealt = []
-    for i, lag in zip(lot.tolist(), lags.tolist(), strict=True):
-        member = int(np.where(room[i] > 0, loads, _FULL).argmin())
+    for i, lag in zip(lot.tolist(), problem.lag[chosen].tolist(), strict=True):
+        member = int(np.where(room[i] > 0, problem.capacities.loads(records + lag), _FULL).argmin())
         dealt.append(member)
-        loads[member] += lag
+        records[member] += lag
         room[i, member] -= 1
     return dealt
 

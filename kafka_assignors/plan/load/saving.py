@@ -15,7 +15,7 @@ from kafka_assignors.plan.model import NO_MEMBER
 def with_few_moves(
     problem: LoadProblem, rule: CountRule, owners: Owners, *, best: Lightest, home: Owners, limit: int
 ) -> Owners:
-    """Make a plan whose largest load is at most ``limit`` records, with few moves.
+    """Make a plan whose largest load is at most ``limit``, with few moves.
 
     Args:
         problem: the part that exchanges do not change.
@@ -23,7 +23,7 @@ def with_few_moves(
         owners: the plan to start from.
         best: the result of ``lightest`` for ``owners``; its load is at most ``limit``.
         home: by partition, its owner before.
-        limit: records.
+        limit: a load.
     """
     plan = WorkingPlan(problem, owners)
     for exchange in best.exchanges:
@@ -32,7 +32,7 @@ def with_few_moves(
         plan.do(exchange)
     if plan.load > limit:
         plan = WorkingPlan(problem, _relabelled(problem, best.owners, home))
-    _bring_home(plan, rule, home, limit)
+    _bring_home(plan, rule, home, problem.capacities.rooms(limit))
     moves = _moves(problem, plan.owner, home)
     fewer = least(
         problem,
@@ -51,33 +51,35 @@ def _moves(problem: LoadProblem, owners: Owners, home: Owners) -> int:
 
 
 def _relabelled(problem: LoadProblem, owners: Owners, home: Owners) -> Owners:
-    """With equal subscriptions, give each part of the plan to the member that owned most of it, if free."""
+    """With equal subscriptions, give each member's partitions to the one of its capacity that owned most."""
     if not problem.equal:
         return owners
-    members = len(problem.plays)
+    members, parts = len(problem.plays), problem.capacities.parts
     owned = problem.dealt[home[problem.dealt] != NO_MEMBER]
     cells, sizes = np.unique(owners[owned].astype(np.int64) * members + home[owned], return_counts=True)
     member_of = np.full(members, NO_MEMBER, np.int32)
     taken = np.zeros(members, np.bool_)
     for cell in cells[np.argsort(-sizes, kind="stable")].tolist():
-        part, member = divmod(cell, members)
-        if member_of[part] == NO_MEMBER and not taken[member]:
-            member_of[part] = member
+        former, member = divmod(cell, members)
+        if member_of[former] == NO_MEMBER and not taken[member] and parts[former] == parts[member]:
+            member_of[former] = member
             taken[member] = True
-    member_of[(member_of == NO_MEMBER) & problem.plays] = np.flatnonzero(~taken & problem.plays)
+    for part in np.unique(parts):
+        same = problem.plays & (parts == part)
+        member_of[same & (member_of == NO_MEMBER)] = np.flatnonzero(same & ~taken)
     relabelled: Owners = owners.copy()
     relabelled[problem.dealt] = member_of[owners[problem.dealt]]
     return relabelled
 
 
-def _bring_home(plan: WorkingPlan, rule: CountRule, home: Owners, limit: int) -> None:
+def _bring_home(plan: WorkingPlan, rule: CountRule, home: Owners, rooms: list[int]) -> None:
     """Undo moves where loads allow it, in exchange for another partition away from home, or for none."""
     problem = plan.problem
     while True:
         away = problem.dealt[(home != NO_MEMBER)[problem.dealt] & (home != plan.owner)[problem.dealt]]
         changed = False
         for partition in away[np.argsort(-problem.lag[away], kind="stable")].tolist():
-            exchange = _return(plan, rule, home, partition, limit)
+            exchange = _return(plan, rule, home, partition, rooms)
             if exchange is not None and rule.keeps(plan, exchange):
                 plan.do(exchange)
                 changed = True
@@ -85,19 +87,21 @@ def _bring_home(plan: WorkingPlan, rule: CountRule, home: Owners, limit: int) ->
             return
 
 
-def _return(plan: WorkingPlan, rule: CountRule, home: Owners, partition: int, limit: int) -> Exchange | None:
+def _return(
+    plan: WorkingPlan, rule: CountRule, home: Owners, partition: int, rooms: list[int]
+) -> Exchange | None:
     """The exchange that brings a partition home; None if there is none, or it is home already."""
     problem = plan.problem
     owner, former = int(plan.owner[partition]), int(home[partition])
     if owner == former:
         return None
     lag = int(problem.lag[partition])
-    room = limit - int(plan.loads[former])  # records its home can take without giving any
+    room = rooms[former] - int(plan.records[former])  # records its home can take without giving any
     others = plan.parts[former]
     lags = plan.lags[former]
     may = (home[others] != former) & problem.subscribed[problem.topic_of[others], owner]
     # Neither member may exceed the limit.
-    may &= (lag - lags <= room) & (plan.loads[owner] - lag + lags <= limit)
+    may &= (lag - lags <= room) & (plan.records[owner] - lag + lags <= rooms[owner])
     fits = others[may]
     if len(fits):
         # Prefer a partition that comes home by the same exchange, then the heaviest.

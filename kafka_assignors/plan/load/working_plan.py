@@ -34,10 +34,12 @@ class LoadProblem:
         plays: by member, whether it subscribes to a topic that has partitions.
         players: the indices of these members.
         equal: whether all players subscribe to the same topics.
+        capacities: of the members.  They make loads of records.
     """
 
     def __init__(self, group: Group) -> None:
         self.lag: Vector = group.lag
+        self.capacities = group.capacities
         self.topic_of = group.topic_of
         self.subscribed = group.subscribed
         has_partitions = group.counts > 0
@@ -58,11 +60,15 @@ class LoadProblem:
         """Number of partitions by member."""
         return np.bincount(owners[self.dealt], minlength=self.subscribed.shape[1])
 
-    def loads(self, owners: Owners) -> Vector:
+    def records(self, owners: Owners) -> Vector:
         """Records by member.  Sums of integers are exact, sums of floats would not be."""
-        loads = np.zeros(self.subscribed.shape[1], np.int64)
-        np.add.at(loads, owners[self.dealt], self.lag[self.dealt])
-        return loads
+        records = np.zeros(self.subscribed.shape[1], np.int64)
+        np.add.at(records, owners[self.dealt], self.lag[self.dealt])
+        return records
+
+    def loads(self, owners: Owners) -> Vector:
+        """Loads by member: its records, weighed by capacity."""
+        return self.capacities.loads(self.records(owners))
 
 
 class WorkingPlan:
@@ -70,7 +76,8 @@ class WorkingPlan:
 
     Attributes:
         owner: by partition.
-        loads: by member, records.
+        records: by member.
+        loads: by member: its records, weighed by capacity.
         counts: by member, partitions.
         parts: each member's partitions, lightest first.
         lags: their lags.
@@ -79,7 +86,8 @@ class WorkingPlan:
     def __init__(self, problem: LoadProblem, owners: Owners) -> None:
         self.problem = problem
         self.owner = owners.copy()
-        self.loads = problem.loads(owners)
+        self.records = problem.records(owners)
+        self.loads = problem.capacities.loads(self.records).copy()
         members = len(self.loads)
         by_lag = problem.dealt[np.argsort(problem.lag[problem.dealt], kind="stable")]
         owner = owners[by_lag]
@@ -96,7 +104,7 @@ class WorkingPlan:
 
     @property
     def load(self) -> int:
-        """The largest load, records."""
+        """The largest load."""
         return int(self.loads.max(initial=0))
 
     def do(self, exchange: Exchange) -> None:
@@ -104,6 +112,8 @@ class WorkingPlan:
         high, low, gives, takes = exchange
         self._move(high, low, gives)
         self._move(low, high, takes)
+        for member in (high, low):
+            self.loads[member] = self.problem.capacities.load(member, int(self.records[member]))
 
     def _move(self, giver: int, taker: int, partitions: tuple[int, ...]) -> None:
         for partition in partitions:
@@ -115,7 +125,7 @@ class WorkingPlan:
             for arrays, value in ((self.parts, partition), (self.lags, lag)):
                 arrays[taker] = np.concatenate([arrays[taker][:i], [value], arrays[taker][i:]])
             self.owner[partition] = taker
-            self.loads[giver] -= lag
-            self.loads[taker] += lag
+            self.records[giver] -= lag
+            self.records[taker] += lag
             self.counts[giver] -= 1
             self.counts[taker] += 1

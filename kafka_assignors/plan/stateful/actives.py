@@ -27,7 +27,7 @@ def standing_owners(history: TaskHistory) -> Vector:
 
     The owner, if no member is more caught up.  Otherwise, of the most caught-up members with state, the one
     with the fewest tasks (KIP-441, "Computing the most-caught-up instances").  ``NO_MEMBER`` if no member has
-    state; tasks without state or changelog stand with their owner only.
+    state, or any member could run it at once.
     """
     owners = np.array(history.owner, np.int64)
     for task, owner in enumerate(history.owner):
@@ -38,6 +38,8 @@ def standing_owners(history: TaskHistory) -> Vector:
     loads = np.bincount(owners[known], minlength=members).tolist()
     cells = _cells(history, owners)
     for task in np.flatnonzero(~known).tolist():
+        if not history.absent[task]:
+            continue  # an old copy would be no reason to move another task away from its owner
         best = history.best_rank(task)
         row = cells[history.sub[task]]
         choice: list[tuple[int, int, int]] = []

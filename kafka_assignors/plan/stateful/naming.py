@@ -27,11 +27,9 @@ def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: M
             continue
         first, end = history.firsts[kind], history.firsts[kind + 1]
         give = {m: -int(change[row, m]) for m in np.flatnonzero(change[row] < 0).tolist()}
-        may_go = [t for t in range(first, end) if int(target[t]) in give]
+        may_go = [t for t in range(first, end) if target[t] == NO_MEMBER or int(target[t]) in give]
         _follow_state(history, target, may_go, give, need)
-        leaving = _leaving(history, target, may_go, give)
-        leaving += [t for t in range(first, end) if target[t] == NO_MEMBER]
-        free += sorted(leaving)
+        free += sorted(_leaving(history, target, may_go, give))
         cells += [row * members + m for m in sorted(need) if need[m]]
         change[row] = 0
         for m, units in need.items():
@@ -74,16 +72,17 @@ def _follow_state(
     gone = set()
     for *_, task, member in sorted(ways):
         owner = int(target[task])
-        if task not in gone and need[member] and give[owner]:
+        if task not in gone and need[member] and (owner == NO_MEMBER or give[owner]):
             gone.add(task)
             need[member] -= 1
-            give[owner] -= 1
+            if owner != NO_MEMBER:
+                give[owner] -= 1
             target[task] = member
     may_go[:] = [task for task in may_go if task not in gone]
 
 
 def _leaving(history: TaskHistory, target: Vector, may_go: list[int], give: dict[int, int]) -> list[int]:
-    """Pick other tasks to move: first those that lack a copy, which needs building anyway."""
+    """Return the tasks without a member, and pick others to move: first those that lack a copy anyway."""
     copies = history.copies
     sub = history.sub
 
@@ -97,7 +96,9 @@ def _leaving(history: TaskHistory, target: Vector, may_go: list[int], give: dict
     leaving = []
     for task in sorted(may_go, key=order):
         owner = int(target[task])
-        if give[owner]:
+        if owner == NO_MEMBER:
+            leaving.append(task)
+        elif give[owner]:
             give[owner] -= 1
             leaving.append(task)
     return leaving

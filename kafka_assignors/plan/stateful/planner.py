@@ -25,8 +25,9 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     Goals of the target, in order:
 
     1. Stateful active tasks are balanced over members, in all and in each subtopology (KIP-441, "Defining
-       balance").  Among balanced targets, the fewest tasks leave the member that could run them soonest;
-       then as few tasks as the search finds move to a member without a copy.
+       balance").  Among balanced targets, the fewest tasks leave the member that could run them soonest
+       (their owner, if any member could at once); then as few tasks as the search finds move to a member
+       without a copy.
     2. Standbys are in other processes, and in other racks where possible.  They make the members' active
        tasks and standbys as even as these rules allow, with as few new copies as it can find.
     3. Stateless tasks make the members' active tasks even, with the fewest moves.

@@ -11,10 +11,11 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as TheirPartition
 from kafka.errors import LogTruncationError
 
-from kafka_assignors.errors import StateDamagedError, StateError
+from kafka_assignors.errors import StateError
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets
 from kafka_assignors.stateful.changelog.progress import RestoreProgress
 from kafka_assignors.stateful.changelog.rate_limit import RateLimit
+from kafka_assignors.stateful.changelog.tailed_copies import TailedCopies
 from kafka_assignors.stateful.changelog.tailed_copy import TailedCopy, portions
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Copy
@@ -42,7 +43,6 @@ class Tailing:
 
     Attributes:
         closed_copies: copies on disk that no thread has open; only their lags are measured.
-        lags: task -> records to apply.
         applied: records applied to all copies.
         applied_to: task -> records applied to its copy.
     """
@@ -62,31 +62,33 @@ class Tailing:
         self._rate_limit = rate_limit
         self._clock = clock
         self._on_restored = on_restored
-        self._on_failed = on_failed
-        self._kept: dict[Task, TailedCopy] = {}
         self._closed_lags: dict[Task, int] = {}
         self._ends_at = clock() - _ENDS_EVERY_S
         self._settled_at = clock() - _SETTLE_EVERY_S
         self.closed_copies: Mapping[Task, ClosedCopy] = {}
-        self.lags: Mapping[Task, int] = {}
         self.applied = 0
         self.applied_to: dict[Task, int] = {}
         self._progress = RestoreProgress(self.applied_to, clock)
+        self._kept = TailedCopies(consumer, self._progress, on_failed)
 
     @property
     def copies(self) -> list[Copy]:
         """The copies that this thread owns."""
-        return [tailed.copy for tailed in self._kept.values()]
+        return [tailed.copy for tailed in self._kept]
+
+    @property
+    def lags(self) -> Mapping[Task, int]:
+        """Task -> records to apply."""
+        return self._kept.lags
 
     def begin(self, copy: Copy, waiter: object) -> None:
         """Bring a copy with a changelog up to date."""
         if copy.changelog is None:
             raise ValueError(f"task {copy} has no changelog")
         lag = self.lags.get(copy.task) if copy.position else None  # measured while it was closed
-        tailed = self._kept[copy.task] = TailedCopy(copy, copy.changelog, waiter, lag, self._clock())
+        tailed = TailedCopy(copy, copy.changelog, waiter, lag, self._clock())
         self._follow(tailed, stood_by=False)
-        self._assign()
-        self._seek(tailed, copy.position)
+        self._kept.add(tailed)
 
     def set_waiter(self, task: Task, waiter: object) -> None:
         """Set the waiter of a copy; None: a standby or warm-up."""
@@ -96,11 +98,7 @@ class Tailing:
 
     def take_out(self, task: Task) -> Copy | None:
         """Remove a copy and return it; None: this thread does not own it."""
-        if (tailed := self._kept.pop(task, None)) is None:
-            return None
-        self._progress.end(task)
-        self._assign()
-        return tailed.copy
+        return self._kept.take_out(task)
 
     def read(self) -> bool:
         """Apply fetched records; False: there are no copies.
@@ -114,7 +112,7 @@ class Tailing:
             return False
         self._pause_standbys()
         failed: Exception | None = None
-        by_partition = {tailed.partition: tailed for tailed in self._kept.values()}
+        by_partition = {tailed.partition: tailed for tailed in self._kept}
         for partition, records in self._consumer.poll(_POLL_MS).items():
             if (tailed := by_partition.get(partition)) is None:
                 continue
@@ -122,8 +120,7 @@ class Tailing:
                 self._apply(tailed, records)
             except Exception as error:  # the consumer is past records that are not applied
                 failed = error
-                if self._kept.get(tailed.copy.task) is tailed:
-                    self._seek(tailed, tailed.copy.position)
+                self._kept.seek(tailed, tailed.copy.position)
         if failed is not None:
             raise failed
         self._flush_one()
@@ -132,20 +129,19 @@ class Tailing:
     def update_lags(self) -> bool:
         """Measure lags every second, and return restored copies to their waiters; whether it measured."""
         is_due = self._clock() - self._ends_at >= _ENDS_EVERY_S or any(
-            tailed.end is None and not self._ends.is_silent(tailed.partition)
-            for tailed in self._kept.values()
+            tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self._kept
         )
         if is_due:
             self._ends_at = self._clock()
             self._update_ends()
-        waited_for = any(tailed.waiter is not None for tailed in self._kept.values())
+        waited_for = any(tailed.waiter is not None for tailed in self._kept)
         if is_due or (waited_for and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
             self._settle()
         return is_due
 
     def reposition(self) -> None:
         """Seek copies whose position is before the first or after the end offset of their changelog."""
-        by_partition = {tailed.partition: tailed for tailed in self._kept.values()}
+        by_partition = {tailed.partition: tailed for tailed in self._kept}
         begins, ends = self._ends.first(by_partition), self._ends.last(by_partition)
         for partition in begins.keys() & ends.keys():
             tailed = by_partition[partition]
@@ -159,21 +155,21 @@ class Tailing:
                     *(partition.topic, partition.partition, position, begins[partition] - 1, tailed.copy),
                 )
                 position = begins[partition]
-            if tailed.copy.task in self._kept:
-                self._seek(tailed, position)
+            self._kept.seek(tailed, position)
 
     def on_truncation(self, error: LogTruncationError) -> None:
         """Restart copies beyond a divergent offset, because an unclean leader has written other records."""
         for partition, divergent in error.divergent_offsets.items():
-            tailed = next((tailed for tailed in self._kept.values() if tailed.partition == partition), None)
+            tailed = next((tailed for tailed in self._kept if tailed.partition == partition), None)
             if tailed is None:
                 continue
             position = tailed.copy.position
             if divergent is None or divergent.offset < position:
                 why = "it was created again, or an out-of-sync replica became leader"
-                self._restart(tailed, f"differs before offset {position}, the position of the copy: {why}")
-            if tailed.copy.task in self._kept:
-                self._seek(tailed, tailed.copy.position)
+                self._kept.restart(
+                    tailed, f"differs before offset {position}, the position of the copy: {why}"
+                )
+            self._kept.seek(tailed, tailed.copy.position)
 
     # --- steps
 
@@ -183,22 +179,15 @@ class Tailing:
         else:
             self._progress.begin(tailed.copy, stood_by=stood_by)
 
-    def _assign(self) -> None:
-        self._consumer.assign(sorted(tailed.partition for tailed in self._kept.values()))
-
-    def _seek(self, tailed: TailedCopy, offset: int) -> None:
-        tailed.passed = 0
-        self._consumer.seek(tailed.partition, offset)
-
     def _pause_standbys(self) -> None:
         """Pause standbys and warm-ups beyond their rate, or while a task waits for its state."""
         waits = set()
         if self._rate_limit.exhausted() or any(
             # A pause would not help a task whose changelog does not answer.
             tailed.waiter is not None and not self._ends.is_silent(tailed.partition)
-            for tailed in self._kept.values()
+            for tailed in self._kept
         ):
-            waits = {tailed.partition for tailed in self._kept.values() if tailed.waiter is None}
+            waits = {tailed.partition for tailed in self._kept if tailed.waiter is None}
         paused = self._consumer.paused()
         if begin := waits - paused:
             self._consumer.pause(*begin)
@@ -208,13 +197,13 @@ class Tailing:
     def _apply(self, tailed: TailedCopy, records: Iterable[Any]) -> None:
         tailed.heard = True
         for portion, size in portions(records):
-            if self._kept.get(tailed.copy.task) is not tailed:
+            if tailed not in self._kept:
                 return
             if tailed.waiter is None:
                 self._rate_limit.took(size)
             changes = [(record.key, record.value) for record in portion if record.key]
             before = tailed.copy.store
-            self._guarded(tailed, partial(tailed.copy.apply, changes, portion[-1].offset + 1))
+            self._kept.guard(tailed, partial(tailed.copy.apply, changes, portion[-1].offset + 1))
             if tailed.copy.store is not before:
                 return  # the copy was wiped and restarts
             self.applied += len(changes)
@@ -224,14 +213,14 @@ class Tailing:
     def _update_ends(self) -> None:
         closed = self.closed_copies
         partitions = {task: TheirPartition(*copy.changelog.partition) for task, copy in closed.items()}
-        ends = self._ends.last({*partitions.values(), *(tailed.partition for tailed in self._kept.values())})
+        ends = self._ends.last({*partitions.values(), *(tailed.partition for tailed in self._kept)})
         known = {task: lag for task, lag in self._closed_lags.items() if task in closed}
         self._closed_lags = known | {
             task: _lag(copy, ends[partitions[task]])
             for task, copy in closed.items()
             if partitions[task] in ends
         }
-        for tailed in list(self._kept.values()):
+        for tailed in list(self._kept):
             if (end := ends.get(tailed.partition)) is None:
                 continue
             if end < tailed.copy.position:
@@ -244,15 +233,11 @@ class Tailing:
 
     def _restart_after_loss(self, tailed: TailedCopy, end: int) -> None:
         ends_at = f"ends at offset {end}, before {tailed.copy.position}, the position of the copy"
-        self._restart(tailed, f"{ends_at}: it was truncated or created again")
-        if tailed.copy.task in self._kept:
-            self._seek(tailed, 0)
+        self._kept.restart(tailed, f"{ends_at}: it was truncated or created again")
 
     def _use_or_restart(self, tailed: TailedCopy, end: int) -> None:
         if tailed.copy.stale and end > tailed.began:
-            self._restart(tailed, "may have compacted deletes away since the copy was last in use")
-            if tailed.copy.task in self._kept:
-                self._seek(tailed, 0)
+            self._kept.restart(tailed, "may have compacted deletes away since the copy was last in use")
         tailed.copy.stale = False
 
     def _settle(self) -> None:
@@ -260,82 +245,43 @@ class Tailing:
         self._settled_at = self._clock()
         self._read_positions()
         lags = {task: lag for task, lag in self._closed_lags.items() if task in self.closed_copies}
-        for task, tailed in list(self._kept.items()):
+        for tailed in list(self._kept):
             if tailed.end is not None:
                 tailed.lag = max(0, tailed.end - tailed.position)
                 self._progress.note_lag(tailed, tailed.lag)
                 if tailed.waiter is not None and tailed.lag == 0:
                     self._arrived(tailed, tailed.end)
             if tailed.lag is not None:
-                lags[task] = tailed.lag
-        self.lags = lags
+                lags[tailed.copy.task] = tailed.lag
+        self._kept.lags = lags
         self._progress.write()
 
     def _read_positions(self) -> None:
         """Read the consumer's position of some copies, first of those without records: compacted away?"""
-        behind = [t for t in self._kept.values() if t.end is not None and t.position < t.end]
+        behind = [t for t in self._kept if t.end is not None and t.position < t.end]
         for tailed in sorted(behind, key=lambda t: (t.heard, t.asked_at))[:_POSITIONS]:
             tailed.asked_at = self._clock()
             # No timeout: a longer one would wait for partitions without a leader.
             tailed.passed = self._consumer.position(tailed.partition, timeout_ms=0) or 0
-        for tailed in self._kept.values():
+        for tailed in self._kept:
             tailed.heard = False
 
     def _arrived(self, tailed: TailedCopy, end: int) -> None:
         before = tailed.copy.store
         if end > tailed.copy.position:
-            self._guarded(tailed, lambda: tailed.copy.apply((), end))
-        if self._kept.get(tailed.copy.task) is tailed and tailed.copy.store is before:
+            self._kept.guard(tailed, lambda: tailed.copy.apply((), end))
+        if tailed in self._kept and tailed.copy.store is before:
             self._progress.arrived(tailed)
             self.take_out(tailed.copy.task)
             self._on_restored(tailed.copy, tailed.waiter)
 
     def _flush_one(self) -> None:
         now = self._clock()
-        for tailed in self._kept.values():
+        for tailed in self._kept:
             if now - tailed.flushed_at >= _FLUSH_EVERY_S:
                 tailed.flushed_at = now
-                self._guarded(tailed, partial(_flush, tailed))
+                self._kept.guard(tailed, partial(_flush, tailed))
                 return
-
-    def _guarded(self, tailed: TailedCopy, do: Callable[[], None]) -> None:
-        """Handle errors of one copy, so that the others go on."""
-        try:
-            do()
-        except StateDamagedError as error:
-            log.warning("task %s: state is restored from the beginning: %s", tailed.copy, error)
-            try:
-                self._forget(tailed)
-                tailed.copy.wipe_damaged(error)
-                self._seek(tailed, 0)
-            except StateError as worse:
-                self._give_up(tailed, worse)
-        except StateError as error:
-            self._give_up(tailed, error)
-
-    def _restart(self, tailed: TailedCopy, why: str) -> None:
-        log.error(
-            "task %s: state is restored from the beginning: changelog %s-%d %s",
-            *(tailed.copy, tailed.partition.topic, tailed.partition.partition, why),
-        )
-        self._forget(tailed)
-        self._guarded(tailed, tailed.copy.reset)
-
-    def _forget(self, tailed: TailedCopy) -> None:
-        self._forget_lag(tailed)
-        self._progress.restart(tailed.copy.task)
-        tailed.end = None  # to be asked again, because the changelog may be another topic now
-
-    def _give_up(self, tailed: TailedCopy, error: StateError) -> None:
-        self._forget_lag(tailed)
-        self.take_out(tailed.copy.task)
-        tailed.copy.drop()
-        self._on_failed(tailed.copy.task, error)
-
-    def _forget_lag(self, tailed: TailedCopy) -> None:
-        """Drop the lag at once, because the member may report it before the next measurement."""
-        tailed.lag = None
-        self.lags = {task: lag for task, lag in self.lags.items() if task != tailed.copy.task}
 
 
 def _flush(tailed: TailedCopy) -> None:

@@ -122,7 +122,10 @@ class ChangelogWriter:
         self._producer: KafkaProducer | None = connect(**self._config)
 
     def write(
-        self, changes: Mapping[TopicPartition, Changes], allowed: Callable[[], bool] = lambda: True
+        self,
+        changes: Mapping[TopicPartition, Changes],
+        allowed: Callable[[], bool] = lambda: True,
+        timeout_s: float = float("inf"),
     ) -> dict[TopicPartition, WrittenRange]:
         """Write changes, the last of each key, and wait until they are acknowledged.
 
@@ -131,6 +134,7 @@ class ChangelogWriter:
         Args:
             changes: by changelog partition.
             allowed: called before each portion of 4 MiB or 2,000 records; False stops the write.
+            timeout_s: seconds for all portions; each has ``patience_s`` at most.
 
         Returns:
             The range of each partition that got records.
@@ -139,11 +143,12 @@ class ChangelogWriter:
             ChangelogUnreachableError: some changes are not acknowledged; try again.
             ChangelogError: some changes are not acknowledged, and a retry cannot help.
         """
+        until = time.monotonic() + timeout_s
         ranges: dict[TopicPartition, WrittenRange] = {}
         for portion in _portions(changes):
             if not allowed():
                 raise ChangelogUnreachableError("the lease has run out: other members may own the tasks")
-            for partition, offset in self._offsets(portion):
+            for partition, offset in self._offsets(portion, until):
                 before = ranges.get(partition, WrittenRange(offset, 0, offset))
                 ranges[partition] = WrittenRange(
                     min(before.first, offset), before.records + 1, max(before.end, offset + 1)
@@ -159,14 +164,14 @@ class ChangelogWriter:
         self._closed = True
         self._give_up(timeout_s)
 
-    def _offsets(self, records: list[Record]) -> list[tuple[TopicPartition, int]]:
+    def _offsets(self, records: list[Record], until: float) -> list[tuple[TopicPartition, int]]:
         topics = ", ".join(sorted({partition.topic for partition, _, _ in records}))
         if self._closed:
             raise ChangelogUnreachableError(f"cannot write changelog {topics}: the writer is closed")
         try:
             if self._producer is None:
                 self._producer = self._connect(**self._config)
-            return self._sent(self._producer, records)
+            return self._sent(self._producer, records, until)
         except _TOO_LARGE as error:
             raise ChangelogError(
                 f"cannot write changelog {topics}: {error}; raise changelog_max_request_size or the topic's "
@@ -178,8 +183,10 @@ class ChangelogWriter:
             self._give_up()
             raise ChangelogUnreachableError(f"cannot write changelog {topics} now: {error}") from error
 
-    def _sent(self, producer: KafkaProducer, records: list[Record]) -> list[tuple[TopicPartition, int]]:
-        until = time.monotonic() + self._patience_s
+    def _sent(
+        self, producer: KafkaProducer, records: list[Record], until: float
+    ) -> list[tuple[TopicPartition, int]]:
+        until = min(until, time.monotonic() + self._patience_s)
         try:
             sent = [
                 (

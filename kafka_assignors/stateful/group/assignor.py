@@ -33,6 +33,7 @@ from kafka_assignors.plan import (
     TopicPartition,
 )
 from kafka_assignors.plan import stateful as planner
+from kafka_assignors.plan.cause import Cause
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.members import planned_members, process_warning
 from kafka_assignors.stateful.group.options import StatefulOptions
@@ -76,7 +77,7 @@ class StatefulAssignor(Assignor):
     # --- as a member
 
     def refresh_user_data(self) -> None:
-        """Report the state on disk anew in the next join.
+        """Report the state on disk anew in the next join, a probing rebalance.
 
         Until then every join repeats the same bytes, because a broker starts another rebalance for different
         bytes, even if the join is only a retry.
@@ -100,7 +101,7 @@ class StatefulAssignor(Assignor):
                 generation=generation,
                 probe=self._probes,
                 endpoint=self.options.endpoint,
-                rack=self.options.rack or "",
+                rack=self._rack or "",
             ),
             self._version,
         )
@@ -166,7 +167,11 @@ class StatefulAssignor(Assignor):
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
         """Read another member's user data, also that of a newer release."""
-        return MemberReport(more=stateful_subscription.decode(user_data))
+        subscription = stateful_subscription.decode(user_data)
+        requests = {Cause.UPGRADE: int.from_bytes(user_data[:2], "big")}
+        if isinstance(subscription, stateful_subscription.Subscription):
+            requests[Cause.PROBE] = subscription.probe
+        return MemberReport(requests=requests, more=subscription)
 
     def with_lags(
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints

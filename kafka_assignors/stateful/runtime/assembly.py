@@ -13,8 +13,10 @@ from typing import Any
 
 from kafka_assignors.consumer import ContinuousConsumer
 from kafka_assignors.lag.settings import fetch_settings
+from kafka_assignors.stateful.changelog.known import KnownChangelogs
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
 from kafka_assignors.stateful.changelog.topics import changelogs_of
+from kafka_assignors.stateful.changelog.values import last_values
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.assignor import StatefulAssignor
@@ -138,10 +140,10 @@ def assemble(
         copies = OpenCopies(
             *(topology, tasks, state_dir, Stores(options.store)),
             reader=reader,
-            changelogs=changelogs,
-            find_changelogs=find_changelogs,
+            changelogs=KnownChangelogs(changelogs, find_changelogs),
         )
-        commits = Commits(consumer, writer, lease, shutdown, options.before_commit)
+        read = partial(last_values, settings.client)
+        commits = Commits(consumer, writer, lease, shutdown, options.before_commit, read=read)
         processing = Processing(
             *(consumer, tasks, commits),
             max_uncommitted_bytes=options.max_uncommitted_bytes,

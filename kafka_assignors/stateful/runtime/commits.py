@@ -16,6 +16,7 @@ from kafka_assignors.assignor.coordinator_access import member_id_of
 from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.runtime.lease import Lease
+from kafka_assignors.stateful.runtime.repair import LastValues, Repair
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, StoreResult, commit_tasks
 from kafka_assignors.stateful.shutdown import Shutdown
 
@@ -49,6 +50,7 @@ class Commits:
         lease: says how long the member may write.
         shutdown: limits the time for the commit of offsets once the member closes.
         before_commit: see ``RuntimeOptions``.
+        read: reads a part of a changelog; see ``repair``.
     """
 
     def __init__(
@@ -58,8 +60,11 @@ class Commits:
         lease: Lease,
         shutdown: Shutdown | None = None,
         before_commit: BeforeCommit | None = None,
+        *,
+        read: LastValues,
     ) -> None:
         self._before_commit = before_commit
+        self._repair = Repair(read, writer, lease)
         self._shutdown = shutdown or Shutdown()
         self._consumer: Any = consumer
         self._writer = writer
@@ -84,6 +89,8 @@ class Commits:
         """
         actives = list(actives)
         if not self._offsets and not any(active.done for active in actives):
+            if any(active.unproven is not None for active in actives) and self._may_write(actives, wait_s):
+                return self._finish(actives, StoreResult())
             return CommitResult(True)
         if not self._may_write(actives, wait_s) or not self._is_output_safe(actives, wait_s):
             return CommitResult(False)
@@ -95,8 +102,22 @@ class Commits:
         self._offsets |= stored.offsets
         if not self._commit_offsets():
             return self._outcome(stored, done=False)
+        return self._finish(actives, stored)
+
+    def _finish(self, actives: Iterable[ActiveTask], stored: StoreResult) -> CommitResult:
+        """Repair the changelogs, for the lease's patience at most; the next commit goes on with the rest."""
+        until = time.monotonic() + self._lease.patience_s
+
+        def left_s() -> float:
+            return self._shutdown.to_commit_s(until - time.monotonic())
+
         for active in actives:
-            stored.note(active, active.prove())
+            if active.unproven is None:
+                continue
+            if left_s() > 0:
+                stored.note(active, self._repair.finish(active, left_s))
+            if active.unproven is not None:
+                break
         return self._outcome(stored, done=True)
 
     def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
@@ -154,7 +175,8 @@ class Commits:
         asked_at = time.monotonic()
         timeout_ms = round(1000 * self._shutdown.to_commit_s(_COMMIT_S))
         try:
-            self._consumer.commit(self._offsets, timeout_ms=max(1, timeout_ms))
+            # A copy, because a commit that timed out may still be waiting to be sent.
+            self._consumer.commit(dict(self._offsets), timeout_ms=max(1, timeout_ms))
         except _GONE_ON as error:
             log.warning("commit: offsets refused, the group has rebalanced: %s", error)
             return False

@@ -8,24 +8,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future
+from collections.abc import Callable
 
-from kafka_assignors.background import Background
-from kafka_assignors.errors import (
-    ChangelogError,
-    StateDamagedError,
-    StateError,
-    StateLockedError,
-    TopologyError,
-)
+from kafka_assignors.errors import ChangelogError, StateDamagedError, StateError, StateLockedError
+from kafka_assignors.stateful.changelog.known import KnownChangelogs
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
 from kafka_assignors.stateful.duties import Holdings
 from kafka_assignors.stateful.runtime.flushes import FlushSchedule
 from kafka_assignors.stateful.runtime.task_log import TaskLog
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.state.closed_copies import ClosedCopies
-from kafka_assignors.stateful.state.copy import Changelog, Copy
+from kafka_assignors.stateful.state.copy import Copy
 from kafka_assignors.stateful.state.state_dir import StateDir
 from kafka_assignors.stateful.state.stores import Stores
 from kafka_assignors.stateful.topology import Topology
@@ -46,10 +39,8 @@ class OpenCopies:
         state_dir: the directory of the state.
         stores: opens stores.
         reader: brings copies up to date.
-        changelogs: the changelog of each task.
-        find_changelogs: finds them again, if a task has none; may block, so it runs in the background.
+        changelogs: of all tasks; searched again if a task has none.
         clock: seconds.
-        background: the thread that finds changelogs; None: one of its own.
 
     Raises:
         StateError: the directory cannot be read.
@@ -63,28 +54,23 @@ class OpenCopies:
         stores: Stores,
         *,
         reader: ChangelogReader,
-        changelogs: Mapping[Task, Changelog],
-        find_changelogs: Callable[[], Mapping[Task, Changelog]],
+        changelogs: KnownChangelogs,
         clock: Callable[[], float] = time.monotonic,
-        background: Background | None = None,
     ) -> None:
         self._topology = topology
         self._tasks = tasks
         self._state_dir = state_dir
         self._stores = stores
         self._reader = reader
-        self._find_changelogs = find_changelogs
-        self._background = background or Background("kafka-assignors-changelog-search")
-        self._search: Future[Mapping[Task, Changelog]] | None = None
         self._clock = clock
         self._changelogs = changelogs
-        reader.watch(changelogs)
+        reader.watch(changelogs.known)
         self._kept: set[Task] = set()  # owned by the reader
         self._retry_at: dict[Task, float] = {}  # task whose copy could not be used -> when to try again
         self._flushes = FlushSchedule(clock)
         self._more = False  # the next turn has copies to open or close
         self._task_log = TaskLog()
-        self._closed = ClosedCopies(state_dir, changelogs, clock)
+        self._closed = ClosedCopies(state_dir, changelogs.known, clock)
         self._share_closed()
 
     # --- active tasks
@@ -149,11 +135,17 @@ class OpenCopies:
         """
         return self._flushes.flush_one(self._tasks.actives.values())
 
+    @property
+    def checkpoint_age_s(self) -> float | None:
+        """Age of the oldest checkpoint of an active task, in seconds; None: there is none.  Any thread."""
+        copies = [active.copy for active in self._tasks.actives.copy().values()]
+        return max((copy.checkpoint_age_s for copy in copies if copy is not None), default=None)
+
     # --- standbys and warm-ups
 
     def keep(self) -> None:
         """Open wanted standbys and warm-ups, close others; at most eight of each in a turn."""
-        wanted = {task for task in self._tasks.copies if task in self._changelogs}
+        wanted = {task for task in self._tasks.copies if task in self._changelogs.known}
         missing = sorted(wanted - self._kept - self._retry_at.keys())
         for task in missing[:_AT_ONCE]:
             try:
@@ -201,31 +193,21 @@ class OpenCopies:
             StateError: the state of an active task cannot be used.
         """
         self._task_log.write()
-        self._take_changelogs()
         now = self._clock()
+        if self._changelogs.update():
+            known = self._changelogs.known
+            self._reader.watch(known)
+            self._retry_at |= {task: now for task in self._retry_at if task in known}
         due = [task for task, retry_at in self._retry_at.items() if retry_at <= now]
         for task in due:
             del self._retry_at[task]
-        if self._search is None and any(self._lacks_changelog(task) for task in due):
-            self._search = self._background.submit(self._find_changelogs)
+        if any(self._lacks_changelog(task) for task in due):
+            self._changelogs.search()
         for task in due:
             if (active := self._tasks.actives.get(task)) is not None:
                 self.begin(active)
         if due or self._more:
             self.keep()
-
-    def _take_changelogs(self) -> None:
-        if self._search is None or not self._search.done():
-            return
-        search, self._search = self._search, None
-        try:
-            changelogs = search.result()
-        except (ChangelogError, TopologyError) as error:
-            log.warning("a task has no changelog: %s; trying again", error)
-            return
-        self._changelogs = changelogs
-        self._reader.watch(changelogs)
-        self._retry_at |= {task: self._clock() for task in self._retry_at if task in changelogs}
 
     # --- on disk
 
@@ -256,7 +238,7 @@ class OpenCopies:
         Args:
             timeout_s: see ``ChangelogReader.close``.
         """
-        self._background.stop()
+        self._changelogs.stop()
         self._task_log.write()
         self._task_log.close()
         for active in self._tasks.actives.values():
@@ -276,7 +258,7 @@ class OpenCopies:
             self._retry_later(task, ChangelogError(f"changelog {topic} has no partition {task[1]}"))
             return None
         try:
-            copy = Copy(task, self._changelogs.get(task), self._state_dir, self._stores)
+            copy = Copy(task, self._changelogs.known.get(task), self._state_dir, self._stores)
         except StateLockedError as error:
             self._retry_later(task, error)
             return None
@@ -285,7 +267,7 @@ class OpenCopies:
         return copy
 
     def _lacks_changelog(self, task: Task) -> bool:
-        return self._topology[task[0]].has_changelog and task not in self._changelogs
+        return self._topology[task[0]].has_changelog and task not in self._changelogs.known
 
     def _retry_later(self, task: Task, error: Exception) -> None:
         log.error("task %s_%d: state cannot be used: %s; trying again in %.0f s", *task, error, _AGAIN_S)
@@ -313,5 +295,5 @@ class OpenCopies:
     def _share_closed(self) -> None:
         """Give the reader the closed copies, in a new mapping because its thread reads it."""
         self._reader.watch_closed(
-            self._closed.copies(self._changelogs, self._kept | self._tasks.actives.keys())
+            self._closed.copies(self._changelogs.known, self._kept | self._tasks.actives.keys())
         )

@@ -56,6 +56,7 @@ class Processing:
         self._shutdown = shutdown
         self._clock = clock
         self._next_commit = 0.0
+        self._committed_at: float | None = None
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
         self._held = False  # memory is full, and nothing is processed until a commit succeeds
         self._rewound: dict[TopicPartition, int] = {}  # in this turn: partition -> offset to process from
@@ -80,6 +81,7 @@ class Processing:
             self.suspend(active, error)
         if result.done:
             self._held = False
+            self._committed_at = self._clock()
             for active in processed:
                 if active.copy is not None and active not in result.damaged:
                     active.copy.in_doubt = False
@@ -98,6 +100,11 @@ class Processing:
         finally:  # a slow attempt may outlast the interval, and records need time between attempts
             self._next_commit = self._clock() + self._interval_s
 
+    @property
+    def commit_age_s(self) -> float | None:
+        """Seconds since a commit left no work uncommitted; None: never."""
+        return None if (committed_at := self._committed_at) is None else self._clock() - committed_at
+
     def suspend(self, active: ActiveTask, error: StateDamagedError) -> None:
         """Stop processing a task with a damaged store, and rewind it to its last commit.
 
@@ -105,7 +112,7 @@ class Processing:
         """
         self._damaged[active] = error
         self.pause_tasks([active])
-        active.ready = False
+        active.ready, active.unproven = False, None
         for partition, offset in active.undo().items():
             self._rewind(partition, offset)
 

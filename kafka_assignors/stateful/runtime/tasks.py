@@ -33,7 +33,8 @@ class ActiveTask:
         copy: its state; None: it has none, or the copy is being restored.
         ready: whether it may process records.
         flowing: whether its partitions are fetched, not paused.
-        unproven: changelog offset that the store may move to once a commit proves the ownership.
+        unproven: changelog offset that the store may move to once a commit proves the ownership, and no
+            value is replaced (``repair``).
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
     """
@@ -68,20 +69,6 @@ class ActiveTask:
         self.began.setdefault(partition, record.offset)
         self.done[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
-    def prove(self) -> StateError | None:
-        """Move the store past all records of the changelog, after the group took this member's offsets.
-
-        Returns:
-            The error of the store, if any.
-        """
-        end, self.unproven = self.unproven, None
-        if end is not None and self.copy is not None:
-            try:
-                self.copy.apply((), end)
-            except StateError as error:
-                return error
-        return None
-
     @property
     def uncommitted_bytes(self) -> int:
         """Memory of uncommitted changes, approximate."""
@@ -110,6 +97,11 @@ class MemberTasks:
     actives: dict[Task, ActiveTask] = field(default_factory=dict)
 
     @property
+    def is_proven(self) -> bool:
+        """Whether no changelog of an active task has to be repaired."""
+        return all(active.unproven is None for active in self.actives.values())
+
+    @property
     def copies(self) -> set[Task]:
         """The standbys and warm-ups, without active tasks."""
         return {*self.duties.standbys, *self.duties.warmups} - self.actives.keys()
@@ -131,8 +123,9 @@ class StoreResult:
 
     def note(self, active: ActiveTask, error: StateError | None) -> None:
         """Add the error of a task's store; None: no error."""
+        if error is not None:
+            active.unproven = None  # the store lacks changes, so it must not move
         if isinstance(error, StateDamagedError):
-            active.unproven = None
             self.damaged[active] = error
         else:
             self.failed = self.failed or error

@@ -80,6 +80,8 @@ class Copy:
         self.stale = changelog is not None and is_stale(task, changelog, state_dir)
         self._dir: TaskDir = state_dir.claim(task)
         self.checkpointed = -1  # offset in the checkpoint
+        self._now = state_dir.now
+        self._checkpointed_at = self._now() - state_dir.unconfirmed_s(task)
         try:
             self.store: Store = self._open()
         except BaseException:
@@ -105,6 +107,14 @@ class Copy:
         """Offset of the next record of the changelog to apply."""
         return self.store.position or 0
 
+    @property
+    def checkpoint_age_s(self) -> float:
+        """Seconds since its checkpoint was written or confirmed; without a changelog, since it was flushed.
+
+        Any thread may read it.
+        """
+        return max(0.0, self._now() - self._checkpointed_at)
+
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
         """Apply changelog records before ``position``."""
         self.store.apply(changes, position)
@@ -113,18 +123,20 @@ class Copy:
         """Flush the store and write its checkpoint.  It creates files: not after each commit."""
         if self.changelog is None:
             self.store.flush()
+            self._checkpointed_at = self._now()
             return
-        if self.stale or self.store.position is None:
+        if self.stale:
             return  # the age of the checkpoint must not change
+        if self.store.position is None:  # it never had a record, so a crash restores nothing
+            self._checkpointed_at = self._now()
+            return
         if self.store.position == self.checkpointed:
-            self._dir.confirm_checkpoint()
+            if self._dir.confirm_checkpoint():
+                self._checkpointed_at = self._now()
             return
         position = self.store.flush()
         if position is not None:
-            self._dir.write_checkpoint(
-                {self.changelog.partition: Position(position, self.changelog.topic_id)}
-            )
-            self.checkpointed = position
+            self._write_checkpoint(self.changelog, position)
 
     def wipe_damaged(self, error: StateDamagedError) -> None:
         """Wipe a copy that was damaged while in use; a second time before any commit is an error.
@@ -193,8 +205,11 @@ class Copy:
     def _first_checkpoint(self) -> None:
         """Name the changelog before the first record, because a store without a checkpoint is wiped."""
         if self.changelog is not None and self.checkpointed < 0:
-            self._dir.write_checkpoint({self.changelog.partition: Position(0, self.changelog.topic_id)})
-            self.checkpointed = 0
+            self._write_checkpoint(self.changelog, 0)
+
+    def _write_checkpoint(self, changelog: Changelog, position: int) -> None:
+        self._dir.write_checkpoint({changelog.partition: Position(position, changelog.topic_id)})
+        self.checkpointed, self._checkpointed_at = position, self._now()
 
     def _checked(self) -> tuple[int | None, str | None]:
         """Return the offset the store must have, or the reason to wipe it."""

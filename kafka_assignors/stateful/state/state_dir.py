@@ -114,6 +114,10 @@ class StateDir:
         self._check_open()
         return {task: checkpoint.read(self._dir(task) / "checkpoint") for task in self._tasks()}
 
+    def now(self) -> float:
+        """Return the time, in seconds since 1970."""
+        return self._clock()
+
     def unconfirmed_s(self, task: Task) -> float:
         """Seconds since a task's checkpoint was written or confirmed; 0 without a checkpoint."""
         try:

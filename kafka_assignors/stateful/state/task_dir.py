@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -50,10 +49,17 @@ class TaskDir:
         """
         checkpoint.write(self.path / "checkpoint", positions)
 
-    def confirm_checkpoint(self) -> None:
-        """Renew the checkpoint's time: the store is still there, and its changelog has nothing newer."""
-        with suppress(OSError):  # then the copy counts as older than it is
+    def confirm_checkpoint(self) -> bool:
+        """Renew the checkpoint's time: the store is still there, and its changelog has nothing newer.
+
+        Returns:
+            Whether it was possible.  If not, the copy counts as older than it is.
+        """
+        try:
             os.utime(self.path / "checkpoint")
+        except OSError:
+            return False
+        return True
 
     def wipe(self) -> None:
         """Replace the directory by an empty one, after the store was closed.

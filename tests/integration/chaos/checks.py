@@ -14,6 +14,7 @@ from tests.integration.chaos.event_log import Event, EventKind, EventLog, Positi
 
 Partition = tuple[str, int]
 Owned = Mapping[str, Collection[Partition]]
+Instance = Callable[[str], str]
 _SHOWN = 5
 
 
@@ -30,18 +31,34 @@ def unread_records(acknowledged: Iterable[Position], logs: Iterable[EventLog]) -
     ]
 
 
-def duplicate_updates(doubles: int, logs: Iterable[EventLog]) -> list[str]:
-    """An update is in the state twice only if its record was read twice.
+def duplicate_updates(
+    doubles: Mapping[tuple[int, bytes], int], keys: Mapping[Position, bytes], logs: Iterable[EventLog]
+) -> list[str]:
+    """An update is in the state twice only if its record was read again before its offset was committed.
 
     Args:
-        doubles: updates in the state beyond one for each record.
+        doubles: partition number and key -> updates in the state beyond one for each record.
+        keys: of all records.
         logs: of all members.
     """
-    reads = Counter(
-        position for log in logs for event in _of(log, EventKind.READ) for position in event.positions
-    )
-    reread = reads.total() - len(reads)
-    return [f"{doubles} updates were done twice, and {reread} records read again"] if doubles > reread else []
+    seen: set[Position] = set()
+    committed: Counter[int] = Counter()
+    reread: Counter[tuple[int, bytes]] = Counter()
+    for event in sorted((event for log in logs for event in log.events), key=lambda event: event.at):
+        for position in event.positions:
+            number, offset = position.partition, position.offset
+            if event.kind is EventKind.COMMITTED:
+                committed[number] = max(committed[number], offset)
+            elif event.kind is EventKind.READ:
+                if position in seen and offset >= committed[number]:
+                    reread[number, keys[position]] += 1
+                seen.add(position)
+    return [
+        f"partition {number}: {count} updates of {key!r} were done twice, "
+        f"and {reread[number, key]} of its uncommitted records read again"
+        for (number, key), count in sorted(doubles.items())
+        if count > reread[number, key]
+    ]
 
 
 def commits_beyond_reads(logs: Iterable[EventLog]) -> list[str]:
@@ -97,8 +114,14 @@ def _order_complaints(log: EventLog) -> Iterator[str]:
                 following.pop(position[:2], None)
 
 
-def shared_partitions(logs: Iterable[EventLog]) -> list[str]:
-    """No generation assigns a partition to two members."""
+def shared_partitions(logs: Iterable[EventLog], instance: Instance = str) -> list[str]:
+    """No generation assigns a partition to two members.
+
+    Args:
+        logs: of all members.
+        instance: a member's name -> what the broker counts as one member: a restarted static member gets its
+            assignment back in the same generation.
+    """
     owners: dict[tuple[int, Partition], set[str]] = defaultdict(set)
     for log in logs:
         for event in _of(log, EventKind.OWNED):
@@ -107,12 +130,15 @@ def shared_partitions(logs: Iterable[EventLog]) -> list[str]:
     return [
         f"generation {generation}: {topic}-{number} was given to {sorted(members)}"
         for (generation, (topic, number)), members in sorted(owners.items())
-        if len(members) > 1
+        if len(set(map(instance, members))) > 1
     ]
 
 
-def late_revocations(logs: Collection[EventLog]) -> list[str]:
-    """A member revokes a partition before another member of the same generation gets it."""
+def late_revocations(logs: Collection[EventLog], instance: Instance = str) -> list[str]:
+    """A member revokes a partition before another member gets it in a later generation with both.
+
+    ``instance`` as in `shared_partitions`.
+    """
     generations = {log.member: {event.generation for event in _of(log, EventKind.OWNED)} for log in logs}
     spans: dict[Partition, list[_Span]] = defaultdict(list)
     for log in logs:
@@ -123,7 +149,9 @@ def late_revocations(logs: Collection[EventLog]) -> list[str]:
         f"while {earlier.member}, a member of it, still had it"
         for owners in spans.values()
         for earlier, later in permutations(owners, 2)
-        if earlier.member != later.member
+        if instance(earlier.member) != instance(later.member)
+        # A busy member may apply its assignment after the group has gone on without it.
+        and earlier.generation < later.generation
         and earlier.begin_at < later.begin_at < earlier.end_at
         and later.generation in generations[earlier.member]
     ]

@@ -20,6 +20,7 @@ class EventKind(Enum):
 
     READ = "read"  # records, in the order of reading
     COMMIT = "commit"  # offsets that are about to be sent
+    COMMITTED = "committed"  # offsets that the broker has; of stateful members
     ASSIGNED = "assigned"  # new partitions; for an eager consumer, all its partitions
     OWNED = "owned"  # all partitions that the leader assigned in this generation
     REVOKED = "revoked"

@@ -103,9 +103,12 @@ class PlainChaosGroup(ChaosGroup):
         return MemberProcess(name, settings)
 
     def _further_checks(self, logs: list[EventLog]) -> list[str]:
-        return (
-            checks.reads_out_of_order(logs) + checks.shared_partitions(logs) + checks.late_revocations(logs)
-        )
+        instance = _slot_of if self._family.is_static else str
+        return [
+            *checks.reads_out_of_order(logs),
+            *checks.shared_partitions(logs, instance),
+            *checks.late_revocations(logs, instance),
+        ]
 
     def _differing_views(self, owned: checks.Owned) -> list[str]:
         own_view = {log.member: _last_owned(log) for log in self.logs()}
@@ -118,6 +121,10 @@ class PlainChaosGroup(ChaosGroup):
     def _last_output(self, process: Process) -> str:
         lines = (self._root / f"{process.name}.log").read_text(encoding="utf-8").splitlines()
         return "\n    ".join(["", *lines[-LOG_LINES:]])
+
+
+def _slot_of(member: str) -> str:
+    return member.partition("-")[0]
 
 
 def _last_owned(log: EventLog) -> set[Partition]:

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from tests.integration.chaos import checks
-from tests.integration.chaos.event_log import EventLog
+from tests.integration.chaos.event_log import EventKind, EventLog, Position
 from tests.integration.chaos.group import CLIENT, LOG_LINES, PARTITIONS, ChaosGroup, Process
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
@@ -56,6 +56,9 @@ class StatefulChaosGroup(ChaosGroup):
     def _further_checks(self, logs: list[EventLog]) -> list[str]:
         """Check each task's state against the records of its partition."""
         self._app.given = [Counter() for _ in range(self._partitions)]
+        keys: dict[Position, bytes] = {}
         for record in all_records(self._broker.bootstrap, self.topic):
+            keys[Position(self.topic, record.partition, record.offset)] = record.key
             self._app.given[record.partition][record.key] += 1
-        return checks.duplicate_updates(self._app.doubles(), logs)
+        assert any(event.kind is EventKind.COMMITTED for log in logs for event in log.events)
+        return checks.duplicate_updates(self._app.doubles(), keys, logs)

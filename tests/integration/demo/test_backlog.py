@@ -17,7 +17,6 @@ from tests.integration.demo.small_demo import (
     STRATEGIES,
     Demo,
     command,
-    small_demo,
 )
 from tests.integration.demo.test_demo import members_of
 from tests.support.waiting import until
@@ -25,11 +24,6 @@ from tests.support.waiting import until
 CONSUMERS = 3
 WORK_S = 0.003
 MIN_IMPROVEMENT = 0.1  # the default: a plan that would win less is not worth its moves
-
-
-@pytest.fixture(scope="module")
-def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    return small_demo(kafka_bootstrap, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

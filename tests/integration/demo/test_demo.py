@@ -14,6 +14,7 @@ import psutil
 import pytest
 from kafka import KafkaAdminClient
 
+from demo.results import StrategyResult
 from tests.integration.demo.small_demo import (
     MEMBERS,
     PARTITIONS,
@@ -21,14 +22,8 @@ from tests.integration.demo.small_demo import (
     STRATEGIES,
     Demo,
     command,
-    small_demo,
 )
 from tests.support.waiting import until
-
-
-@pytest.fixture(scope="module")
-def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    return small_demo(kafka_bootstrap, tmp_path_factory)
 
 
 def test_no_record_is_lost_and_every_partition_is_owned(demo: Demo) -> None:
@@ -66,14 +61,19 @@ def test_each_step_settled_and_was_measured(demo: Demo) -> None:
         kill = one["steps"][-1]
         assert kill["settled"] is not None
         assert kill["settled"] > 4  # the session timeout is 6 s, counted from the last heartbeat
-        assert one["moved"] >= one["least_moves"]
+        if each_step_rebalanced(one):
+            assert one["moved"] >= one["least_moves"]
+
+
+def each_step_rebalanced(one: StrategyResult) -> bool:
+    """Whether no step settled too late, or started its member too late, and left its moves to the next."""
+    return all(step["settled"] is not None and step["rebalances"] for step in one["steps"])
 
 
 def test_cooperative_sticky_moves_the_minimum(demo: Demo) -> None:
     ranges, sticky, _ = demo.results["strategies"]
     assert sticky["moved"] <= ranges["moved"]
-    # A step that settled too late, or whose member started too late, leaves its moves to the next step.
-    if all(step["settled"] is not None and step["rebalances"] for step in sticky["steps"]):
+    if each_step_rebalanced(sticky):
         assert sticky["moved"] == sticky["least_moves"]
 
 
@@ -105,7 +105,15 @@ def test_every_process_leaves_a_log(demo: Demo) -> None:
 
 
 def members_of(process: psutil.Process) -> list[psutil.Process]:
-    return [child for child in process.children(recursive=True) if "demo.member" in child.cmdline()]
+    return [child for child in process.children(recursive=True) if "demo.member" in command_line(child)]
+
+
+def command_line(process: psutil.Process) -> list[str]:
+    """Return the words of a process's command; none if it has ended."""
+    try:
+        return process.cmdline()
+    except (psutil.NoSuchProcess, psutil.ZombieProcess):
+        return []
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])

@@ -13,37 +13,32 @@ import pytest
 from demo.pipeline.results import PipelineResult
 from demo.results import DrainResult, StrategyResult
 from kafka_assignors.strategies import STRATEGIES
-from tests.integration.demo.small_demo import BACKLOG, SMALL_BACKLOG, Demo, command, whole_demo
+from tests.integration.demo.small_demo import BACKLOG, SMALL_BACKLOG, Demo, command
 from tests.integration.demo.small_demo import STRATEGIES as RAN
 
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture(scope="module")
-def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    return whole_demo(kafka_bootstrap, tmp_path_factory)
+def pipeline(whole: Demo) -> PipelineResult:
+    pipeline_result = whole.results["pipeline"]
+    assert pipeline_result is not None
+    assert pipeline_result["fault"] == ""
+    return pipeline_result
 
 
 @pytest.fixture(scope="module")
-def pipeline(demo: Demo) -> PipelineResult:
-    found = demo.results["pipeline"]
-    assert found is not None
-    assert found["fault"] == ""
-    return found
-
-
-@pytest.fixture(scope="module")
-def measured(demo: Demo) -> dict[tuple[str, str], StrategyResult | DrainResult]:
-    results = demo.results
+def measured(whole: Demo) -> dict[tuple[str, str], StrategyResult | DrainResult]:
+    results = whole.results
     return {
         **{("replay", entry["strategy"]): entry for entry in results["strategies"]},
         **{("backlog", entry["strategy"]): entry for entry in results["backlog"]},
     }
 
 
-def rows(demo: Demo, where: str) -> list[dict[str, object]]:
+def rows(whole: Demo, where: str) -> list[dict[str, object]]:
     found: list[dict[str, object]] = (
-        ds.dataset(demo.out / "pipeline" / where, format="parquet", partitioning="hive")
+        ds.dataset(whole.out / "pipeline" / where, format="parquet", partitioning="hive")
         .to_table()
         .to_pylist()
     )
@@ -63,11 +58,11 @@ def test_every_run_is_recorded_completely(
     assert pipeline["read"] >= sum(entry["commits"] for entry in pipeline["recorded"])
 
 
-def test_counts_match_the_files(demo: Demo, pipeline: PipelineResult) -> None:
+def test_counts_match_the_files(whole: Demo, pipeline: PipelineResult) -> None:
     commits, ends, load = (
-        rows(demo, "samples/offsets-topic"),
-        rows(demo, "samples/import"),
-        rows(demo, "load"),
+        rows(whole, "samples/offsets-topic"),
+        rows(whole, "samples/import"),
+        rows(whole, "load"),
     )
     for entry in pipeline["recorded"]:
         group = entry["group"]
@@ -78,14 +73,14 @@ def test_counts_match_the_files(demo: Demo, pipeline: PipelineResult) -> None:
         assert entry["steps"] == sum(row["group"] == group for row in load)
 
 
-def test_back_test_tries_all_strategies_but_failover(demo: Demo, pipeline: PipelineResult) -> None:
+def test_back_test_tries_all_strategies_but_failover(whole: Demo, pipeline: PipelineResult) -> None:
     backtest = pipeline["backtest"]
     assert backtest is not None
     names = {entry["candidate"] for entry in backtest["candidates"]}
     assert names == STRATEGIES.keys() - {"failover"} | {"cooperative-lag-aware (load=forecast)"}
     assert (backtest["judged_by"], backtest["failures"]) == (2, [])
     replay, backlog = backtest["groups"]
-    assert replay["records"] == demo.results["strategies"][0]["produced"]
+    assert replay["records"] == whole.results["strategies"][0]["produced"]
     assert backlog["records"] == BACKLOG
     assert {row["churn"] for row in backtest["scenarios"] if row["group"] == "backlog"} == {""}
     [churn] = {row["churn"] for row in backtest["scenarios"] if row["group"] == "replay"}
@@ -93,23 +88,10 @@ def test_back_test_tries_all_strategies_but_failover(demo: Demo, pipeline: Pipel
     assert {entry["place"] for entry in backtest["candidates"]} >= {1}
 
 
-def test_back_test_has_its_own_folder(demo: Demo, pipeline: PipelineResult) -> None:
-    folder = demo.out / "pipeline" / "backtest"
+def test_back_test_has_its_own_folder(whole: Demo, pipeline: PipelineResult) -> None:
+    folder = whole.out / "pipeline" / "backtest"
     assert json.loads((folder / "results.json").read_text()) == pipeline["backtest"]
     assert (folder / "report.html").stat().st_size > 1_000_000
-
-
-def test_each_run_has_a_simulation(
-    pipeline: PipelineResult, measured: dict[tuple[str, str], StrategyResult | DrainResult]
-) -> None:
-    assert len(pipeline["calibration"]) == len(measured)
-    for entry in pipeline["calibration"]:
-        run = measured[entry["scene"], entry["strategy"]]
-        assert (entry["drain"], entry["moved"]) == (run["drain"], run["moved"])
-        if entry["scene"] == "backlog":
-            assert entry["note"] == ""
-            assert entry["drain_simulated"] is not None
-            assert entry["moved_simulated"] == 0
 
 
 def test_forecasts_beat_the_last_hour(pipeline: PipelineResult) -> None:
@@ -120,17 +102,10 @@ def test_forecasts_beat_the_last_hour(pipeline: PipelineResult) -> None:
     hours = forecast["hours"]
     assert len(hours["came"]) == len(hours["forecast"]) == len(hours["naive"]) == 7 * 24
     wrong, naive = (
-        sum(abs(said - came) for said, came in zip(hours[kind], hours["came"], strict=True))
+        sum(abs(forecast - came) for forecast, came in zip(hours[kind], hours["came"], strict=True))
         for kind in ("forecast", "naive")
     )
     assert wrong < naive
-
-
-def test_plans_by_forecast_win_more_hours_than_they_lose(pipeline: PipelineResult) -> None:
-    assert pipeline["forecast"] is not None
-    plans = pipeline["forecast"]["plans"]
-    assert plans["better"] > plans["worse"]
-    assert plans["better"] + plans["same"] + plans["worse"] <= plans["hours"] == 7 * 24
 
 
 def test_failing_pipeline_is_reported_and_leaves_the_other_results(
@@ -152,11 +127,11 @@ def test_failing_pipeline_is_reported_and_leaves_the_other_results(
         check=False,
     )
     assert ended.returncode == 1, ended.stderr
-    said = ended.stderr.splitlines()[-1]
-    assert said.startswith("demo: the pipeline: start Spark: cannot fetch ")
+    last_line = ended.stderr.splitlines()[-1]
+    assert last_line.startswith("demo: the pipeline: start Spark: cannot fetch ")
     assert "Traceback" not in ended.stderr
     assert "drain" in ended.stdout
     results = json.loads((out / "results.json").read_text())
     assert results["backlog"][0]["processed"] == BACKLOG
-    assert said.endswith(results["pipeline"]["fault"])
+    assert last_line.endswith(results["pipeline"]["fault"])
     assert "It failed." in (out / "report.html").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 from demo.failover.acts import TASKS
 from demo.view.answer import answer
 from tests.integration.demo.browser import WIDTH, Look, look_at, vivid_colours
-from tests.integration.demo.small_demo import MEMBERS, PARTITIONS, STRATEGIES, Demo, small_demo, whole_demo
+from tests.integration.demo.small_demo import MEMBERS, PARTITIONS, STRATEGIES, Demo
 from tests.unit.report.reading import text_of
 
 HEIGHT = 20_000
@@ -15,18 +15,8 @@ FIRST_SCREEN = 800  # px
 
 
 @pytest.fixture(scope="module")
-def demo(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    return small_demo(kafka_bootstrap, tmp_path_factory)
-
-
-@pytest.fixture(scope="module")
 def look(demo: Demo) -> Look:
     return look_at(demo.out / "report.html", HEIGHT)
-
-
-@pytest.fixture(scope="module")
-def whole(kafka_bootstrap: str, tmp_path_factory: pytest.TempPathFactory) -> Demo:
-    return whole_demo(kafka_bootstrap, tmp_path_factory)
 
 
 @pytest.fixture(scope="module")

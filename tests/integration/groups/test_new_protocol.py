@@ -18,9 +18,16 @@ from kafka_assignors import (
 )
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group
+from tests.support.own_strategies import ClassicOnly
 from tests.support.waiting import until
 
-BEYOND = [FailoverAssignor, LagAwareAssignor, CooperativeLagAwareAssignor, FairestStickyAssignor]
+BEYOND = [
+    FailoverAssignor,
+    LagAwareAssignor,
+    CooperativeLagAwareAssignor,
+    FairestStickyAssignor,
+    ClassicOnly,
+]
 PLAIN = [StickyAssignor, CooperativeStickyAssignor]
 
 

@@ -147,6 +147,14 @@ def test_members_get_partitions_of_their_rack(zones: InZones, strategy: type[Ass
         assert near(group) == PARTITIONS - 1
 
 
+def test_client_rack_is_the_rack_by_default(zones: InZones) -> None:
+    with Group(zones, PARTITIONS) as group:
+        group.join(CooperativeStickyAssignor, client_rack="zone-b")
+        group.join(CooperativeStickyAssignor, client_rack="zone-a")
+        assert numbers(group) == {"m0": ODD, "m1": EVEN}
+        assert near(group) == PARTITIONS
+
+
 def test_member_without_a_rack_leaves_the_others_local(zones: InZones) -> None:
     with Group(zones, PARTITIONS) as group:
         group.join_all(1, CooperativeStickyAssignor)

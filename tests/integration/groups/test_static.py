@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from kafka import KafkaConsumer
 
 from kafka_assignors import (
+    ContinuousConsumer,
     CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
     FailoverAssignor,
@@ -37,11 +39,15 @@ class Instances:
     Args:
         group: the group.
         strategy: of all of them.
+        consumer_type: of all of them.
     """
 
-    def __init__(self, group: Group, strategy: type) -> None:
+    def __init__(
+        self, group: Group, strategy: type, consumer_type: type[KafkaConsumer] = KafkaConsumer
+    ) -> None:
         self.group = group
         self._strategy = strategy
+        self._consumer_type = consumer_type
         self._members: dict[str, Member] = {}
 
     def start(self, instance_id: str, **settings: Any) -> Member:
@@ -49,7 +55,12 @@ class Instances:
         if instance_id in self._members:
             self.stop(instance_id)
         # kafka-python joins twice when a join ends between two polls, and the second one is a rebalance.
-        settings = {"metadata_max_age_ms": MAX_AGE_MS, "poll_ms": 1000, **settings}
+        settings = {
+            "consumer_type": self._consumer_type,
+            "metadata_max_age_ms": MAX_AGE_MS,
+            "poll_ms": 1000,
+            **settings,
+        }
         member = self.group.join(self._strategy, group_instance_id=instance_id, **settings)
         self._members[instance_id] = member
         return member
@@ -74,10 +85,17 @@ class Instances:
 
 
 @pytest.fixture
-def instances(fresh: FreshNames, strategy: type) -> Iterator[Instances]:
+def consumer_type() -> type[KafkaConsumer]:
+    """Return the class of the members' consumers."""
+    type_: type[KafkaConsumer] = KafkaConsumer
+    return type_
+
+
+@pytest.fixture
+def instances(fresh: FreshNames, strategy: type, consumer_type: type[KafkaConsumer]) -> Iterator[Instances]:
     """Three members, the first of which leads; its topic has six partitions."""
     with Group(fresh, 6) as group:
-        started = Instances(group, strategy)
+        started = Instances(group, strategy, consumer_type)
         for instance_id in ("leader", "b", "c"):
             started.start(instance_id)
             started.settled()
@@ -105,7 +123,15 @@ def test_new_partitions_after_the_leader_restarted(instances: Instances) -> None
     instances.settled()
 
 
-@pytest.mark.parametrize("strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    ("strategy", "consumer_type"),
+    [
+        (StickyAssignor, KafkaConsumer),
+        (CooperativeStickyAssignor, KafkaConsumer),
+        (CooperativeStickyAssignor, ContinuousConsumer),
+    ],
+    ids=["sticky", "cooperative-sticky", "ContinuousConsumer"],
+)
 def test_rolling_restart_moves_nothing(instances: Instances) -> None:
     """All members restart, and the topic grows in the middle, while one of them is down."""
     group, before = instances.group, instances.settled()
@@ -122,6 +148,9 @@ def test_rolling_restart_moves_nothing(instances: Instances) -> None:
 
 
 @pytest.mark.parametrize("strategy", [CooperativeStickyAssignor], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "consumer_type", [KafkaConsumer, ContinuousConsumer], ids=lambda type_: type_.__name__
+)
 def test_members_that_restart_with_one_more_topic(instances: Instances, fresh: FreshNames) -> None:
     """A rolling deploy of static members: the broker starts no rebalance for a subscription."""
     group, before = instances.group, instances.settled()

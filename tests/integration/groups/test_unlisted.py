@@ -120,3 +120,22 @@ def test_active_member_stays_active(fresh: FreshNames, preempt: bool) -> None:
         group.wait_until(lambda: owned(group) == 9, "the new partitions")
         assert len(group.settled()[active.name]) == 8
         assert_survives_its_leader(group, leader, FailoverAssignor)
+
+
+def test_leader_does_not_join_for_ever(fresh: FreshNames) -> None:
+    """Its joins take longer than its metadata is fresh, and it does not read the others' topic."""
+    with Group(fresh, 2, 1) as group:
+        topic, other = group.topics
+        leader = group.join(CooperativeStickyAssignor, topics=[other], metadata_max_age_ms=500)
+        group.settled()
+        for _ in range(2):
+            group.join(
+                CooperativeStickyAssignor, topics=[topic], metadata_max_age_ms=NEVER_MS, listener=SlowToBegin
+            )
+        # The leader plans first without the topic, and again as soon as its metadata lists it.
+        group.wait_until(lambda: owned(group) == 3, "all partitions")
+        group.settled()
+        led = len(leader.of_kind("rebalance"))
+        group.members[1].close()
+        group.settled()
+        assert len(leader.of_kind("rebalance")) <= led + 3

@@ -47,7 +47,7 @@ def test_group_with_even_lag_plans_by_forecasts(fresh: FreshNames) -> None:
         before = group.settled()
         busy = next(iter(before.values()))
         arrivals = {tp: 1000.0 if tp in busy else 0.0 for tp in sorted(group.partitions)}
-        feed.tell(arrivals)
+        feed.publish(arrivals)
         group.wait_until(lambda: sums(group.settled(), arrivals) == [1000, 2000], "the work to be shared")
         facts = [event.facts for member in group.members for event in member.of_kind("rebalance")]
         assert (facts[-1]["load"], facts[-1]["forecasts"], facts[-1]["max_load"]) == ("lag+forecast", 6, 2060)
@@ -58,7 +58,7 @@ def test_next_leader_reads_the_feed(fresh: FreshNames) -> None:
     """Every member reads the feed, so the leader can be killed."""
     with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
         arrivals = {TopicPartition(group.topics[0], p): n for p, n in enumerate((900.0, 800.0, 10.0, 10.0))}
-        feed.tell(arrivals)
+        feed.publish(arrivals)
         options = {"load_source": LoadFeed(feed.topic)}
         leader, *_ = group.join_all(
             3, CooperativeLagAwareAssignor, auto_offset_reset="earliest", options=options
@@ -80,7 +80,7 @@ def test_plan_command_uses_the_feed_of_a_live_group(fresh: FreshNames) -> None:
         empty = run(*words, "--output", "json")
         assert f"load feed {feed.topic}: it has no forecast for group {group.group_id}" in empty.stderr
         busy = next(iter(before.values()))
-        feed.tell({tp: 1000.0 if tp in busy else 0.0 for tp in sorted(group.partitions)})
+        feed.publish({tp: 1000.0 if tp in busy else 0.0 for tp in sorted(group.partitions)})
         prediction = json.loads(run(*words, "--output", "json").stdout)
         assert prediction["metrics"]["max_load"] == 1040
         assert {why["reason"].partition(":")[0] for why in prediction["why"]} == {
@@ -97,7 +97,7 @@ def test_closed_consumer_with_a_feed_leaves_no_thread(fresh: FreshNames) -> None
     topic, group_id = fresh.topic(4), fresh.group()
     before = set(threading.enumerate())
     with Feed(fresh.bootstrap, group_id).create() as feed:
-        feed.tell({TopicPartition(topic, p): 1.0 for p in range(4)})
+        feed.publish({TopicPartition(topic, p): 1.0 for p in range(4)})
         consumer = KafkaConsumer(
             topic,
             bootstrap_servers=fresh.bootstrap,
@@ -216,27 +216,27 @@ def t(*arrivals: float) -> dict[TopicPartition, float]:
 
 def test_newest_forecast_counts_until_a_tombstone(feed: Feed, lead: Lead) -> None:
     """A partition without a forecast counts as the mean of the others."""
-    feed.create(3).tell(t(1, 1, 1, 1))
-    feed.tell(t(100, 10, 10, 90))
+    feed.create(3).publish(t(1, 1, 1, 1))
+    feed.publish(t(100, 10, 10, 90))
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     assert leader.plan() == {"a": [0, 2], "b": [1, 3]}
     feed.forget(TopicPartition("t", 0))
     leader.until(lambda: leader.loads == [37, 10, 10, 90])
-    feed.tell(t(70))
+    feed.publish(t(70))
     leader.until(lambda: leader.loads == [70, 10, 10, 90])
     assert not leader.logged()
 
 
 def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
     """The leader plans by lag alone.  One line names the age of the feed, another its return."""
-    feed.create().tell(t(100, 10, 10, 90), age_s=3600)
+    feed.create().publish(t(100, 10, 10, 90), age_s=3600)
     leader = lead(feed, max_age_ms=60_000)
     leader.until(lambda: leader.plan() and leader.logged())
     assert leader.loads == [0] * 4
     assert "too few forecasts (0), lag alone decides" in leader.logged()[0]
     assert "its newest forecast is 3,60" in leader.logged()[0]
-    feed.tell(t(100, 10, 10, 90))
+    feed.publish(t(100, 10, 10, 90))
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     assert any("planning by lag and" in line for line in leader.logged(logging.INFO))
     assert len(leader.logged()) == 1
@@ -244,11 +244,11 @@ def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
 
 def test_malformed_records_are_counted_and_skipped(feed: Feed, lead: Lead) -> None:
     """They are counted and logged once; valid records between them count."""
-    feed.create().tell(t(100, 10))
+    feed.create().publish(t(100, 10))
     for value in (b"", b"{", b'{"version":2}', b"x" * 100_000):
         feed.write(f'["{feed.group_id}","t",3]'.encode(), value)
         feed.write(b"garbage", value)
-    feed.tell({TopicPartition("t", 2): 10.0, TopicPartition("t", 3): 90.0})
+    feed.publish({TopicPartition("t", 2): 10.0, TopicPartition("t", 3): 90.0})
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     (line,) = leader.logged()
@@ -256,12 +256,12 @@ def test_malformed_records_are_counted_and_skipped(feed: Feed, lead: Lead) -> No
 
 
 def test_both_rounds_of_a_rebalance_use_the_same_forecasts(feed: Feed, lead: Lead) -> None:
-    feed.create().tell(t(100, 10, 10, 90))
+    feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     first = leader.plan({"a": [0, 3], "b": [1, 2]})
     assert sum(map(len, first.values())) < 4
-    feed.tell(t(10, 100, 90, 10))
+    feed.publish(t(10, 100, 90, 10))
     source = leader.assignor._forecasts.source  # type: ignore[union-attr]
     leader.until(
         lambda: source.look(list(t(0, 0, 0, 0))).arrivals == pytest.approx(t(10, 100, 90, 10), rel=1e-4)
@@ -279,14 +279,14 @@ def test_missing_feed_is_not_created_but_read_once_it_exists(feed: Feed, lead: L
     assert leader.loads == [0] * 4
     assert not feed.exists()
     assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; retrying"]
-    feed.create().tell(t(100, 10, 10, 90))
+    feed.create().publish(t(100, 10, 10, 90))
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     assert len(leader.logged()) == 1
 
 
 def test_recreated_feed_is_read_again(feed: Feed, lead: Lead) -> None:
     """It is not created by reading it; the new one is read from its beginning, however long it is."""
-    feed.create().tell(t(100, 10, 10, 90))
+    feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     feed.delete()
@@ -296,18 +296,18 @@ def test_recreated_feed_is_read_again(feed: Feed, lead: Lead) -> None:
     assert leader.loads == [100, 10, 10, 90]  # they are as good as they were
     feed.create(2)
     for _ in range(5):
-        feed.tell(t(10, 100, 90, 10))
+        feed.publish(t(10, 100, 90, 10))
     leader.until(lambda: leader.loads == [10, 100, 90, 10])
     assert len(leader.logged()) == 1
 
 
 def test_new_partitions_of_a_feed_are_read(feed: Feed, lead: Lead) -> None:
-    feed.create().tell(t(100, 10, 10, 90))
+    feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     feed.grow(8)
     for partitions in ((20, 30), (1, 2)):
-        feed.tell({TopicPartition("t", p): float(records) for p, records in enumerate(partitions)})
+        feed.publish({TopicPartition("t", p): float(records) for p, records in enumerate(partitions)})
     leader.until(lambda: leader.loads == [1, 2, 10, 90])
     assert not leader.logged()
 
@@ -317,20 +317,20 @@ def test_reader_recovers_from_an_unreachable_broker(
     guarded: Guarded, feed: Feed, lead: Lead, outage: Any
 ) -> None:
     """Known forecasts stay in use; one line logs the outage, one its end."""
-    feed.create().tell(t(100, 10, 10, 90))
+    feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     guarded.proxy.mode = outage
     leader.until(leader.logged)
     assert leader.loads == [100, 10, 10, 90]
-    feed.tell(t(10, 100, 90, 10))
+    feed.publish(t(10, 100, 90, 10))
     guarded.proxy.mode = "pass"
     leader.until(lambda: leader.loads == [10, 100, 90, 10])
     assert any("reading again" in line for line in leader.logged(logging.INFO))
 
 
 def test_reader_waits_for_a_broker_that_starts_later(guarded: Guarded, feed: Feed, lead: Lead) -> None:
-    feed.create().tell(t(100, 10, 10, 90))
+    feed.create().publish(t(100, 10, 10, 90))
     guarded.proxy.mode = "stall"
     leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
     assert leader.loads == [0] * 4
@@ -348,7 +348,7 @@ def test_close_is_quick_while_no_broker_answers(guarded: Guarded, feed: Feed, le
 @pytest.mark.parametrize("may", ["nothing", "describe", "read"])
 def test_denied_feed_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead, may: str) -> None:
     """The feed is read as soon as the right is granted, with or without the right to describe it."""
-    feed.create().tell(t(100, 10, 10, 90))
+    feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed, guarded.config())
     if may != "nothing":
         guarded.allow(ResourceType.TOPIC, feed.topic)

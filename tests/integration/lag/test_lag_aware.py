@@ -67,6 +67,20 @@ def test_lag_without_a_commit_starts_at_the_reset_offset(fresh: FreshNames, kind
         assert not problems(group)
 
 
+def test_members_share_lag_by_capacity(fresh: FreshNames) -> None:
+    """Seven partitions of equal lag, and members of capacity 1, 2 and 4."""
+    with Group(fresh, 7) as group:
+        lags = dict.fromkeys(range(7), 20)
+        fill(group, lags)
+        for capacity in (1, 2, 4):
+            options = {"capacity": capacity, "max_partition_skew": None}
+            group.join(CooperativeLagAwareAssignor, auto_offset_reset="earliest", options=options)
+        owned = group.settled()
+        assert {name: len(partitions) for name, partitions in owned.items()} == {"m0": 1, "m1": 2, "m2": 4}
+        assert not problems(group)
+        assert_never_two_owners(group.members)
+
+
 def test_plans_follow_joins_and_leaves(fresh: FreshNames) -> None:
     """After leaves, joins and kills each partition has one owner, and the largest load is low."""
     with Group(fresh, 8) as group:

@@ -88,7 +88,10 @@ def test_group_without_members_shows_its_commits(fresh: FreshNames) -> None:
     commit(fresh.bootstrap, group_id, {tp: 3})
     report = lag(fresh.bootstrap, group_id)
     assert (report["state"], report["members"], report["lag"]) == ("Empty", [], 2)
-    assert report["partitions"] == [
+    (entry,) = report["partitions"]
+    assert 0 <= entry.pop("time_lag_ms") < 60_000
+    assert entry.pop("retention_left") > 0.9  # of a week
+    assert [entry] == [
         {
             "topic": tp.topic,
             "partition": 0,
@@ -98,6 +101,12 @@ def test_group_without_members_shows_its_commits(fresh: FreshNames) -> None:
             "end": 5,
             "lag": 2,
             "missing": None,
+            "time_missing": None,
+            "near_retention": False,
+            "commit_unchanged_s": None,
+            "rate_in": None,
+            "rate_out": None,
+            "catch_up_s": None,
         }
     ]
     table = run(group_id, "--bootstrap", fresh.bootstrap)
@@ -200,7 +209,11 @@ def test_denied_login_group_and_topic(guarded: Guarded, tmp_path: Path) -> None:
     guarded.allow(ResourceType.GROUP, group_id)
     guarded.allow(ResourceType.TOPIC, seen.topic)
     done = run(*words, "--output", "json", **right)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (
+        0,
+        f"note: retention is not known: a broker does not return the configuration of topic {seen.topic}: "
+        "it needs the right DescribeConfigs on the topic\n",
+    )
     report = json.loads(done.stdout)
     # A broker leaves out commits of topics without the right to describe them.
     assert [(entry["topic"], entry["lag"]) for entry in report["partitions"]] == [(seen.topic, 2)]

@@ -100,10 +100,10 @@ def test_comparison_with_another_strategy(fresh: FreshNames) -> None:
         assert json_of(group, "--compare", "--no-lag")[0]["metrics"]["load_unit"] == "partitions"
 
 
-def json_of(group: Group, *words: str, says: str = "") -> Any:
+def json_of(group: Group, *words: str, expected_message: str = "") -> Any:
     """The JSON of a live group, and the notes beside it."""
     done = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--output", "json", *words)
-    assert (done.returncode, done.stderr) == (0, says)
+    assert (done.returncode, done.stderr) == (0, expected_message)
     return json.loads(done.stdout)
 
 
@@ -115,11 +115,11 @@ def test_reset_decides_lag_without_a_commit(fresh: FreshNames) -> None:
         group.join_all(2, StickyAssignor)
         group.settled()
         words = ("--strategy", "lag-aware")
-        says = (
+        expected_message = (
             "note: no commit in 1 of 3 partitions: all their records count as lag, as with "
             "auto_offset_reset=earliest; for none give --reset latest\n"
         )
-        assert json_of(group, *words, says=says)["metrics"]["max_load"] == 20
+        assert json_of(group, *words, expected_message=expected_message)["metrics"]["max_load"] == 20
         assert json_of(group, *words, "--reset", "earliest")["metrics"]["max_load"] == 20
         assert json_of(group, *words, "--reset", "latest")["metrics"]["max_load"] == 6
 

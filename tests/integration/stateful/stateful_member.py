@@ -157,6 +157,18 @@ def record_commit(ledger: EventWriter, offsets: Mapping[Any, Any], _timeout_s: f
     ledger.write(EventKind.COMMIT, [(tp.topic, tp.partition, to.offset) for tp, to in offsets.items()])
 
 
+def log_commits(consumer: Any, ledger: EventWriter) -> None:
+    """Write which offsets the broker has committed."""
+    commit = consumer._consumer.commit
+
+    def commit_and_log(offsets: Mapping[Any, Any], **more: Any) -> None:
+        offsets = dict(offsets)
+        commit(offsets, **more)
+        ledger.write(EventKind.COMMITTED, [(tp.topic, tp.partition, to.offset) for tp, to in offsets.items()])
+
+    consumer._consumer.commit = commit_and_log
+
+
 def attempt(make: Callable[..., StatefulConsumer], settings: Mapping[str, Any]) -> StatefulConsumer | None:
     """Create the consumer; None: the cluster cannot be reached now."""
     try:
@@ -205,6 +217,8 @@ def main() -> None:
         while persistent and consumer is None:  # tries again, as a supervisor would
             consumer = attempt(make, settings)
         consumer = consumer or make(**settings)
+        if ledger:
+            log_commits(consumer, writer)
         signal.signal(signal.SIGTERM, lambda *_: consumer.close())
         threading.Thread(target=watch, args=(consumer, counting), daemon=True).start()
         threading.Thread(target=hear, args=(consumer, counting), daemon=True).start()

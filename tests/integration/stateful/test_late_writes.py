@@ -1,4 +1,4 @@
-"""A write that a member gave up does not reach its changelog behind the next owner's."""
+"""An old value does not stay behind the next owner's in a changelog."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
+from tests.integration.stateful.stateful_app import App
 from tests.support.waiting import until
 
 # kafka-python leaves sockets behind when a connection fails.
@@ -37,6 +38,21 @@ def test_write_stalled_in_the_network_is_dropped_when_it_is_given_up(tmp_path: P
         owner.write({changelog: {b"end": b""}})
         owner.close()
         assert _values(broker.bootstrap, changelog) == [b"1", b"3", b""]
+
+
+def test_record_of_a_former_owner_does_not_replace_a_newer_value(fresh: FreshNames, tmp_path: Path) -> None:
+    """Its process was stopped between the check and the socket, and continued after the take-over."""
+    with App(fresh, tmp_path, partitions=1) as app:
+        owner = app.join()
+        app.wait_until_all_are_ready(owner)
+        app.produce(50, keys=10)
+        app.wait_until_done()
+        app.write_changelog(0, b"n:k7", b"1")
+        app.produce(20, keys=5)
+        app.wait_until_done()
+        app.wait_until(lambda: owner.logged("writing them again"), "the repair")
+        app.close()
+        app.assert_exact()
 
 
 def _values(bootstrap: str, partition: TopicPartition) -> list[bytes]:

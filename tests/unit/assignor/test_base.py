@@ -45,6 +45,7 @@ def test_each_rebalance_logs_one_structured_line(kind: Kind, caplog: pytest.LogC
     (record,) = caplog.records
     assert record.getMessage() == (
         f"rebalance strategy={kind.name} members=1 partitions=6 kept=0 moved=0 spread=0 milliseconds=2.5"
+        ' cause="joined (a)"'
     )
     assert getattr(record, "rebalance")["partitions"] == 6  # noqa: B009  # mypy does not know the extra field
 

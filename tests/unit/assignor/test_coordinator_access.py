@@ -29,6 +29,7 @@ from kafka_assignors import (
 )
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access import (
+    consumer_recorder,
     done,
     heartbeat_age_s,
     is_closing,
@@ -43,6 +44,7 @@ from kafka_assignors.assignor.coordinator_access import (
     timeouts,
 )
 from kafka_assignors.background import Background
+from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES
 from tests.support.joining import answer, cluster, own
 from tests.unit.conftest import MakeConsumer
@@ -257,21 +259,25 @@ def test_rejoin_can_be_requested_from_another_thread(consumer: MakeConsumer) -> 
     made.subscribe(["t"])
     sent(made)
     access = made._coordinator._assignors["cooperative-sticky"]._access
-    made._coordinator.rejoin_needed = False
-    access.request_rejoin_threadsafe()
+    coordinator = made._coordinator
+    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+    coordinator.rejoin_needed = False
+    access.request_rejoin_threadsafe(Cause.FORECAST, 4)  # a rebalance later
+    access.request_rejoin_threadsafe(Cause.SKEW, 5)
     deadline = time.monotonic() + 20
     while not made._coordinator.rejoin_needed:
         assert time.monotonic() < deadline
         time.sleep(0.01)
+    assert access.rejoin_causes == {Cause.SKEW}
     made.close()
-    access.request_rejoin_threadsafe()  # the consumer is closed: no error
+    access.request_rejoin_threadsafe(Cause.SKEW, 5)  # the consumer is closed: no error
 
 
 def test_access_without_a_consumer_answers_none() -> None:
     access = CooperativeStickyAssignor()._access
     assert (access.config(), access.member_id(), access.session_timeout_s()) == (None, None, None)
     access.on_close(lambda: None)
-    access.request_rejoin_threadsafe()
+    access.request_rejoin_threadsafe(Cause.SKEW, 5)
 
 
 def test_membership_age_counts_from_the_last_answered_heartbeat(consumer: MakeConsumer) -> None:
@@ -505,3 +511,47 @@ def test_rejoin_of_a_static_member_sends_other_bytes(kind: type[Assignor], consu
         joins.append(sent(made, kind.name).encode())
         assert sent(made, kind.name).encode() == joins[-1]
     assert len(set(joins)) == 3
+
+
+def test_consumer_and_its_strategies_have_one_recorder(consumer: MakeConsumer) -> None:
+    made = consumer(RangeAssignor)
+    recorder = consumer_recorder(made)
+    assert recorder is made._coordinator._assignors["range"]._access.recorder
+    recorder.add_gauge("g", "copy-lag", lambda _now_ms: 7)
+    assert made.metrics()["g"] == {"copy-lag": 7}
+    assert not consumer_recorder(consumer(RangeAssignor, metrics_enabled=False)).is_enabled
+
+
+def test_coordinator_has_the_methods_whose_calls_are_recorded(consumer: MakeConsumer) -> None:
+    made = consumer(RangeAssignor)
+    kind = type(made._coordinator)
+    for name in (
+        "_do_join_and_sync_async",
+        "_process_sync_group_response",
+        "_invoke_rebalance_listener_async",
+    ):
+        assert callable(getattr(kind, name))
+        assert vars(made._coordinator)[name].__name__.endswith("_and_record")
+
+
+@pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
+def test_rack_is_the_consumers_client_rack_by_default(kind: type[Assignor], consumer: MakeConsumer) -> None:
+    """The coordinator gets it as an argument and does not keep it; the option comes first."""
+    cases: list[tuple[dict[str, str], str | None, str | None]] = [
+        ({}, "zone-a", "zone-a"),
+        ({"rack": "zone-b"}, "zone-a", "zone-b"),
+        ({}, "", None),
+        ({}, None, None),
+    ]
+    for options, client_rack, rack in cases:
+        made = consumer(kind.configured(**options), client_rack=client_rack)
+        made.subscribe(["t"])
+        assert sent(made, kind.name).rack_id == rack
+
+
+def test_client_rack_of_an_instance_in_a_mixed_list_is_found(consumer: MakeConsumer) -> None:
+    instance = CooperativeStickyAssignor()
+    made = consumer(RangePartitionAssignor, instance, client_rack="zone-a")
+    made.subscribe(["t"])
+    assert instance._access.client_rack() == "zone-a"
+    assert CooperativeStickyAssignor()._access.client_rack() is None

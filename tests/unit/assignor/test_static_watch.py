@@ -12,6 +12,7 @@ from kafka.errors import GroupAuthorizationFailedError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor.static_watch import StaticWatch
+from kafka_assignors.plan.cause import Cause
 
 
 def described(*owned: tuple[str, list[int]], state: str = "Stable") -> Any:
@@ -95,7 +96,8 @@ class Consumer:
             raise self.group
         return self.group
 
-    def request_rejoin(self) -> None:
+    def request_rejoin(self, cause: Cause) -> None:
+        assert cause is Cause.STATIC_WATCH
         self.asked += 1
 
 

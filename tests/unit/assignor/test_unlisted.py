@@ -43,6 +43,7 @@ class Leader:
         self.coordinator = made._coordinator
         self.name, self.assignor = next(iter(self.coordinator._assignors.items()))
         made.subscribe(["t"])
+        self.coordinator._joined_subscription = {"t"}
         self.coordinator.rejoin_needed = False
 
     @property
@@ -126,6 +127,21 @@ def test_full_plan_when_the_metadata_has_come(kind: type[Assignor], leader: Make
     fresh = leader(kind)
     fresh.knows({"t": 5, "u": 4})
     assert plan == fresh.plans(group(kind), 8)
+
+
+@with_history
+def test_leader_that_planned_all_topics_does_not_join_again(kind: type[Assignor], leader: MakeLeader) -> None:
+    """An update during its join counts only its own topics: kafka-python forgets those of the others."""
+    led, listed = leader(kind), {"t": 5, "u": 4}
+    led.knows(listed)
+    led.plans(group(kind), 7)
+    led.coordinator._subscription.reset_group_subscription()
+    led.knows(listed)
+    led.plans(group(kind), 8)
+    led.knows(listed)
+    assert not led.coordinator.need_rejoin()
+    led.knows(listed | {"u": 5})
+    assert led.coordinator.need_rejoin()
 
 
 def claims_nonsense(kind: type[Assignor], generation: int) -> object:

@@ -41,6 +41,10 @@ def commit(member: str, offset: int, partition: int = 0) -> tuple[str, EventKind
     return member, EventKind.COMMIT, [(partition, offset)]
 
 
+def committed(member: str, offset: int) -> tuple[str, EventKind, list[tuple[int, int]]]:
+    return member, EventKind.COMMITTED, [(0, offset)]
+
+
 def change(member: str, kind: EventKind, *partitions: int) -> tuple[str, EventKind, list[tuple[int, int]]]:
     return member, kind, [(partition, 0) for partition in partitions]
 
@@ -73,11 +77,28 @@ def test_commit_does_not_count_as_read() -> None:
 # --- updates ---
 
 
-def test_duplicate_updates_need_records_read_twice() -> None:
+KEYS = {Position(T, 0, offset): b"even" if offset % 2 == 0 else b"odd" for offset in range(9)}
+EVEN, ODD = (0, b"even"), (0, b"odd")
+
+
+def test_duplicate_updates_need_records_of_their_key_read_twice() -> None:
     logs = history(read("a", 0, 1), read("b", 1, 2))
-    assert not duplicate_updates(0, logs)
-    assert not duplicate_updates(1, logs)
-    assert duplicate_updates(2, logs) == ["2 updates were done twice, and 1 records read again"]
+    assert not duplicate_updates({}, KEYS, logs)
+    assert not duplicate_updates({ODD: 1}, KEYS, logs)
+    for doubles in ({EVEN: 1}, {(1, b"odd"): 1}):
+        assert duplicate_updates(doubles, KEYS, logs)
+    assert duplicate_updates({ODD: 2}, KEYS, logs) == [
+        "partition 0: 2 updates of b'odd' were done twice, and 1 of its uncommitted records read again"
+    ]
+
+
+def test_committed_record_is_not_updated_twice() -> None:
+    """A former owner that does not know yet may read it again, without a commit."""
+    logs = history(read("a", 0, 1, 2, 3), committed("a", 2), read("b", 0, 1, 2, 3))
+    assert not duplicate_updates({EVEN: 1, ODD: 1}, KEYS, logs)
+    assert duplicate_updates({EVEN: 2}, KEYS, logs)
+    late = history(read("a", 0, 1), read("b", 0, 1), committed("a", 2))
+    assert not duplicate_updates({EVEN: 1, ODD: 1}, KEYS, late)
 
 
 # --- commits ---
@@ -162,6 +183,18 @@ def test_expelled_member_may_keep_partitions_until_it_notices() -> None:
         change("b", EventKind.ASSIGNED, 0),
     )
     assert not late_revocations(history(*events, change("a", EventKind.LOST, 0), owns("a", 3, 1)))
+
+
+def test_restarted_static_member_gets_its_assignment_back_in_the_same_generation() -> None:
+    restarted = history(owns("0-1", 1, 0), owns("0-2", 1, 0))
+    assert shared_partitions(restarted)
+    assert not shared_partitions(restarted, lambda member: member[0])
+
+
+def test_expelled_member_may_apply_its_last_assignment_late() -> None:
+    later = (owns("b", 2, 1), owns("b", 3, 0, 1), change("b", EventKind.ASSIGNED, 0))
+    expelled = (owns("a", 2, 0), change("a", EventKind.ASSIGNED, 0), change("a", EventKind.LOST, 0))
+    assert not late_revocations(history(*later, *expelled, change("b", EventKind.REVOKED, 0)))
 
 
 def test_partition_without_exactly_one_owner_is_reported() -> None:

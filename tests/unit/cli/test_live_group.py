@@ -28,6 +28,7 @@ from kafka_assignors.cli.live_group import (
 )
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.plan import Member
+from kafka_assignors.wire import lag_user_data
 from tests.support.joining import raw
 
 
@@ -85,6 +86,22 @@ def test_failover_priorities_come_from_user_data(
     assert one.priority == priority
 
 
+@pytest.mark.parametrize(
+    ("strategy", "user_data", "capacity"),
+    [
+        ("lag-aware", lag_user_data.encode({}, 1, {}, 0, 2.0), 2.0),
+        ("cooperative-lag-aware", lag_user_data.encode({"t": [1]}, 1, {}, 0, 0.5), 0.5),
+        ("cooperative-lag-aware", lag_user_data.encode({}, 1, {}, 0, 2.0).replace(b"=2048", b"=0000"), 1.0),
+        ("cooperative-lag-aware", b"\1", 1.0),
+        ("sticky", lag_user_data.encode({}, 1, {}, 0, 2.0), 1.0),
+    ],
+)
+def test_capacities_come_from_user_data(strategy: str, user_data: bytes, capacity: float) -> None:
+    metadata = raw(["t0"], user_data).to_dict()
+    (one,) = members_of("g", described(a_member(member_metadata=metadata), protocol_data=strategy))
+    assert one.capacity == capacity
+
+
 @given(user_data=st.binary(max_size=50))
 def test_user_data_bytes_are_restored_from_text(user_data: bytes) -> None:
     assume(not re.search(rb"\\x[89a-f][0-9a-f]", user_data))
@@ -118,7 +135,7 @@ WITHOUT_MEMBERS: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
 
 
 @pytest.mark.parametrize(
-    ("group", "says"),
+    ("group", "expected_message"),
     [
         (described(group_state="Dead", error="[Error 69] Group g not found."), "there is no group 'g'"),
         (described(group_state="Dead"), "there is no group 'g'"),
@@ -149,10 +166,10 @@ WITHOUT_MEMBERS: dict[str, Any] = {"group_state": "Empty", "protocol_type": ""}
         ),
     ],
 )
-def test_group_that_cannot_be_planned_is_one_line(group: dict[str, Any], says: str) -> None:
+def test_group_that_cannot_be_planned_is_one_line(group: dict[str, Any], expected_message: str) -> None:
     with pytest.raises(GroupError) as error:
         members_of("g", group)
-    assert str(error.value) == says
+    assert str(error.value) == expected_message
 
 
 class Admin:
@@ -194,7 +211,7 @@ def test_waiting_for_a_rebalance_has_a_deadline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "kind", "says", "waits"),
+    ("error", "kind", "expected_message", "waits"),
     [
         (CoordinatorNotAvailableError("g"), BrokerError, "does not describe group 'g': .*Coordinator", 4),
         (GroupAuthorizationFailedError("g"), BrokerError, "does not describe group 'g': .*Authorization", 0),
@@ -202,10 +219,10 @@ def test_waiting_for_a_rebalance_has_a_deadline() -> None:
     ],
 )
 def test_permanent_errors_are_not_waited_for(
-    error: Exception, kind: type[Exception], says: str, waits: int
+    error: Exception, kind: type[Exception], expected_message: str, waits: int
 ) -> None:
     admin = Admin(error)
-    with pytest.raises(kind, match=says):
+    with pytest.raises(kind, match=expected_message):
         admin.described()
     assert admin.waited == waits
 

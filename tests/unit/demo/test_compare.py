@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from demo import compare as demo_compare
 from demo.compare import compare, faults
@@ -19,7 +20,7 @@ from demo.pipeline.results import PipelineResult
 from demo.results import Results
 from demo.scenes.stage import Place
 from demo.settings import Settings
-from demo.view.live import PlainView
+from demo.view.live import View
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline, recorded
@@ -68,7 +69,7 @@ def fine() -> None:
 
 def call(folder: Path, settings: Settings = SETTINGS, check_broker: Callable[[], None] = fine) -> Results:
     with (folder / "progress").open("w") as stream:
-        return compare(settings, "h:1", folder, PlainView(stream), check_broker)
+        return compare(settings, "h:1", folder, View(Console(file=stream)), check_broker)
 
 
 def test_what_was_measured_before_a_failure_is_kept(runs: dict[str, RunLogs], tmp_path: Path) -> None:
@@ -145,7 +146,7 @@ class FailedOver:
     """What the scene was given, and what it answers."""
 
     def __init__(self) -> None:
-        self.given: tuple[Place, int, bool] | None = None
+        self.given: tuple[Place, int] | None = None
         self.result = failover()
         self.result["events"].clear()
 
@@ -157,10 +158,9 @@ class FailedOver:
         view: object,
         *,
         session_timeout_ms: int,
-        by_spark: bool,
     ) -> FailoverResult:
         assert place.folder.is_dir()
-        self.given = place, first, by_spark
+        self.given = place, first
         return self.result
 
 
@@ -177,8 +177,8 @@ def test_the_failover_is_a_part_of_the_results_and_needs_no_pipeline(
 ) -> None:
     results = call(tmp_path, dataclasses.replace(FAILOVER, pipeline=spark))
     assert failed_over.given is not None
-    place, first, by_spark = failed_over.given
-    assert (place.folder, first, by_spark) == (tmp_path / "failover", 900, spark)
+    place, first = failed_over.given
+    assert (place.folder, first) == (tmp_path / "failover", 900)
     assert place.topic.startswith("demo-failover-")
     assert results["failover"] == failed_over.result
     assert results["pipeline"] is None  # it has no strategies' runs to work on
@@ -187,8 +187,8 @@ def test_the_failover_is_a_part_of_the_results_and_needs_no_pipeline(
 
 
 def test_a_count_that_is_wrong_is_a_fault_of_the_demo(failed_over: FailedOver, tmp_path: Path) -> None:
-    failed_over.result["counts"]["differences"] = ["carrier AA: 5 counted, 6 in the topic"]
-    assert faults(call(tmp_path, FAILOVER)) == ["failover, carrier AA: 5 counted, 6 in the topic"]
+    failed_over.result["counts"]["differences"] = ["line AA ORD: 5 counted, 6 in the topic"]
+    assert faults(call(tmp_path, FAILOVER)) == ["failover, line AA ORD: 5 counted, 6 in the topic"]
 
 
 def test_enough_flights_are_read_for_those_that_follow(
@@ -244,13 +244,11 @@ def piped(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Piped:
     return found
 
 
-def test_the_pipeline_gets_every_run_with_what_was_measured(piped: Piped, tmp_path: Path) -> None:
-    results = call(tmp_path, WITH_PIPELINE)
+def test_pipeline_gets_every_run(piped: Piped, tmp_path: Path) -> None:
+    call(tmp_path, WITH_PIPELINE)
     [ran] = piped.runs
-    [measured] = results["strategies"]
     assert (ran.scene, ran.strategy, ran.logs) == ("replay", "range", eager_join())
     assert ran.group.startswith("demo-replay-range-")
-    assert ran.measured == measured
     assert piped.folder == tmp_path / "pipeline"
 
 

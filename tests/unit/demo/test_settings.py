@@ -26,7 +26,7 @@ def test_default_replay_lasts_until_the_killed_member_is_replaced() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
         ({"consumers": 0}, "0 is less than 1"),
         ({"partitions": 0}, "0 is less than 1"),
@@ -46,10 +46,10 @@ def test_default_replay_lasts_until_the_killed_member_is_replaced() -> None:
         ({"consumers": 1, "churn": parse("kill@1")}, "without a member"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], says: str) -> None:
+def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(OptionError) as caught:
         Settings(**wrong)
-    assert says in str(caught.value)
+    assert message in str(caught.value)
 
 
 def test_churn_that_cannot_be_is_nothing_to_the_backlog() -> None:

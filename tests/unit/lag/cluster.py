@@ -9,13 +9,14 @@ from typing import Any, cast
 
 from kafka.errors import KafkaTimeoutError
 from kafka.future import Future
-from kafka.protocol.consumer import ListOffsetsRequest, OffsetFetchRequest
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest, MetadataRequest
 
 from kafka_assignors.lag.fetch.gathering import Gathering
 from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.requests import BEGIN
-from kafka_assignors.lag.reading import Reading
+from kafka_assignors.lag.reading import OldestUnread, Position, Reading
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
@@ -29,6 +30,8 @@ class Cluster:
     Attributes:
         logs: partition -> begin and end.
         commits: partition -> offset.
+        batches: partition -> last offset and bytes of its record batches.
+        aborted: partition -> its aborted transactions.
         faults: called before each answer with the kind of request, the broker, and how many there were of the
             kind; may change this cluster, raise what kafka-python would, or return error codes of partitions.
         sent: kind and broker of each request, in order.
@@ -38,6 +41,8 @@ class Cluster:
     def __init__(self, logs: dict[TopicPartition, tuple[int, int]], brokers: int = 1) -> None:
         self.logs = logs
         self.commits: dict[TopicPartition, int] = {}
+        self.batches: dict[TopicPartition, list[tuple[int, bytes]]] = {}
+        self.aborted: dict[TopicPartition, list[Any]] = {}
         self.leaders = {tp: 1 + i % brokers for i, tp in enumerate(sorted(logs))}
         self.topic_errors: dict[str, int] = {}
         self.faults: Faults = lambda *_: None
@@ -50,8 +55,7 @@ class Cluster:
         self, *wanted: TopicPartition, timeout_ms: float = 2000, all_begins: bool = False, **config: Any
     ) -> Reading:
         """One fetch, to its end."""
-        link = getattr(self, "link", None) or _Link(self)
-        self.link = link
+        link = self.make_link()
         gathering = Gathering(
             cast(Link, link),
             fetch_settings({"group_id": "g", "auto_offset_reset": "earliest", **config}, None, None),
@@ -60,9 +64,26 @@ class Cluster:
             all_begins=all_begins,
             clock=lambda: self.now,
         )
-        _run(gathering.run())
+        run_now(gathering.run())
         self.gathering = gathering
         return gathering.reading()
+
+    def make_link(self) -> Any:
+        """Return the one link, a new one if there is none."""
+        self.link = getattr(self, "link", None) or _Link(self)
+        return self.link
+
+    def oldest_unread(self, *positions: Position, timeout_ms: float = 2000, **config: Any) -> OldestUnread:
+        """One fetch of timestamps, to its end."""
+        fetch = OldestUnreadFetch(
+            cast(Link, self.make_link()),
+            fetch_settings({"group_id": "g", **config}, None, "earliest"),
+            positions,
+            self.now + timeout_ms / 1000,
+            clock=lambda: self.now,
+        )
+        run_now(fetch.run())
+        return fetch.result()
 
     # --- the requests ---
 
@@ -87,6 +108,8 @@ class Cluster:
             ]
             about = SimpleNamespace(error_code=0, topics=_topics(rows))
             return SimpleNamespace(API_VERSION=min(self.version, 8), groups=[about], **vars(about))
+        if isinstance(request, FetchRequest):
+            return self._fetch(request, node, wrong)
         assert isinstance(request, ListOffsetsRequest)
         rows = []
         for topic in request.topics:
@@ -98,6 +121,38 @@ class Cluster:
                 log = self.logs.get(tp, (-1, -1))
                 rows.append((tp, code, {"offset": -1 if code else log[which == "end"]}))
         return SimpleNamespace(topics=_topics(rows))
+
+    def _fetch(self, request: Any, node: int | None, wrong: dict[TopicPartition, int]) -> Any:
+        """Return a whole batch of the first partition that has one, then what the limits let (KIP-74)."""
+        left, is_first = request.max_bytes, True
+        topics = []
+        for topic in request.topics:
+            rows = []
+            for p in topic.partitions:
+                tp = TopicPartition(topic.topic, p.partition)
+                self.asked["Fetch"] += 1
+                begin, end = self.logs.get(tp, (-1, -1))
+                code = wrong.get(tp, 3 if tp not in self.logs else 0 if self.leaders[tp] == node else 6)
+                code = code or (0 if begin <= p.fetch_offset <= end else 1)
+                data = b"" if code else b"".join(b for last, b in self.batches[tp] if last >= p.fetch_offset)
+                whole = 12 + int.from_bytes(data[8:12], "big") if data else 0
+                room = min(p.partition_max_bytes, left)
+                data = data[: max(room, whole)] if is_first else data[:room] if whole <= room else b""
+                is_first &= not data
+                left = max(left - len(data), 0)
+                aborted = self.aborted.get(tp, []) if request.isolation_level else None
+                rows.append(
+                    SimpleNamespace(
+                        partition_index=tp.partition,
+                        error_code=code,
+                        high_watermark=end,
+                        last_stable_offset=end,
+                        aborted_transactions=aborted,
+                        records=data,
+                    )
+                )
+            topics.append(SimpleNamespace(topic=topic.topic, partitions=rows))
+        return SimpleNamespace(API_VERSION=12, error_code=0, responses=topics)
 
     def _metadata(self, names: list[str]) -> Any:
         topics = []
@@ -166,7 +221,7 @@ class _Manager:
             return Future().failure(error)
 
     def call_soon(self, call: Callable[..., Awaitable[None]], *args: Any) -> Future:
-        _run(call(*args))
+        run_now(call(*args))
         return Future().success(None)
 
 
@@ -180,7 +235,7 @@ def _topics(rows: list[tuple[TopicPartition, int, dict[str, int]]]) -> list[Any]
     ]
 
 
-def _run(work: Awaitable[None]) -> None:
+def run_now(work: Awaitable[None]) -> None:
     """Run a coroutine whose awaitables are all done."""
     for _ in work.__await__():
         raise AssertionError("it waits")

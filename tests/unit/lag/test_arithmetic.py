@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.lag import Reset, lag
-from kafka_assignors.lag.arithmetic import begin_matters
+from kafka_assignors.lag.arithmetic import age_ms, begin_matters, first_unread
 
 
 @pytest.mark.parametrize(
@@ -57,3 +57,23 @@ def test_begin_matters_only_if_the_lag_depends_on_it(end: int, committed: int | 
     """If it matters, two begins give different lags."""
     if begin_matters(end, committed, reset):
         assert len({lag(end, committed, begin, reset) for begin in range(end + 1)}) > 1
+
+
+@pytest.mark.parametrize(
+    ("offsets", "reset", "first"),
+    [
+        ((100, 40, 0), "earliest", 40),
+        ((100, None, 30), "earliest", 30),
+        ((100, 10, 30), "earliest", 30),
+        ((100, 120, 30), "earliest", 30),
+        ((100, None, 30), "latest", None),
+        ((100, 10, 30), "latest", None),
+        ((100, 100, 30), "earliest", None),
+    ],
+)
+def test_first_unread_offset(offsets: tuple[int, int | None, int], reset: Reset, first: int | None) -> None:
+    assert first_unread(*offsets, reset) == first
+
+
+def test_record_of_a_clock_that_is_ahead_has_no_age() -> None:
+    assert (age_ms(1_000, 1_250), age_ms(1_000, 900)) == (250, 0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Collection, Iterator, Mapping
@@ -87,6 +88,43 @@ def test_report_has_the_time_of_the_measurement(made: list[LagKeeper]) -> None:
     until(lambda: keeper.report()[0])
     now[0] = 107.5
     assert keeper.report() == ({A: 5}, 100.0)
+    assert keeper.age_s() == 7.5
+
+
+def test_age_needs_a_measurement_of_a_partition_that_is_owned(made: list[LagKeeper]) -> None:
+    """A member owns nothing at first, then loses a measured partition and gains one it cannot measure."""
+    now = [100.0]
+    cluster = Cluster({A: 5})
+    keeper = LagKeeper(cluster, refresh_s=1000, timeout_s=1, now=lambda: now[0])
+    made.append(keeper)
+    keeper.keep([])
+    now[0] = 500.0
+    assert math.isnan(keeper.age_s())
+    keeper.keep([A])
+    until(lambda: keeper.age_s() == 0)
+    now[0] = 501.0
+    cluster.error = OSError("no route")
+    keeper.keep([A, B])
+    assert keeper.age_s() == 1
+    for owned in ([B], []):
+        keeper.keep(owned)
+        assert math.isnan(keeper.age_s())
+
+
+def test_every_failed_fetch_is_counted(made: list[LagKeeper]) -> None:
+    cluster = Cluster({A: 5})
+    failures: list[str] = []
+    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1, on_failure=lambda: failures.append("failed"))
+    made.append(keeper)
+    assert not keeper.ask([A], 5).problem
+    keeper.look([A])
+    assert not failures
+    cluster.error = OSError("the broker is down")
+    assert keeper.ask([A], 5).problem
+    assert len(failures) == 1
+    with pytest.raises(OSError, match="down"):
+        keeper.look([A])
+    assert len(failures) == 2
 
 
 def test_member_without_partitions_measures_nothing(made: list[LagKeeper]) -> None:
@@ -101,13 +139,14 @@ def test_member_without_partitions_measures_nothing(made: list[LagKeeper]) -> No
 
 def test_failed_measurement_keeps_the_last_one_and_is_repeated(made: list[LagKeeper]) -> None:
     cluster = Cluster({A: 5})
-    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
+    failures: list[str] = []
+    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1, on_failure=lambda: failures.append("failed"))
     made.append(keeper)
     keeper.keep([A])
     until(lambda: keeper.report()[0])
+    assert not failures
     cluster.error = OSError("the broker is down")
-    seen = len(cluster.asked)
-    until(lambda: len(cluster.asked) > seen + 2)
+    until(lambda: len(failures) > 2)
     assert keeper.report()[0] == {A: 5}
     cluster.error, cluster.lags_of[A] = None, 7
     until(lambda: keeper.report()[0] == {A: 7})

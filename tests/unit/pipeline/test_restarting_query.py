@@ -62,8 +62,8 @@ def starting(streams: list[Stream], failures: Sequence[str | Exception]) -> Call
 
 
 def test_failure_of_the_first_start_is_raised() -> None:
-    with pytest.raises(PipelineError, match="nobody answers"):
-        RestartingQuery("commits", starting([], ["nobody answers"]))
+    with pytest.raises(PipelineError, match="no broker answers"):
+        RestartingQuery("commits", starting([], ["no broker answers"]))
 
 
 def test_failed_query_is_restarted_after_a_pause_and_reports_add_up() -> None:

@@ -15,6 +15,7 @@ from kafka_assignors.plan import (
     load_lower_bound,
     moves_lower_bound,
     plan_cooperative_lag_aware,
+    quick_lag_bound,
     resolve,
 )
 from kafka_assignors.plan.bounds import LagBound
@@ -57,18 +58,26 @@ def test_a_group_without_members_has_no_load() -> None:
 
 
 EVERYTHING = ("t0", "t1")
+BOUNDS = (lag_lower_bound, quick_lag_bound)
 
 
 def test_lag_bound_is_at_least_the_heaviest_partition_and_an_even_part() -> None:
     two = (member("a"), member("b"))
-    assert lag_lower_bound(Group(two, {"t0": 3}, lags={"t0": [100, 1, 1]})) == 100
-    assert lag_lower_bound(Group(two, {"t0": 5}, lags={"t0": [3, 3, 3, 1, 1]})) == 6
+    for bound in BOUNDS:
+        assert bound(Group(two, {"t0": 3}, lags={"t0": [100, 1, 1]})) == 100
+        assert bound(Group(two, {"t0": 5}, lags={"t0": [3, 3, 3, 1, 1]})) == 6
 
 
 def test_one_member_must_have_two_of_three_heavy_partitions() -> None:
     """10, 9 and 8 on two members: one has two, at least 17; half of all is 14."""
     group = Group((member("a"), member("b")), {"t0": 3}, lags={"t0": [9, 10, 8]})
-    assert lag_lower_bound(group) == 17
+    assert [bound(group) for bound in BOUNDS] == [17, 17]
+
+
+def test_quick_bound_of_many_partitions_is_their_even_share() -> None:
+    """It sorts no more than 10,000 partitions."""
+    group = Group((member("a"), member("b")), {"t0": 10_001}, lags={"t0": [10] * 10_001})
+    assert (lag_lower_bound(group), quick_lag_bound(group)) == (50_010, 50_005)
 
 
 def test_with_even_counts_the_heaviest_partition_is_not_alone() -> None:
@@ -84,18 +93,19 @@ def test_lag_of_a_topic_falls_on_its_subscribers() -> None:
         {"t0": 20, "t1": 6},
         lags={"t0": [10] * 20, "t1": [1] * 6},
     )
-    assert lag_lower_bound(group) == 100
+    assert [bound(group) for bound in BOUNDS] == [100, 100]
 
 
 def test_a_topic_without_subscribers_does_not_count() -> None:
     """In any place among the topics."""
     for name in ("a", "t00", "z"):
         group = Group((member("a", ["t0", "t1"]),), {"t0": 1, "t1": 1, name: 1}, lags={name: [99], "t0": [1]})
-        assert lag_lower_bound(group) == 1
+        assert [bound(group) for bound in BOUNDS] == [1, 1]
 
 
 def test_a_group_without_subscribers_has_no_lag() -> None:
-    assert lag_lower_bound(Group((), {"t0": 1}, lags={"t0": [7]})) == 0
+    for bound in BOUNDS:
+        assert bound(Group((), {"t0": 1}, lags={"t0": [7]})) == 0
     assert lag_lower_bound(Group((member("a", ()),), {"t0": 1}, lags={"t0": [7]}), fair=True) == 0
 
 

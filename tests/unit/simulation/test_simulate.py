@@ -14,6 +14,7 @@ from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, parse, simulate
 from kafka_assignors.simulation.churn import ChurnStep
 from kafka_assignors.simulation.consumption import Consumption
+from kafka_assignors.simulation.group import GroupModel
 from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, NO_PAUSES, STICKY, history
 
 SETTLED = Pauses(heartbeat_s=2.0, join_s=0.5, refetch_s=0.25, warm_up_s=0.0, session_timeout_s=6.0)
@@ -78,6 +79,32 @@ def test_pace_and_rates_of_members_change_the_drain_time() -> None:
     assert simulate(loaded, Scenario("h", BY_RANGE, 1)).drain_s == near(12.5)
     assert simulate(loaded, Scenario("h", BY_RANGE, 1, rates={"m1": 40.0})).drain_s == near(5)
     assert simulate(loaded, Scenario("h", BY_RANGE, 1, service_rate=20.0)).drain_s == near(10)
+    assert simulate(loaded, Scenario("h", BY_RANGE, 1, capacities={"m1": 2.0})).drain_s == near(10)
+
+
+def test_plans_and_reading_follow_capacity() -> None:
+    """A plan without capacities gives the heavy partition to the same member, fast or slow."""
+    loaded = history([0, 0], start=[90, 30])
+    as_equals: list[float] = []
+    for fast in ("m1", "m2"):
+        by_capacity = simulate(loaded, Scenario("h", COOPERATIVE_BY_LAG, 2, capacities={fast: 3.0}))
+        assert by_capacity.drain_s == near(3)
+        outcome = simulate(loaded, Scenario("h", COOPERATIVE_BY_LAG, 2, rates={fast: 30.0}))
+        as_equals.append(outcome.drain_s or 0.0)
+    assert sorted(as_equals) == near_list([3, 9])
+    with pytest.raises(OptionError, match=r"'capacities': expected from 0\.0009765625 to 1024 for m2, got 0"):
+        Scenario("h", COOPERATIVE_BY_LAG, 2, capacities={"m2": 0})
+
+
+def test_imbalance_is_weighed_by_capacity() -> None:
+    loads = []
+    for capacities in (None, [1.0, 3.0]):
+        group = GroupModel(COOPERATIVE_BY_LAG, {"t": 2}, ["m1", "m2"], capacities)
+        group.join(0)
+        group.join(1)
+        group.settle(np.array([0, 1]))
+        loads.append(group.imbalance(np.array([90, 30]), lambda *_loads: True))
+    assert loads == [(90, 90), (270, 90)]
 
 
 # --- an eager round -------------------------------------------------------------------------------------

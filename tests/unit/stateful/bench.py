@@ -31,6 +31,7 @@ class Cluster:
         did: their calls.
         log: the changelog: partition -> keys and values.
         write_fails, commit_fails: raised by the next writes, or commits.
+        on_read: answers the next read in the place of `last_values`.
     """
 
     def __init__(self) -> None:
@@ -38,11 +39,13 @@ class Cluster:
         self.log: dict[int, list[tuple[bytes, bytes | None]]] = {0: [], 1: []}
         self.write_fails: Exception | None = None
         self.commit_fails: Exception | None = None
+        self.on_read: Callable[..., dict[bytes, bytes | None]] | None = None
         self.sought: dict[TopicPartition, int] = {}
         self.assigned = {T0, T1}
         self.flows: set[TopicPartition] = set()
         self.committed: dict[TopicPartition, int] = {}
         self.commit_ms: list[int] = []
+        self.write_s: list[float] = []
         self.heard_s = 0.1
         self.polled_s = 0.1
         self.has_to_rejoin = False
@@ -103,10 +106,14 @@ class Cluster:
 
     # a writer
     def write(
-        self, changes: Mapping[OurPartition, Mapping[bytes, bytes | None]], allowed: Callable[[], bool]
+        self,
+        changes: Mapping[OurPartition, Mapping[bytes, bytes | None]],
+        allowed: Callable[[], bool],
+        timeout_s: float = float("inf"),
     ) -> dict[OurPartition, WrittenRange]:
         assert allowed()
         self.did.append("changelog")
+        self.write_s.append(timeout_s)
         if self.write_fails is not None:
             raise self.write_fails
         ranges = {}
@@ -115,6 +122,17 @@ class Cluster:
             self.log[partition.partition] += keys.items()
             ranges[partition] = WrittenRange(first, len(keys), len(self.log[partition.partition]))
         return ranges
+
+    # a reader
+    def last_values(
+        self, partition: OurPartition, first: int, end: int, left_s: Callable[[], float]
+    ) -> dict[bytes, bytes | None]:
+        assert left_s() > 0
+        self.did.append("read")
+        if (read := self.on_read) is not None:
+            self.on_read = None
+            return read(partition, first, end, left_s)
+        return dict(self.log[partition.partition][first:end])
 
 
 class Records:
@@ -171,7 +189,8 @@ class Bench:
         writer: Any = self.cluster
         self.lease = Lease(consumer)
         self.stop = Shutdown(1.0, lambda: self.now)
-        self.commits = Commits(consumer, writer, self.lease, self.stop, before_commit)
+        read = self.cluster.last_values
+        self.commits = Commits(consumer, writer, self.lease, self.stop, before_commit, read=read)
         self.processing = Processing(
             *(consumer, self.tasks, self.commits),
             max_uncommitted_bytes=most,

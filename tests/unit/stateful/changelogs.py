@@ -80,16 +80,17 @@ class Consumer:
         if self.raised:
             raise self.raised.pop(0)
         for partition in sorted(self.positions.keys() - self.held - self.leaderless):
+            end = self.ends.get(partition, 0)  # first, because another thread may write meanwhile
             records = [
                 SimpleNamespace(
                     offset=o, key=k, value=v, serialized_key_size=len(k), serialized_value_size=len(v or b"")
                 )
                 for o, k, v in self.log.get(partition, [])
-                if o >= self.positions[partition]
+                if self.positions[partition] <= o < end
             ]
             if records:
                 records_of[partition] = records
-            self.positions[partition] = max(self.positions[partition], self.ends.get(partition, 0))
+            self.positions[partition] = max(self.positions[partition], end)
         return records_of
 
     def close(self, autocommit: bool) -> None:

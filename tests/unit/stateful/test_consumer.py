@@ -15,6 +15,7 @@ from kafka_assignors.errors import StateClosedError, StateDamagedError
 from kafka_assignors.stateful import Holdings, StatefulConsumer, Subtopology, Topology
 from kafka_assignors.stateful.runtime.assembly import Components
 from kafka_assignors.stateful.runtime.events import Assigned, Lost, Revoked
+from kafka_assignors.stateful.runtime.tasks import ActiveTask
 from kafka_assignors.stateful.shutdown import Shutdown
 from tests.unit.stateful.bench import Cluster
 
@@ -30,6 +31,8 @@ class Everything(Cluster):
         alone: whether no other process may write as this member.
         newly_damaged: tasks whose store is damaged in the next turn.
     """
+
+    _metrics = None  # no registry
 
     def __init__(self) -> None:
         super().__init__()
@@ -191,6 +194,23 @@ def test_fenced_member_ends(components: Everything, member: StatefulConsumer) ->
         member.run()
     assert len(components.turns) == 1
     assert components.did[-1] == "end"
+
+
+def test_closing_member_commits_until_its_changelogs_are_repaired(
+    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its offsets are committed, so the next owner would restore the replaced values."""
+    active = member._tasks.actives["s", 0] = ActiveTask(("s", 0), print, "m-1", unproven=7)
+
+    def commit() -> bool:
+        if "commit" in components.did:
+            active.unproven = None
+        components.did.append("commit")
+        return True
+
+    monkeypatch.setattr(components, "commit", commit)
+    member.run()
+    assert components.about("commit", "end") == ["commit", "commit", "end"]
 
 
 def test_writer_closes_before_the_member_leaves_and_all_components_close() -> None:

@@ -68,7 +68,7 @@ def test_priority_can_be_set_by_either_name(options: dict[str, int], sent: int) 
     [
         ({"priority": 2**31}, "priority"),
         ({"priority": -(2**31) - 1}, "priority"),
-        ({"priority": "10"}, "priority"),
+        ({"priority": "ten"}, "priority"),
         ({"priority": True}, "priority"),
         ({"priority": 1.5}, "priority"),
         ({"assignment_consumer_priority": 2**31}, "assignment_consumer_priority"),

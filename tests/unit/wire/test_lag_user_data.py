@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
-from kafka_assignors.wire import lag_user_data
+from kafka_assignors.wire import history, lag_user_data
+from kafka_assignors.wire.primitives import Reader
 
 LAGS = {TopicPartition("orders", 0): 7, TopicPartition("orders", 300): 70_000, TopicPartition("pay", 1): 0}
 
@@ -28,13 +30,58 @@ def test_bytes_of_version_0() -> None:
             "00 03 70 61 79 00 00 00 01 01 01 01 00",
         )
     )
-    assert lag_user_data.decode(data) == ({"t": [3]}, 5, LAGS, 1500)
+    assert lag_user_data.decode(data) == ({"t": [3]}, 5, LAGS, 1500, 1.0)
 
 
 @given(st.dictionaries(partitions, st.integers(0, 2**63 - 1), max_size=20), st.integers(0, 2**31 - 1))
 def test_decode_reverses_encode(lags: dict[TopicPartition, int], age_ms: int) -> None:
     data = lag_user_data.encode({}, NO_GENERATION, lags, age_ms)
-    assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms)
+    assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms, 1.0)
+
+
+def test_bytes_of_a_capacity() -> None:
+    """It follows the topics, as one without partitions."""
+    plain = lag_user_data.encode({"t": [3]}, 5, LAGS, 1500)
+    data = lag_user_data.encode({"t": [3]}, 5, LAGS, 1500, 2.0)
+    start = len(lag_user_data.encode({"t": [3]}, 5, {}, 0)) - 4
+    assert data[start : start + 4] == b"\0\0\0\3"
+    assert data == plain[:start] + b"\0\0\0\3" + plain[start + 4 :] + b"\0\x0e:capacity=2048\0\0\0\0\1\1"
+    assert lag_user_data.decode(data).capacity == 2.0
+    assert lag_user_data.encode({"t": [3]}, 5, LAGS, 1500, 1.0) == plain
+
+
+@given(st.floats(2.0**-10, 1024))
+def test_a_capacity_is_rounded_to_parts_of_1024(capacity: float) -> None:
+    sent = lag_user_data.decode(lag_user_data.encode({}, 1, {}, 0, capacity))
+    assert abs(sent.capacity - capacity) <= 1 / 2048
+    assert sent[:4] == ({}, 1, {}, 0)
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"-1", b"nan", b"1e300", b"9" * 16, b"\xc2\xb2"])
+def test_an_unreadable_capacity_is_not_a_number(text: bytes) -> None:
+    """The lags still count."""
+    name = b":capacity=" + text
+    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 7}, 0)
+    data = data[:16] + b"\0\0\0\2" + data[20:] + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
+    sent = lag_user_data.decode(data)
+    assert math.isnan(sent.capacity)
+    assert sent.lags == {TopicPartition("t", 0): 7}
+
+
+def test_a_leader_without_capacities_reads_the_lags() -> None:
+    """The reader of version 0 as it was before: topics, numbers and lags, and no byte left."""
+    data = lag_user_data.encode({}, 1, LAGS, 1500, 4.0)
+    reader = Reader(data)
+    history.read(reader)
+    assert (reader.int16(), reader.int32()) == (0, 1500)
+    lags = {}
+    for _ in range(reader.count(8)):
+        topic, count = reader.string(), reader.count(0)
+        codes = [{1: "B", 2: "H", 4: "I", 8: "q"}[reader.uint8()] for _ in range(2)]
+        numbers, values = (reader.array(count, code) for code in codes)
+        lags.update(dict(zip([TopicPartition(topic, p) for p in numbers], values, strict=True)))
+    reader.end()
+    assert lags == LAGS
 
 
 def test_only_the_heaviest_partitions_are_sent() -> None:

@@ -48,11 +48,15 @@ class LagSource:
 
 
 def member(
-    name: str, lags: Mapping[TopicPartition, int] | None = None, age_ms: float = 0, topics: str = "t"
+    name: str,
+    lags: Mapping[TopicPartition, int] | None = None,
+    age_ms: float = 0,
+    topics: str = "t",
+    capacity: float = 1.0,
 ) -> Any:
     """A member that reports the lag of its partitions."""
     had = convert.ownership(lags or {})
-    data = lag_user_data.encode(had, 1 if had else NO_GENERATION, lags or {}, age_ms)
+    data = lag_user_data.encode(had, 1 if had else NO_GENERATION, lags or {}, age_ms, capacity)
     return joined(name, raw(topics.split(), data))
 
 
@@ -181,13 +185,13 @@ def test_group_without_lag_is_planned_by_count_with_one_warning(
     kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
 ) -> None:
     source = LagSource()
-    source.error = OSError("nobody there")
+    source.error = OSError("no broker")
     assignor = kind(lag_source=source)
     for _ in range(3):
         plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
         assert sorted(len(topics["t"]) for topics in plan.values()) == [1, 2]
     assert warnings(caplog) == [
-        f"{kind.name}: no lag of 3 of 3 partitions (OSError: nobody there): these are planned by count"
+        f"{kind.name}: no lag of 3 of 3 partitions (OSError: no broker): these are planned by count"
     ]
     source.error = None
     with caplog.at_level(logging.INFO, "kafka_assignors"):
@@ -318,7 +322,7 @@ def test_invalid_fetch_configuration_does_not_fail_the_rebalance(
         *[
             ("lag_timeout_ms", 0),
             ("lag_timeout_ms", float("inf")),
-            ("lag_timeout_ms", "2"),
+            ("lag_timeout_ms", "2s"),
             ("lag_timeout_ms", True),
         ],
         *[("lag_refresh_ms", -1), ("lag_max_age_ms", 0), ("lag_source", {}), ("rebalance_on_skew", 1.5)],
@@ -435,6 +439,51 @@ def test_report_for_an_unowned_partition_is_ignored(caplog: pytest.LogCaptureFix
     assignor.assign(cluster({"t": 3}), [member("c0"), liar])
     assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 2**40]
     assert "member z reports the lag of 2 partitions that are not its own" in caplog.text
+    assignor.close()
+
+
+@KINDS
+def test_faster_member_gets_the_heaviest_partition(kind: type[LagAssignor]) -> None:
+    """From the option of each member to the leader's plan; counts still come first."""
+    fast = kind(capacity=2)
+    data = bytes(fast.metadata(["t"]).user_data)
+    assert lag_user_data.decode(data).capacity == 2.0
+    assignor = kind(
+        lag_source=LagSource({TopicPartition("t", p): lag for p, lag in enumerate((90, 80, 70, 60))})
+    )
+    plan = plan_of(
+        assignor.assign(cluster({"t": 4}), [member("c0"), joined("c1", raw(["t"], data)), member("c2")])
+    )
+    assert plan == {"c0": {"t": [1]}, "c1": {"t": [0, 3]}, "c2": {"t": [2]}}
+    assignor.close()
+    fast.close()
+
+
+def test_all_partitions_follow_capacity_without_a_limit_of_counts() -> None:
+    lags = {TopicPartition("t", p): 10 for p in range(7)}
+    assignor = CooperativeLagAwareAssignor(lag_source=LagSource(lags), max_partition_skew=None)
+    members = [member("c0"), member("c1", capacity=2), member("c2", capacity=4)]
+    plan = plan_of(assignor.assign(cluster({"t": 7}), members))
+    assert [len(plan[name]["t"]) for name in ("c0", "c1", "c2")] == [1, 2, 4]
+    assignor.close()
+
+
+@pytest.mark.parametrize("units", [0, 2**20 + 1, 10**15, "nan", "-1024"])
+@KINDS
+def test_invalid_capacity_counts_as_1_with_one_warning(
+    kind: type[LagAssignor], units: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    data = lag_user_data.encode({}, NO_GENERATION, {}, 0, 2.0)
+    name = f":capacity={units}".encode()
+    start = data.index(b"\0\x0e:capacity=2048")
+    data = data[:start] + len(name).to_bytes(2, "big") + name + data[start + 16 :]
+    seen = list[PlanReport]()
+    assignor = kind(lag_source=LagSource(), on_plan=seen.append)
+    plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), joined("c1", raw(["t"], data))]))
+    assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
+    assert [m.capacity for m in seen[0].target.group.members] == [1.0, 1.0]
+    (warning,) = warnings(caplog)
+    assert "member c1 reports a capacity of" in warning
     assignor.close()
 
 

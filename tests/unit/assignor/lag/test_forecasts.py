@@ -25,6 +25,7 @@ from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.lag.feed.sources import PolledLoad
 from kafka_assignors.plan import Group, Reason, TopicPartition
+from kafka_assignors.plan.cause import Cause
 from tests.support.feed_messages import Feed, forecast, record
 from tests.support.joining import cluster, joined, own, plan_of, raw
 from tests.unit.conftest import MakeConsumer
@@ -357,18 +358,21 @@ def test_broken_source_costs_forecasts_but_not_lag(
 
 def test_skew_watcher_sees_lag_plus_forecast(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     """The lag is even or unknown; the forecasts are not."""
-    asked: list[bool] = []
+    asked: list[Cause] = []
     policy = RebalanceOnSkew(threshold=1.2, at_least=1, for_s=0, check_s=0.01, cool_down_s=0, jitter=0)
     source = Forecasts({})
     world = made(source, rebalance_on_skew=policy, lag_refresh_ms=50)
     access = world.assignor._access
-    monkeypatch.setattr(type(access), "request_rejoin_threadsafe", lambda _side: asked.append(True))
+    monkeypatch.setattr(
+        type(access), "request_rejoin_threadsafe", lambda _side, cause, _generation: asked.append(cause)
+    )
     world.rebalance({"a": [0, 3], "b": [1, 2]})
     looks = len(source.asked)
     _wait_until(lambda: len(source.asked) > looks + 3)
     assert not asked
     source.answer = dict(HEAVY)
     _wait_until(lambda: asked)
+    assert set(asked) == {Cause.FORECAST}
 
 
 def _wait_until(condition: Callable[[], object]) -> None:
@@ -479,7 +483,7 @@ def test_load_source_is_a_topic_a_feed_or_a_function(value: object) -> None:
         *[("load_source", name) for name in ("", "no spaces", "..", "x" * 250)],
         *[("load_source", 5), ("load_source", True), ("load_source", ["feed"]), ("load_source", {})],
         *[("load_max_age_ms", age) for age in (0, -1, float("inf"), float("nan"))],
-        *[("load_max_age_ms", "5"), ("load_max_age_ms", True), ("load_max_age_ms", None)],
+        *[("load_max_age_ms", "5s"), ("load_max_age_ms", True), ("load_max_age_ms", None)],
     ],
 )
 def test_wrong_option_is_refused_by_name(name: str, value: object) -> None:

@@ -14,6 +14,7 @@ from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.plan import Assignment, Claims, Group, TopicPartition, plan_cooperative_lag_aware
+from kafka_assignors.plan.cause import Cause
 from tests.support.builders import member
 
 POLICY = RebalanceOnSkew(threshold=1.5, at_least=10, for_s=20, check_s=10, cool_down_s=30, jitter=0)
@@ -27,6 +28,7 @@ class World:
 
     def __init__(self, policy: RebalanceOnSkew = POLICY, min_improvement: float = 0.1) -> None:
         self.now = 0.0
+        self.current: int | None = 5
         self.lags: tuple[int, ...] = UNEVEN
         self.error: Exception | None = None
         self.looks: list[float] = []
@@ -52,7 +54,11 @@ class World:
     def member_id(self) -> str:
         return "a"
 
-    def request_rejoin_threadsafe(self) -> None:
+    def generation(self) -> int | None:
+        return self.current
+
+    def request_rejoin_threadsafe(self, cause: Cause, generation: int) -> None:
+        assert (cause, generation) == (Cause.SKEW, 5)
         self.asked.append(self.now)
 
     # the strategy
@@ -73,7 +79,7 @@ class World:
 def test_lasting_skew_requests_a_rebalance() -> None:
     """The watcher cools down for 30 s after the last rebalance; by then the skew has lasted long enough."""
     world = World()
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(35)
     assert (world.looks, world.asked) == ([10, 20, 30], [30])
 
@@ -82,14 +88,14 @@ def test_skew_in_one_partition_requests_nothing() -> None:
     """Its owner carries all lag under any plan."""
     world = World()
     world.lags = (200, 0, 0, 0)
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(1000)
     assert not world.asked
 
 
 def test_small_improvement_requests_nothing() -> None:
     world = World(min_improvement=0.6)
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(1000)
     assert world.planned
     assert not world.asked
@@ -98,7 +104,7 @@ def test_small_improvement_requests_nothing() -> None:
 def test_no_improvement_requests_nothing_even_with_a_zero_threshold() -> None:
     world = World(replace(POLICY, threshold=1, at_least=0), min_improvement=0)
     world.lags = (100, 100, 100, 100)
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(1000)
     assert world.planned
     assert not world.asked
@@ -107,7 +113,7 @@ def test_no_improvement_requests_nothing_even_with_a_zero_threshold() -> None:
 def test_idle_group_requests_nothing() -> None:
     world = World(replace(POLICY, at_least=0), min_improvement=0)
     world.lags = (0, 0, 0, 0)
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(1000)
     assert not world.planned
 
@@ -121,7 +127,7 @@ def test_watcher_is_idle_before_it_leads() -> None:
 def test_watcher_is_idle_during_a_rebalance() -> None:
     """Another member may lead after it."""
     world = World()
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(25)
     world.watcher.stop()
     world.run(1000)
@@ -131,18 +137,30 @@ def test_watcher_is_idle_during_a_rebalance() -> None:
 def test_watcher_is_idle_after_a_lost_membership() -> None:
     """An assignor is not notified of it."""
     world = World()
-    leads = [True]
-    world.watcher.lead(GIVEN, lambda: leads[0])
+    world.watcher.lead(GIVEN, 5)
     world.run(25)
-    leads[0] = False
+    world.current = None
     world.run(1000)
     assert (world.looks, world.asked) == ([10, 20], [])
+
+
+def test_rebalance_during_a_check_is_not_requested_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+
+    def plan(group: Group, claims: Claims) -> Assignment:
+        world.current = 6
+        return plan_cooperative_lag_aware(group, claims)
+
+    monkeypatch.setattr(world.watcher, "_plan", plan)
+    world.watcher.lead(GIVEN, 5)
+    world.run(1000)
+    assert (world.looks, world.asked) == ([10, 20, 30], [])
 
 
 def test_useless_plan_is_not_repeated_at_every_check() -> None:
     """A plan keeps the interpreter from the consumer."""
     world = World(min_improvement=0.6)
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(100)
     assert len(world.looks) == 10
     assert len(world.planned) == 3  # at 30, 60 and 90
@@ -151,7 +169,7 @@ def test_useless_plan_is_not_repeated_at_every_check() -> None:
 def test_watcher_goes_on_after_an_exception() -> None:
     world = World()
     world.lags = (2**80, 0, 0, 0)  # no number of records
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     for _ in range(3):
         with suppress(OverflowError):
             world.run(world.now + 10)
@@ -161,10 +179,10 @@ def test_watcher_goes_on_after_an_exception() -> None:
 def test_leading_twice_runs_one_watch() -> None:
     world = World()
     world.lags = (1, 1, 1, 1)
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(15)
     world.watcher.stop()
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(36)
     assert world.looks == [10, 25, 35]
 
@@ -172,15 +190,15 @@ def test_leading_twice_runs_one_watch() -> None:
 def test_second_request_waits_for_the_cool_down() -> None:
     """Even if the requested rebalance never comes."""
     world = World()
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     world.run(95)
     assert world.asked == [30, 60, 90]
 
 
 def test_watcher_goes_on_after_a_failed_fetch() -> None:
     world = World()
-    world.error = OSError("nobody there")
-    world.watcher.lead(GIVEN)
+    world.error = OSError("no broker")
+    world.watcher.lead(GIVEN, 5)
     world.run(45)
     world.error = None
     world.run(100)
@@ -191,14 +209,14 @@ def test_watcher_plans_from_the_current_assignment() -> None:
     """Not from the claims of the last join."""
     stale = replace(GROUP, members=(member("a", owned={"t0": [2, 3]}), member("b", owned={"t0": [0, 1]})))
     world = World()
-    world.watcher.lead(Assignment(stale, GIVEN.owners))
+    world.watcher.lead(Assignment(stale, GIVEN.owners), 5)
     world.run(30)
     assert world.planned[0].owner.tolist() == [0, 0, 1, 1]
 
 
 def test_request_logs_the_largest_lag_before_and_after(caplog: pytest.LogCaptureFixture) -> None:
     world = World()
-    world.watcher.lead(GIVEN)
+    world.watcher.lead(GIVEN, 5)
     with caplog.at_level(logging.INFO, "kafka_assignors"):
         world.run(30)
     assert caplog.messages == [

@@ -30,9 +30,10 @@ def call(*arguments: str) -> Result:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (("--strategies", "rnage"), "unknown 'rnage', expected one of range"),
+        (("--strategies", "rnage"), "or your own as MODULE:CLASS"),
         (("--strategies", "range,,sticky"), "--strategies: a value is missing"),
         (("--param", "min_improvement"), "--param min_improvement: expected NAME=VALUE,VALUE"),
         (("--param", "min_improvement="), "expected NAME=VALUE,VALUE"),
@@ -63,10 +64,10 @@ def call(*arguments: str) -> Result:
         (("--cores", "0"), "--cores"),
     ],
 )
-def test_wrong_options_are_usage_errors(tmp_path: Path, arguments: tuple[str, ...], says: str) -> None:
+def test_wrong_options_are_usage_errors(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:
     result = call(str(tmp_path), *arguments)
     assert result.exit_code == 2
-    assert says in " ".join(result.stderr.replace("│", "").split())
+    assert message in " ".join(result.stderr.replace("│", "").split())
 
 
 def test_missing_history_is_a_usage_error() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafka_assignors.cli.lag.report import Report, report
+from kafka_assignors.cli.lag.report import InTime, Report, report
 from kafka_assignors.lag import Offsets, Reading, lag
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
 from kafka_assignors.plan import TopicPartition
@@ -27,6 +27,11 @@ OFFSETS = {
     ORDERS[3]: Offsets(0, 700, None),
     PAYMENTS[1]: Offsets(0, 5_000, 4_000),
 }
+IN_TIME = InTime(
+    {ORDERS[0]: 42, ORDERS[1]: 0, ORDERS[2]: 525_600, ORDERS[3]: 310},
+    {PAYMENTS[1]: "not authorised to read the topic"},
+    retention_left={ORDERS[2]: 0.131, ORDERS[3]: 0.9},
+)
 
 
 def a_report() -> Report:
@@ -35,4 +40,4 @@ def a_report() -> Report:
     group = GroupState("billing", "Stable", "cooperative-sticky", (M1, M2), commits)
     lags = {tp: lag(one.end, one.committed, one.begin, "earliest") for tp, one in OFFSETS.items()}
     missing = {PAYMENTS[0]: "not authorised to describe the topic"}
-    return report(group, Reading(lags, OFFSETS, missing), "earliest", TIME)
+    return report(group, Reading(lags, OFFSETS, missing), "earliest", TIME, IN_TIME)

@@ -13,16 +13,17 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 from kafka_assignors.cli.lag import command as cli_lag
-from kafka_assignors.cli.lag.report import Report, owners, report
-from kafka_assignors.cli.lag.view import lag_lines, watched_lines
-from kafka_assignors.cli.tables import MEMBERS, ROWS
+from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
+from kafka_assignors.cli.lag.view import groups_lines, lag_lines, watched_groups_lines, watched_lines
+from kafka_assignors.cli.tables import MEMBERS, ROWS, duration
 from kafka_assignors.cli.watch import live_frames
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError
-from kafka_assignors.lag import Offsets, Reading
+from kafka_assignors.lag import Offsets, Reading, Reset
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
+from kafka_assignors.lag.rates import Rate
 from kafka_assignors.plan import TopicPartition
 from tests.support.examples import ROOT
-from tests.unit.cli.lag.lagging_group import M1, M2, ORDERS, PAYMENTS, TIME, a_report
+from tests.unit.cli.lag.lagging_group import M1, M2, OFFSETS, ORDERS, PAYMENTS, TIME, a_report
 
 PAGE = (ROOT / "docs" / "reference" / "lag.md").read_text(encoding="utf-8")
 
@@ -57,9 +58,18 @@ def large(members: int, partitions: int) -> Report:
 # --- values ------------------------------------------------------------------------------------------------
 
 
-def test_partitions_have_an_owner_or_a_commit() -> None:
-    assert list(owners(a_report().group)) == [*ORDERS, *PAYMENTS]
-    assert owners(a_report().group)[PAYMENTS[1]] is None
+def test_partitions_have_an_owner_or_a_known_lag() -> None:
+    assert [p.tp for p in a_report().partitions] == [*ORDERS, *PAYMENTS]
+    assert a_report().partitions[-1].member_id is None
+
+
+def test_commits_of_topics_that_no_member_reads_are_mentioned_and_do_not_count() -> None:
+    current = a_report()
+    old = {TopicPartition(topic, 0): 7 for topic in ("audit", "old")}
+    current = replace(current, group=replace(current.group, commits={**current.group.commits, **old}))
+    assert current.as_json()["unread_topics"] == ["audit", "old"]
+    assert "not counted: commits of 2 topics that no member reads (audit, ...)" in lines(current)
+    assert current.lag == a_report().lag
 
 
 def test_totals_of_a_group_and_its_members() -> None:
@@ -79,6 +89,14 @@ def test_json_has_every_field() -> None:
         "reset": "earliest",
         "lag": 14_450,
         "unknown": 1,
+        "time_lag_ms": 525_600_000,
+        "time_unknown": 1,
+        "near_retention": 1,
+        "unread_topics": [],
+        "rate_in": None,
+        "rate_out": None,
+        "catch_up_s": None,
+        "commit_unchanged_s": None,
     }
     assert current["members"][1] == {
         "id": M2.member_id,
@@ -89,6 +107,11 @@ def test_json_has_every_field() -> None:
         "partitions": 3,
         "unknown": 1,
         "lag": 11_950,
+        "time_lag_ms": 525_600_000,
+        "rate_in": None,
+        "rate_out": None,
+        "catch_up_s": None,
+        "commit_unchanged_s": None,
     }
     assert current["partitions"][3] == {
         "topic": "orders",
@@ -99,6 +122,14 @@ def test_json_has_every_field() -> None:
         "end": 700,
         "lag": 700,
         "missing": None,
+        "time_lag_ms": 310_000,
+        "time_missing": None,
+        "retention_left": 0.9,
+        "near_retention": False,
+        "rate_in": None,
+        "rate_out": None,
+        "catch_up_s": None,
+        "commit_unchanged_s": None,
     }
     assert current["partitions"][4]["lag"] is None
     assert current["partitions"][4]["missing"] == "not authorised to describe the topic"
@@ -188,13 +219,13 @@ def test_watched_report_fits_the_terminal(members: int, partitions: int, height:
 def test_group_without_members_shows_commits() -> None:
     current = a_report()
     empty = report(
-        replace(current.group, state="Empty", strategy="", members=()),
+        replace(current.group, state="Empty", strategy="", members=(), commits={ORDERS[0]: 5}),
         Reading({ORDERS[0]: 5}, {ORDERS[0]: Offsets(0, 10, 5)}, {}),
         "latest",
         "",
     )
     shown = lines(empty)
-    assert shown[0] == "billing: Empty, 0 members, 4 partitions of 2 topics"
+    assert shown[0] == "billing: Empty, 0 members, 1 partition of 1 topic"
     assert not any("member" in line for line in shown[2:])
 
 
@@ -244,10 +275,10 @@ def test_no_number_is_cut(width: int) -> None:
 
 
 class Script:
-    """Scripted results of reading a group and its offsets."""
+    """Scripted looks at the group ``billing``."""
 
     def __init__(self) -> None:
-        self.looks: Iterator[GroupState | Exception] = iter([a_report().group])
+        self.looks: Iterator[Report | GroupsReport | Exception] = iter([a_report()])
         self.closed: list[str] = []
         self.arguments: dict[str, Any] = {}
 
@@ -258,49 +289,24 @@ def script(monkeypatch: pytest.MonkeyPatch) -> Script:
     script = Script()
 
     class Reader:
-        def __init__(self, settings: object, group_id: str) -> None:
-            script.arguments["group_id"] = group_id
+        def __init__(self, settings: object, reset: Reset) -> None:
+            script.arguments["reset"] = reset
 
-        def read(self) -> GroupState:
+        def read(self, names: tuple[str, ...]) -> GroupsReport:
+            script.arguments["groups"] = names
             current = next(script.looks, None)
             if current is None:
                 raise KeyboardInterrupt
             if isinstance(current, Exception):
                 raise current
-            return current
+            if isinstance(current, GroupsReport):
+                return current
+            return GroupsReport(TIME, (replace(current, reset=script.arguments["reset"]),), {})
 
         def close(self) -> None:
             script.closed.append("reader")
 
-    class Fetcher:
-        def __init__(self, settings: object, **arguments: Any) -> None:
-            script.arguments |= arguments
-
-        def fetch(self, partitions: object, timeout_ms: float, *, all_begins: bool) -> Reading:
-            current = a_report().partitions
-            return Reading(
-                {
-                    partition_lag.tp: partition_lag.lag
-                    for partition_lag in current
-                    if partition_lag.lag is not None
-                },
-                {
-                    partition_lag.tp: partition_lag.offsets
-                    for partition_lag in current
-                    if partition_lag.offsets
-                },
-                {
-                    partition_lag.tp: partition_lag.missing
-                    for partition_lag in current
-                    if partition_lag.missing
-                },
-            )
-
-        def close(self) -> None:
-            script.closed.append("fetcher")
-
-    monkeypatch.setattr(cli_lag, "GroupReader", Reader)
-    monkeypatch.setattr(cli_lag, "LagFetcher", Fetcher)
+    monkeypatch.setattr(cli_lag, "LagReader", Reader)
     monkeypatch.setattr("time.sleep", lambda _: None)
     return script
 
@@ -313,8 +319,8 @@ def test_report_is_printed_once(script: Script) -> None:
     done = run()
     assert (done.exit_code, done.stderr) == (0, "")
     assert done.stdout.splitlines() == lines(a_report())
-    assert sorted(script.closed) == ["fetcher", "reader"]
-    assert script.arguments == {"group_id": "billing", "auto_offset_reset": "earliest"}
+    assert script.closed == ["reader"]
+    assert script.arguments == {"groups": ("billing",), "reset": "earliest"}
 
 
 def test_report_is_printed_once_as_json(script: Script) -> None:
@@ -322,19 +328,19 @@ def test_report_is_printed_once_as_json(script: Script) -> None:
     current = json.loads(done.stdout)
     assert current.pop("time")
     assert current == {k: v for k, v in a_report().as_json().items() if k != "time"} | {"reset": "latest"}
-    assert script.arguments["auto_offset_reset"] == "latest"
+    assert script.arguments["reset"] == "latest"
 
 
 def test_missing_group_is_one_line(script: Script) -> None:
     script.looks = iter([GroupError("there is no group 'billing'")])
     done = run()
     assert isinstance(done.exception, GroupError)
-    assert sorted(script.closed) == ["fetcher", "reader"]
+    assert script.closed == ["reader"]
 
 
 def test_watch_into_a_pipe_prints_reports_in_turn(script: Script) -> None:
     """Blocks with a line between them, until interrupted; that is no failure."""
-    script.looks = iter([a_report().group] * 3)
+    script.looks = iter([a_report()] * 3)
     done = run("--watch")
     assert (done.exit_code, done.stderr) == (0, "")
     first, *others = lines(a_report())
@@ -344,17 +350,17 @@ def test_watch_into_a_pipe_prints_reports_in_turn(script: Script) -> None:
         head = " ".join(block[-len(others) - 2 : -len(others)])  # it does not fit into a line
         assert re.fullmatch(rf"\d\d:\d\d:\d\d UTC  {first}", head.strip())
         assert block[-len(others) :] == others
-    assert sorted(script.closed) == ["fetcher", "reader"]
+    assert script.closed == ["reader"]
 
 
 def test_watch_as_json_prints_a_line_for_each_report(script: Script) -> None:
-    script.looks = iter([a_report().group] * 3)
+    script.looks = iter([a_report()] * 3)
     done = run("--watch", "--every", "0.5", "--output", "json")
     assert [json.loads(line)["lag"] for line in done.stdout.splitlines()] == [14_450] * 3
 
 
 def test_failed_report_does_not_end_a_watch(script: Script) -> None:
-    script.looks = iter([a_report().group, BrokerError("it is gone"), a_report().group])
+    script.looks = iter([a_report(), BrokerError("it is gone"), a_report()])
     done = run("--watch", "--output", "json")
     assert (done.exit_code, done.stderr) == (0, "note: it is gone\n")
     assert len(done.stdout.splitlines()) == 2
@@ -368,7 +374,7 @@ def test_failed_first_report_ends_a_watch(script: Script) -> None:
 def test_watch_has_no_value_so_the_group_may_follow_it(script: Script) -> None:
     done = CliRunner().invoke(cli_lag.command, ["--bootstrap", "h:1", "--watch", "billing"])
     assert (done.exit_code, done.stderr) == (0, "")
-    assert script.arguments["group_id"] == "billing"
+    assert script.arguments["groups"] == ("billing",)
 
 
 def test_empty_group_name_is_refused(script: Script) -> None:
@@ -408,7 +414,8 @@ def test_live_frames_show_the_error_and_the_age_of_figures(height: int) -> None:
         (["--watch", "--every", "often"], "--every"),
         (["--every", "2"], "--every goes with --watch"),
         (["--reset", "none"], "--reset"),
-        (["another"], "another"),
+        (["--watch", "--fail-above", "5"], "--fail-above"),
+        (["--fail-above", "5 apples"], "--fail-above"),
         (["--bootstrap", "h"], "bootstrap_servers"),
     ],
 )
@@ -416,3 +423,130 @@ def test_wrong_options_are_usage_errors(script: Script, words: list[str], messag
     done = run(*words)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+# --- several groups ----------------------------------------------------------------------------------------
+
+
+def two_groups() -> GroupsReport:
+    other = replace(a_report(), group=replace(a_report().group, group_id="orders"))
+    return GroupsReport(TIME, (a_report(), other), {"nowhere": "there is no group 'nowhere'"})
+
+
+@pytest.mark.parametrize("words", [["other"], []])
+def test_several_groups_are_one_table(script: Script, words: list[str]) -> None:
+    script.looks = iter([two_groups()])
+    groups = ["billing", *words] if words else ["b*"]
+    done = CliRunner(env={"COLUMNS": "80"}).invoke(cli_lag.command, [*groups, "--bootstrap", "h:1"])
+    assert script.arguments["groups"] == tuple(groups)
+    first, header, _rule, *rows = done.stdout.splitlines()
+    assert first == "there is no group 'nowhere'"
+    assert header.split() == ["group", "state", "members", "partitions", "lag", "time", "lag"]
+    assert [row.split() for row in rows] == [
+        ["billing", "Stable", "2", "6", "14,450+?", "6d2h", "!"],
+        ["orders", "Stable", "2", "6", "14,450+?", "6d2h", "!"],
+    ]
+    assert done.exit_code == 1
+
+
+def test_several_groups_are_one_json(script: Script) -> None:
+    script.looks = iter([two_groups()])
+    done = run("orders", "--output", "json")
+    current = json.loads(done.stdout)
+    assert current == {
+        "version": 1,
+        "time": TIME,
+        "groups": [json.loads(json.dumps(report.as_json())) for report in two_groups().reports],
+        "problems": [{"group": "nowhere", "problem": "there is no group 'nowhere'"}],
+    }
+    for name in current:
+        assert f"`{name}`" in PAGE
+
+
+def test_all_shows_the_reports_of_several_groups() -> None:
+    console = Console(width=80, highlight=False, color_system=None)
+    with console.capture() as captured:
+        console.print(groups_lines(two_groups(), everything=True))
+    assert "\n".join(lines(a_report())) in "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+
+@pytest.mark.parametrize("height", [5, 24])
+def test_watched_groups_fit_the_terminal(height: int) -> None:
+    reports = tuple(
+        replace(large(2, n), group=replace(a_report().group, group_id=f"g{n}")) for n in range(1, 40)
+    )
+    console = Console(width=80, highlight=False, color_system=None)
+    current = GroupsReport(TIME, reports, {})
+    shown = console.render_lines(watched_groups_lines(current, console, height), pad=False)
+    assert len(shown) <= height
+    assert "g39" in "".join(segment.text for line in shown for segment in line)
+
+
+# --- rates -------------------------------------------------------------------------------------------------
+
+
+def test_watched_group_has_rates() -> None:
+    rates = {ORDERS[0]: Rate(10, 25, 4), ORDERS[2]: Rate(5, 2, 0)}
+    group = a_report().group
+    reading = Reading({ORDERS[0]: 1_500, ORDERS[2]: 11_250}, {tp: OFFSETS[tp] for tp in rates}, {})
+    current = report(group, reading, "earliest", TIME, InTime(rates=rates))
+    assert "in 15.0/s, out 27.0/s: caught up in 17m42s" in lines(current)
+    shown = [line.split() for line in lines(current, width=100)]
+    assert ["billing-1-1f0c2d34", "10.0.0.7", "2", "1,500+?", "-", "10.0", "25.0", "1m40s", "4s"] in shown
+    assert ["billing-2-9a8b7c6d", "10.0.0.8", "3", "11,250+?", "-", "5.0", "2.0", "-", "0"] in shown
+    assert next(line for line in shown if line[:1] == ["orders-0"])[-2:] == ["4s", "billing-1-1f0c2d34"]
+    as_json = current.as_json()["partitions"][0]
+    assert {name: as_json[name] for name in ("rate_in", "rate_out", "catch_up_s", "commit_unchanged_s")} == {
+        "rate_in": 10,
+        "rate_out": 25,
+        "catch_up_s": 100,
+        "commit_unchanged_s": 4,
+    }
+
+
+def test_group_that_rebalances_keeps_its_last_owners() -> None:
+    """Also one that has left meanwhile."""
+    group = replace(a_report().group, state="PreparingRebalance", members=(replace(M1, owned=()),))
+    reading = Reading({ORDERS[0]: 1_500}, {ORDERS[0]: OFFSETS[ORDERS[0]]}, {ORDERS[2]: "why"})
+    owners = {ORDERS[0]: M1, ORDERS[2]: M2}
+    current = report(group, reading, "earliest", TIME, owners=owners)
+    assert [partition.member_id for partition in current.partitions] == [M1.member_id, M2.member_id]
+    assert current.by_member() == {M1.member_id: (1, 0, 1_500)}
+    assert "billing-2-9a8b7c6d" in "\n".join(lines(current))
+
+
+# --- limits ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("words", "messages"),
+    [
+        (["14449"], ["billing: lag 14,450 is above 14,449"]),
+        (["14450"], ["billing: lag of 1 partition is unknown"]),
+        (["6d"], ["billing: time lag 6d2h is above 6d"]),
+        (["500ms"], ["billing: time lag 6d2h is above 500ms"]),
+        (["7d"], ["billing: time lag of 2 partitions is unknown"]),
+        (["1", "1h"], ["billing: lag 14,450 is above 1", "billing: time lag 6d2h is above 1h"]),
+    ],
+)
+def test_exceeded_or_unknown_limits_end_with_1(script: Script, words: list[str], messages: list[str]) -> None:
+    done = run(*(word for limit in words for word in ("--fail-above", limit)))
+    assert (done.exit_code, done.stderr.splitlines()) == (1, messages)
+    assert done.stdout.splitlines() == lines(a_report())
+
+
+def test_kept_limits_end_with_0(script: Script) -> None:
+    known = {ORDERS[0]: OFFSETS[ORDERS[0]]}
+    reading, ages = Reading({ORDERS[0]: 1_500}, known, {}), InTime({ORDERS[0]: 29})
+    group = replace(a_report().group, members=(), commits={ORDERS[0]: 118_900})
+    script.looks = iter([report(group, reading, "earliest", TIME, ages)])
+    done = run("--fail-above", "1500", "--fail-above", "29s")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [(0, "0ms"), (999, "999ms"), (1_000, "1s"), (130_500, "2m10s"), (3_600_000, "1h"), (90_061_000, "1d1h")],
+)
+def test_durations_have_two_units(milliseconds: float, text: str) -> None:
+    assert duration(milliseconds) == text

@@ -33,6 +33,12 @@ def test_unused_input_is_noted() -> None:
     assert call("--compare", problem=problem).stderr == ""
 
 
+def test_unused_capacity_is_noted() -> None:
+    members = [{**member, "capacity": 1 + n} for n, member in enumerate(TWO_AND_ONE_MORE["members"])]
+    problem = TWO_AND_ONE_MORE | {"members": members}
+    assert call(problem=problem).stderr == "note: strategy 'cooperative-sticky' does not use capacity\n"
+
+
 def test_invalid_claims_are_noted() -> None:
     problem = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t", "x"], "owned": [["t", 9]]}]}
     assert call(problem=problem).stderr == (
@@ -47,21 +53,21 @@ def test_valid_problem_has_no_notes() -> None:
 
 def test_missing_priorities_are_noted_under_failover() -> None:
     assert call("--strategy", "failover", problem=ACTIVE_AND_PASSIVE).stderr == ""
-    said = call("--strategy", "failover").stderr
-    assert said == "note: 3 of 3 members have no priority: they rank last\n"
+    stderr = call("--strategy", "failover").stderr
+    assert stderr == "note: 3 of 3 members have no priority: they rank last\n"
     assert call("--compare").stderr == ""
     lags = ACTIVE_AND_PASSIVE | {"lags": {"orders": [5, 5], "audit": [5]}}
-    said = call("--strategy", "failover", problem=lags).stderr
-    assert said == "note: strategy 'failover' does not use lags\n"
+    stderr = call("--strategy", "failover", problem=lags).stderr
+    assert stderr == "note: strategy 'failover' does not use lags\n"
 
 
 # --- usage -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
-        (("--strategy", "rnage"), "'rnage' is not one of"),
+        (("--strategy", "rnage"), "unknown 'rnage', expected one of range, "),
         (("--group", "g"), "give one of --file and --group"),
         (("--compare", "--strategy", "range"), "leave out --strategy"),
         (("--bootstrap", "h:1"), "--bootstrap and --config go with --group"),
@@ -98,30 +104,39 @@ def test_missing_priorities_are_noted_under_failover() -> None:
         (("--output", "xml"), "--output"),
     ],
 )
-def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], says: str) -> None:
-    assert says in usage(*arguments)
+def test_wrong_options_are_usage_errors(arguments: tuple[str, ...], message: str) -> None:
+    assert message in usage(*arguments)
 
 
 @pytest.mark.parametrize(
-    ("problem", "says"),
+    ("problem", "message"),
     [
         ({"members": [{"id": 1}]}, "Error: standard input: members[0].id: expected a non-empty text, got 1"),
         ('{"version": }', "Error: standard input: not JSON: line 1, column 13: Expecting value"),
-        ({"strategy": "rnage"}, "strategy: unknown 'rnage', expected one of range, roundrobin, "),
+        (
+            {"strategy": "rnage"},
+            "strategy: unknown 'rnage', expected stateful or, with --strategy, one of ",
+        ),
         ({"options": {"rack": ""}}, "options.rack: an option of one consumer; here it is members[].rack"),
         ({"options": {"rcak": "a"}}, "options.rcak: unknown, expected one of max_partition_skew, min_"),
     ],
 )
 @pytest.mark.parametrize("compare", [True, False])
-def test_invalid_file_is_a_usage_error(problem: object, says: str, compare: bool) -> None:
-    assert says in usage(*["--compare"] * compare, problem=problem)
+def test_invalid_file_is_a_usage_error(problem: object, message: str, compare: bool) -> None:
+    assert message in usage(*["--compare"] * compare, problem=problem)
+
+
+def test_unknown_strategy_mentions_a_class_of_ones_own() -> None:
+    own = "failover, or your own as MODULE:CLASS"
+    assert own in usage("--strategy", "rnage")
+    assert own in usage(problem={"strategy": "rnage"})
 
 
 def test_at_most_five_notes_are_printed() -> None:
     members = [{"id": f"m{i}", "topics": []} for i in range(60)]
-    said = call(problem={"topics": {"t": 1}, "members": members}).stderr.splitlines()
-    assert len(said) == 6
-    assert said[-1] == "note: ... and 55 more"
+    lines = call(problem={"topics": {"t": 1}, "members": members}).stderr.splitlines()
+    assert len(lines) == 6
+    assert lines[-1] == "note: ... and 55 more"
 
 
 @pytest.mark.parametrize("left_out", ["racks", "rack"])
@@ -129,15 +144,15 @@ def test_racks_without_replicas_are_noted(left_out: str) -> None:
     problem = IN_RACKS | {"members": [{"id": "c1"} | ({} if left_out == "rack" else {"rack": "a"})]}
     if left_out == "racks":
         problem.pop("racks")
-    said = call("--strategy", "sticky", problem=problem).stderr
-    assert said == "note: racks have no effect: no member's rack has a replica\n"
+    stderr = call("--strategy", "sticky", problem=problem).stderr
+    assert stderr == "note: racks have no effect: no member's rack has a replica\n"
 
 
 def test_too_many_racks_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "sets of racks" not in call("--strategy", "sticky", problem=IN_RACKS).stderr
     monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
-    said = call("--strategy", "sticky", problem=IN_RACKS).stderr
-    assert said == "note: too many different sets of racks: racks are ignored\n"
+    stderr = call("--strategy", "sticky", problem=IN_RACKS).stderr
+    assert stderr == "note: too many different sets of racks: racks are ignored\n"
 
 
 def test_empty_group_name_is_refused() -> None:
@@ -216,6 +231,7 @@ def test_live_group_with_an_unknown_strategy_needs_the_option(live: dict[str, An
         "group 'g' runs 'theirs', which is not in this package: give --strategy, one of range, "
         in result.stderr
     )
+    assert "or your own as MODULE:CLASS" in result.stderr
     assert group("--bootstrap", "h:1", "--strategy", "fair").exit_code == 0
     assert group("--bootstrap", "h:1", "--compare").exit_code == 0
 
@@ -234,7 +250,7 @@ def test_secrets_come_from_a_file_or_the_environment(live: dict[str, Any], tmp_p
 
 
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "message"),
     [
         (
             b"bootstrap.servers=h:1\nsecurity.protocol=TLS\n",
@@ -245,13 +261,13 @@ def test_secrets_come_from_a_file_or_the_environment(live: dict[str, Any], tmp_p
     ],
 )
 def test_invalid_config_is_a_usage_error(
-    live: dict[str, Any], tmp_path: Path, content: bytes, says: str
+    live: dict[str, Any], tmp_path: Path, content: bytes, message: str
 ) -> None:
     config = tmp_path / "client.properties"
     config.write_bytes(content)
     result = group("--config", str(config))
     assert result.exit_code == 2
-    assert says in result.stderr
+    assert message in result.stderr
     assert "settings" not in live
 
 
@@ -288,13 +304,13 @@ def test_live_lag_is_used_with_join_and_without(live: dict[str, Any]) -> None:
 
 def test_assumed_options_of_a_live_group_are_noted(live: dict[str, Any]) -> None:
     live["strategy"] = "cooperative-lag-aware"
-    says = "note: the group's options are unknown, assuming "
-    both = f"{says}max_partition_skew=1, min_improvement=0.1 (--option)\n"
+    assumed = "note: the group's options are unknown, assuming "
+    both = f"{assumed}max_partition_skew=1, min_improvement=0.1 (--option)\n"
     assert group("--bootstrap", "h:1").stderr == both
     assert group("--bootstrap", "h:1", "--compare").stderr == both
     given = ("--option", "max_partition_skew=null")
-    assert group("--bootstrap", "h:1", *given).stderr == f"{says}min_improvement=0.1 (--option)\n"
+    assert group("--bootstrap", "h:1", *given).stderr == f"{assumed}min_improvement=0.1 (--option)\n"
     assert group("--bootstrap", "h:1", *given, "--option", "min_improvement=0.2").stderr == ""
     assert group("--bootstrap", "h:1", "--strategy", "failover").stderr.count("assuming") == 0
     live["strategy"] = "failover"
-    assert f"{says}preempt=true (--option)\n" in group("--bootstrap", "h:1").stderr
+    assert f"{assumed}preempt=true (--option)\n" in group("--bootstrap", "h:1").stderr

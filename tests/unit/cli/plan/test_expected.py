@@ -86,7 +86,7 @@ def test_compare_measures_all_strategies_by_the_same_loads() -> None:
 
 
 @pytest.mark.parametrize(
-    ("expected", "says"),
+    ("expected", "message"),
     [
         ({"orders": [-1]}, "expected.orders[0]: expected a number >= 0.0, got -1"),
         ({"orders": [0, "5"]}, 'expected.orders[1]: expected a number or null, got "5"'),
@@ -97,8 +97,8 @@ def test_compare_measures_all_strategies_by_the_same_loads() -> None:
         ([], "expected: expected an object, got []"),
     ],
 )
-def test_invalid_forecasts_are_refused_by_name(expected: object, says: str) -> None:
-    assert says in usage(problem={**BUSY_SOON, "expected": expected})
+def test_invalid_forecasts_are_refused_by_name(expected: object, message: str) -> None:
+    assert message in usage(problem={**BUSY_SOON, "expected": expected})
 
 
 def test_forecasts_may_be_fractions() -> None:

@@ -55,6 +55,20 @@ def test_loads_are_in_records_and_moves_wait_for_their_round() -> None:
     ]
 
 
+def test_loads_are_weighed_by_capacity() -> None:
+    members = [SKEWED["members"][0], {**SKEWED["members"][1], "capacity": 3}]
+    problem = SKEWED | {"members": members}
+    answer = planned(problem=problem)
+    assert loads_of(answer["assignment"], SKEWED["lags"]) == {"c1": 300, "c2": 1500}
+    metrics = answer["metrics"]
+    assert (metrics["max_load"], metrics["load_lower_bound"], metrics["load_unit"]) == (
+        1500,
+        1500,
+        "weighed records",
+    )
+    assert "largest load 1,500 weighed records, no plan has less than 1,500" in call(problem=problem).stdout
+
+
 def test_example_of_kip_169() -> None:
     problem = {
         "strategy": "lag-aware",

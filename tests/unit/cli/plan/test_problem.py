@@ -27,6 +27,7 @@ EVERYTHING = {
             "owned": [["orders", 1], ["orders", 0], ["gone", 3]],
             "generation": 5,
             "priority": 10,
+            "capacity": 2,
         }
     ],
     "racks": {"orders": [["zone-a", "zone-b"], [], ["zone-b"]]},
@@ -54,6 +55,7 @@ def test_every_field_is_read() -> None:
                     instance_id="static-1",
                     rack="zone-a",
                     priority=10,
+                    capacity=2.0,
                 ),
             ),
             {"orders": 12, "payments": 6},
@@ -75,7 +77,7 @@ def test_missing_member_fields_have_defaults() -> None:
     assert member == Member("c1", frozenset({"a", "b"}), {}, NO_GENERATION, None, None)
 
 
-@pytest.mark.parametrize("name", ["instance_id", "rack", "generation", "priority"])
+@pytest.mark.parametrize("name", ["instance_id", "rack", "generation", "priority", "capacity"])
 def test_null_equals_a_missing_field(name: str) -> None:
     assert parse({"members": [{"id": "c1", name: None}]}) == parse({"members": [{"id": "c1"}]})
 
@@ -94,7 +96,7 @@ def a_member(**fields: object) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("problem", "says"),
+    ("problem", "message"),
     [
         ([], "the file: expected an object, got []"),
         ({"version": 2}, "version: expected 1, got 2"),
@@ -156,8 +158,11 @@ def a_member(**fields: object) -> dict[str, object]:
         (
             a_member(holds=True),
             "members[2].holds: unknown, expected one of id, instance_id, rack, topics, owned, generation, "
-            "priority",
+            "priority, capacity",
         ),
+        (a_member(capacity=0), "members[2].capacity: expected a number >= 0.0009765625, got 0"),
+        (a_member(capacity=1e300), "members[2].capacity: expected a number <= 1024.0, got 1e+300"),
+        (a_member(capacity="2"), 'members[2].capacity: expected a number or null, got "2"'),
         ({"racks": []}, "racks: expected an object, got []"),
         ({"racks": {"orders": [["a"]]}}, "racks.orders: topics has no such topic"),
         ({"topics": {"a": 1}, "racks": {"a": "b"}}, 'racks.a: expected an array, got "b"'),
@@ -181,12 +186,12 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"strategy": ["x" * 500]}, 'strategy: expected a non-empty text or null, got ["' + "x" * 58 + "…"),
     ],
 )
-def test_errors_name_the_path_of_the_field(problem: object, says: str) -> None:
-    assert wrong(problem) == says
+def test_errors_name_the_path_of_the_field(problem: object, message: str) -> None:
+    assert wrong(problem) == message
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         ('{"version": 1,\n  "topics": {"orders": }}', "not JSON: line 2, column 24: Expecting value"),
         ("", "not JSON: line 1, column 1: Expecting value"),
@@ -203,7 +208,7 @@ def test_errors_name_the_path_of_the_field(problem: object, says: str) -> None:
         (
             '{"members": [{"id": "a", "\\ud800": 1}]}',
             'members[0]."\\ud800": unknown, expected one of id, instance_id, rack, topics, owned, generation,'
-            " priority",
+            " priority, capacity",
         ),
         (
             '{"topics": {"\\ud800": 1}}',
@@ -212,10 +217,10 @@ def test_errors_name_the_path_of_the_field(problem: object, says: str) -> None:
         ('{"topics": {"a\\nb": -1}}', 'topics."a\\nb": expected a whole number >= 0, got -1'),
     ],
 )
-def test_invalid_text_is_refused_in_one_line(text: str, says: str) -> None:
+def test_invalid_text_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ProblemError) as error:
         read(text.encode())
-    assert str(error.value) == says
+    assert str(error.value) == message
 
 
 def test_invalid_utf8_names_the_byte() -> None:

@@ -93,7 +93,7 @@ def test_command_line_options_override_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "value", "says"),
+    ("path", "value", "expected_message"),
     [
         ("version", 2, "version: expected 1, got 2"),
         ("topics", {}, "topics: unknown, expected one of version, strategy"),
@@ -119,10 +119,10 @@ def test_command_line_options_override_the_file() -> None:
         ("end_offsets", {"0_0": -1}, "end_offsets.0_0: expected a whole number >= 0, got -1"),
     ],
 )
-def test_errors_name_the_path_of_the_field(path: str, value: object, says: str) -> None:
+def test_errors_name_the_path_of_the_field(path: str, value: object, expected_message: str) -> None:
     answer = call(changed(path, value))
     assert answer.exit_code == 2
-    assert says in answer.stderr.replace("\n", " ")
+    assert expected_message in answer.stderr.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

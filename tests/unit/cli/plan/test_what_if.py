@@ -40,17 +40,17 @@ def test_member_named_twice_leaves_once() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         ("app", "'app' matches several members: app-1, app-12"),
         ("x", "'x' matches no member: web-7, app-1, app-12"),
         ("", "'' matches no member: web-7, app-1, app-12"),
     ],
 )
-def test_ambiguous_and_unknown_names_are_refused(name: str, says: str) -> None:
+def test_ambiguous_and_unknown_names_are_refused(name: str, message: str) -> None:
     with pytest.raises(ProblemError) as error:
         without(GROUP, [name])
-    assert str(error.value) == says
+    assert str(error.value) == message
 
 
 def test_joining_member_takes_topics_of_departed_members_or_all() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -32,7 +33,7 @@ from kafka.protocol.consumer import (
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_continuous
-from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled
+from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled, stable_heartbeat_at
 from kafka_assignors.consumer.continuous import joins, known_parts
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
 from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
@@ -137,6 +138,17 @@ def test_unknown_kafka_python_keeps_its_own_poll_with_one_warning(
     assert record.getMessage().startswith("kafka-python 3.0.12 is unknown (differs in BaseCoordinator)")
 
 
+def test_kafka_python_with_moved_names_keeps_its_own_poll(
+    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    monkeypatch.delattr("kafka.structs.MemberState")
+    with caplog.at_level(logging.WARNING, "kafka_assignors"):
+        assert not make_continuous(made)
+    (record,) = caplog.records
+    assert "cannot import name 'MemberState'" in record.getMessage()
+
+
 @pytest.mark.parametrize(("name", "change"), [("poll", "gone"), ("need_rejoin", "changed")])
 def test_digest_changes_with_a_method(name: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     before = known_parts.part_digest(ConsumerCoordinator, name)
@@ -203,17 +215,6 @@ def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) ->
     assert m.listener.heard == [("revoked", [1])]
     assert m.open(JoinGroupRequest).claims == {"t": [0]}
     assert m.positions == {0: 100}
-
-
-def test_failed_join_is_retried(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
-    m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
-    assert m.poll()
-    m.poll()
-    m.joined(0, 1)
-    assert m.poll()
-    assert m.owned == [0, 1]
 
 
 def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -402,41 +403,164 @@ def test_join_that_needs_poll_waits_for_it(state: Callable[[Scripted], None], me
     assert m.of(JoinGroupRequest) == []
 
 
-def test_failed_join_leads_to_another_one_without_poll(member: Any) -> None:
-    """A batch may take longer than a session: heartbeats go on."""
-    m = member(0)
-    polled = m.coordinator.heartbeat.last_poll
-    m.beat(REBALANCE)
-    m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
-    assert m.coordinator._heartbeat_enabled
-    assert m.coordinator.heartbeat.last_poll == polled
-    assert m.coordinator.generation_if_stable().generation_id == 7
-    m.beat(REBALANCE)
-    m.joined(0)
-    m.poll()
-    assert m.coordinator.state is MemberState.STABLE
+def cut(m: Scripted, kind: type = JoinGroupRequest) -> None:
+    """The connection breaks during a join, and the member joins again without ``poll()``."""
+    joins = len(m.of(JoinGroupRequest))
+    m.fail(kind, KafkaConnectionError("gone"))
+    until(lambda: len(m.of(JoinGroupRequest)) == joins + 1)
 
 
-def test_failed_join_of_poll_leads_to_another_one_without_poll(member: Any) -> None:
-    """The application processes a batch when the connection is cut; heartbeats go on meanwhile."""
+@pytest.mark.parametrize("begins", [lambda m: m.beat(REBALANCE), Scripted.rebalance])
+@pytest.mark.parametrize("kind", [JoinGroupRequest, SyncGroupRequest])
+def test_failed_join_is_repeated_without_poll(
+    kind: type, begins: Callable[[Scripted], None], member: Any
+) -> None:
+    """A batch may take longer than a session."""
     m = member(0)
-    m.rebalance()
+    begins(m)
     polled = m.coordinator.heartbeat.last_poll
-    assert not m.coordinator._heartbeat_enabled
-    m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
-    assert m.coordinator._heartbeat_enabled
+    if kind is SyncGroupRequest:
+        m.answer_join()
+    cut(m, kind)
     assert m.coordinator.heartbeat.last_poll == polled
-    m.beat(REBALANCE)
     m.joined(0, 1)
     m.poll()
     assert m.owned == [0, 1]
     assert m.listener.heard == [("assigned", [1])]
 
 
+def test_heartbeat_after_a_lost_answer_of_join_group_keeps_the_membership(member: Any) -> None:
+    """The broker may have completed the join, so the generation that the member knows is over."""
+    m = member(0, heartbeat_interval_ms=10)
+    m.coordinator._maybe_start_heartbeat_loop = lambda: None
+    m.beat(REBALANCE)
+    cut(m)
+    until(lambda: m.of(HeartbeatRequest, node_id=SECOND))
+    for sent in m.of(HeartbeatRequest, node_id=SECOND):
+        if not sent.future.is_done:
+            m.answer(sent, SimpleNamespace(error_code=IllegalGenerationError.errno))
+    assert not m.coordinator._heartbeat_enabled
+    assert len(m.of(HeartbeatRequest, node_id=FIRST)) == 1
+    m.joined(0)
+    m.poll()
+    assert (m.listener.heard, m.owned) == ([], [0])
+
+
+def test_auto_commit_after_a_lost_answer_of_join_group_keeps_the_membership(member: Any) -> None:
+    m = member(0, auto_commit=True)
+    m.rebalance()
+    m.answer_commit()
+    cut(m)
+    m.coordinator.next_auto_commit_deadline = 0.0
+    m.poll()
+    assert m.open(OffsetCommitRequest).node_id == SECOND
+    m.answer_commit(IllegalGenerationError.errno)
+    m.joined(0)
+    m.poll()
+    assert (m.listener.heard, m.owned) == ([], [0])
+
+
+def test_join_that_poll_repeats_sends_no_commit_before_it(member: Any) -> None:
+    m = member(0, auto_commit=True)
+    m.rebalance()
+    m.answer_commit()
+    m.consumer._subscription.subscribed_pattern = object()  # the member does not repeat it by itself
+    m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
+    m.poll()
+    assert list(m.requests()) == ["OffsetCommit", "JoinGroup", "JoinGroup"]
+    m.joined(0)
+    m.poll()
+    assert (m.listener.heard, m.owned) == ([], [0])
+
+
+@pytest.mark.parametrize("code", STALE)
+@pytest.mark.parametrize("kind", [JoinGroupRequest, SyncGroupRequest])
+def test_commit_after_a_lost_answer_is_sent_again_after_the_join(kind: type, code: int, member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    if kind is SyncGroupRequest:
+        m.answer_join()
+    m.fail(kind, KafkaConnectionError("gone"))
+    done = commit(m)
+    m.answer_commit(code)
+    until(lambda: len(m.of(JoinGroupRequest)) == 2)
+    m.joined(0)
+    m.answer_commit()
+    assert done.succeeded()
+    m.poll()
+    assert (m.listener.heard, m.owned) == ([], [0])
+
+
+@pytest.mark.parametrize("change", ["closing", "lost", "unsubscribed"])
+def test_failed_join_is_not_repeated_after_a_change(change: str, member: Any) -> None:
+    m = member(0, retry_backoff_ms=20)
+    m.beat(REBALANCE)
+    m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
+    if change == "closing":
+        closing(m)
+    elif change == "lost":
+        m.in_background(m.coordinator.reset_generation)
+    else:
+        unsubscribed(m)
+    until(lambda: not m.coordinator._join.is_in_flight)
+    assert len(m.of(JoinGroupRequest)) == 1
+
+
+def test_heartbeat_answered_after_the_session_proves_no_membership(member: Any) -> None:
+    """A broker that loads its groups answers heartbeats of former members, too."""
+    m = member(0)
+    m.beat()
+    assert stable_heartbeat_at(m.consumer) is not None
+    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
+    m.beat()
+    assert heartbeat_age_s(m.consumer) in (None, math.inf)
+    assert stable_heartbeat_at(m.consumer) is None
+    m.joined(0)
+    m.poll()
+    m.beat()
+    assert stable_heartbeat_at(m.consumer) is not None
+    assert m.listener.heard == []
+
+
+@pytest.mark.parametrize("ends", ["cut", "next round"])
+def test_member_that_has_not_polled_for_too_long_leaves_instead_of_joining_again(
+    ends: str, member: Any
+) -> None:
+    m = member(0)
+    m.beat(REBALANCE)
+    busy(m)
+    if ends == "cut":
+        m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
+    else:
+        m.answer_join()
+        m.answer_sync(code=REBALANCE)
+    assert m.open(LeaveGroupRequest).node_id == SECOND
+    m.answer_leave()
+    m.poll()
+    m.poll()
+    assert m.listener.heard == [("lost", [0])]
+    assert m.open(JoinGroupRequest).claims == {}
+
+
+def test_failed_join_is_repeated_once_a_coordinator_is_found(member: Any) -> None:
+    m = member(0, retry_backoff_ms=5, heartbeat_interval_ms=10)
+    m.beat(REBALANCE)
+    m.coordinator.coordinator_id = None
+    m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
+    assert m.poll(50)  # goes on delivering
+    assert len(m.of(JoinGroupRequest)) == 1
+    m.coordinator.coordinator_id = FIRST
+    until(lambda: len(m.of(JoinGroupRequest)) == 2)
+    m.joined(0)
+    m.poll()
+    assert m.owned == [0]
+
+
 def test_failed_join_for_another_subscription_is_repeated(member: Any) -> None:
     m = member(0, strategy=cooperative_sticky.CooperativeStickyAssignor)
     m.consumer.subscribe(["t", "u"], listener=m.listener)
     m.poll()
+    closing(m)
     m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
     m.poll()
     m.open(JoinGroupRequest)
@@ -634,6 +758,7 @@ def test_commit_of_a_join_that_fails_fails_as_retriable(member: Any) -> None:
     m.rebalance()
     done = commit(m)
     m.answer_commit(STALE[0])
+    closing(m)
     m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
     assert isinstance(done.exception, RebalanceInProgressError)
 
@@ -695,6 +820,106 @@ def test_commit_of_a_settled_member_is_as_inherited(member: Any) -> None:
     m.answer_commit(IllegalGenerationError.errno)
     assert isinstance(done.exception, CommitFailedError)
     assert m.coordinator._generation.is_lost()
+
+
+def test_commit_is_not_sent_again_over_a_newer_one(member: Any) -> None:
+    """Another member begins a round in which the broker accepts the newer commit."""
+    m = member(0)
+    m.rebalance()
+    m.answer_join()
+    older = commit(m, 150)
+    m.answer_commit(STALE[0])
+    m.answer_sync(code=REBALANCE)
+    newer = commit(m, 160)
+    m.answer_commit()
+    m.joined(0)
+    assert newer.succeeded()
+    assert isinstance(older.exception, RebalanceInProgressError)
+    assert [sent.offsets for sent in m.of(OffsetCommitRequest)] == [{0: 150}, {0: 160}]
+
+
+def test_commit_is_sent_again_without_the_partitions_of_a_newer_one(member: Any) -> None:
+    m = member(0, 1)
+    both = {tp: OffsetAndMetadata(150, "", -1) for tp in (T0, TopicPartition("t", 1))}
+    m.rebalance()
+    m.answer_join()
+    older = m.in_background(m.coordinator._commit_offsets_sync_async, both, 30_000)
+    m.answer_commit(STALE[0])
+    m.answer_sync(code=REBALANCE)
+    commit(m, 160)
+    m.answer_commit()
+    m.joined(0, 1)
+    assert m.open(OffsetCommitRequest).offsets == {1: 150}
+    m.answer_commit()
+    assert isinstance(older.exception, RebalanceInProgressError)  # its caller cannot know about the rest
+
+
+def test_commit_waits_for_an_older_one_on_the_second_connection(member: Any) -> None:
+    """That may still be connecting: the older commit would arrive after the newer one."""
+    m = member(0)
+    m.rebalance()
+    m.answer_join()
+    older = commit(m, 150)
+    m.answer_sync(0)
+    newer = commit(m, 160)
+    assert m.open(OffsetCommitRequest).offsets == {0: 150}
+    m.answer_commit()
+    sent = m.open(OffsetCommitRequest)
+    assert (sent.node_id, sent.offsets) == (FIRST, {0: 160})
+    m.answer_commit()
+    assert older.succeeded()
+    assert newer.succeeded()
+
+
+def test_commit_waits_for_an_older_one_on_the_first_connection(member: Any) -> None:
+    m = member(0)
+    older = commit(m, 150)
+    m.rebalance()
+    newer = commit(m, 160)
+    assert m.open(OffsetCommitRequest).offsets == {0: 150}
+    m.answer_commit()
+    sent = m.open(OffsetCommitRequest)
+    assert (sent.node_id, sent.offsets) == (SECOND, {0: 160})
+    m.answer_commit()
+    assert older.succeeded()
+    assert newer.succeeded()
+
+
+@pytest.mark.parametrize("change", ["newer commit", "revoked", "came back", "another member"])
+def test_commit_that_waited_for_another_is_sent_by_the_owner_only(change: str, member: Any) -> None:
+    m = member(0)
+    older = commit(m, 150)
+    m.rebalance()
+    waiting = commit(m, 160)
+    if change == "newer commit":
+        commit(m, 170)
+    elif change == "another member":
+        m.coordinator._generation = Generation(7, "another", m.strategy)
+    else:
+        m.consumer._subscription.assign_from_subscribed([])
+    if change == "came back":
+        m.consumer._subscription.assign_from_subscribed([T0])
+    m.answer_commit()
+    assert older.succeeded()
+    assert isinstance(waiting.exception, RebalanceInProgressError)
+    assert {0: 160} not in [sent.offsets for sent in m.of(OffsetCommitRequest)]
+
+
+def test_commit_is_sent_although_the_coordinator_is_forgotten_meanwhile(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The application's thread may notice a broken connection while the I/O thread sends a commit."""
+    m = member(0)
+    m.rebalance()
+    second_connection = m.coordinator._second_connection
+
+    def forgotten(*args: Any) -> str:
+        m.coordinator.coordinator_id = None
+        return str(second_connection(*args))
+
+    monkeypatch.setattr(m.coordinator, "_second_connection", forgotten)
+    commit(m)
+    assert m.open(OffsetCommitRequest).node_id == SECOND
 
 
 def test_broken_second_connection_does_not_end_the_join(member: Any) -> None:

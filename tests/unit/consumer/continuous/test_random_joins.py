@@ -20,6 +20,7 @@ from kafka.errors import (
 )
 from kafka.future import Future
 from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, make_continuous
 from tests.support.searching import times
@@ -32,11 +33,13 @@ class Watched(Scripted):
     Attributes:
         given_up_to: partition -> the offset up to which the application has been given records.
         committed: partition -> offset.
+        fallen: commits of an offset below the committed one.
     """
 
     def __init__(self, consumer: Any, *owned: int) -> None:
         self.given_up_to = dict.fromkeys(owned, 100)
         self.committed: dict[int, int] = {}
+        self.fallen: list[tuple[int, int]] = []
         super().__init__(consumer, *owned)
 
     def _send(self, request: Any, node_id: Any = None, request_timeout_ms: Any = None) -> Any:
@@ -52,8 +55,14 @@ class Watched(Scripted):
             assert node_id != FIRST, f"{type(request).__name__} waits behind JoinGroup"
         future = super()._send(request, node_id, request_timeout_ms)
         if isinstance(request, OffsetCommitRequest):
-            self.committed |= self.sent[-1].offsets
-            topics = [(t.name, [(p.partition_index, 0) for p in t.partitions]) for t in request.topics]
+            is_completing = any(not sync.future.is_done for sync in self.of(SyncGroupRequest))
+            if not is_completing:
+                for partition, offset in self.sent[-1].offsets.items():
+                    if offset < self.committed.get(partition, 0):
+                        self.fallen.append((partition, offset))
+                self.committed |= self.sent[-1].offsets
+            code = REBALANCE if is_completing else 0
+            topics = [(t.name, [(p.partition_index, code) for p in t.partitions]) for t in request.topics]
             return Future().success(SimpleNamespace(topics=topics))
         return future
 
@@ -67,6 +76,7 @@ def watched(*owned: int) -> Iterator[Watched]:
             api_version=(2, 5),
             group_id="g",
             partition_assignment_strategy=[CooperativeStickyAssignor],
+            retry_backoff_ms=1,
         )
         assert make_continuous(consumer)
         consumer._coordinator._maybe_start_heartbeat_loop = lambda: None
@@ -97,6 +107,7 @@ class Play:
                     assert member.committed.get(partition) == before[partition]
                 if kind in {"revoked", "lost"}:
                     del member.given_up_to[partition]
+                    member.committed.pop(partition, None)
                 if kind == "assigned":
                     member.given_up_to[partition] = 100
                     member.process(partition, to=100)
@@ -108,6 +119,14 @@ class Play:
             partition = owned[number % len(owned)]
             self.member.given_up_to[partition] += 10
             self.member.process(partition, to=self.member.given_up_to[partition])
+
+    def commit(self) -> None:
+        """The application commits its positions."""
+        offsets = {
+            TopicPartition("t", partition): OffsetAndMetadata(offset, "", -1)
+            for partition, offset in self.member.given_up_to.items()
+        }
+        self.member.in_background(self.member.coordinator._send_offset_commit_request, offsets)
 
     def rejoin(self) -> None:
         """The leader or a watcher requests a rebalance."""
@@ -125,8 +144,10 @@ class Play:
 
     def cut(self) -> None:
         """The connection breaks."""
-        if self._waits_for(JoinGroupRequest):
-            self.member.fail(JoinGroupRequest, KafkaConnectionError("gone"))
+        for kind in (JoinGroupRequest, SyncGroupRequest):
+            if self._waits_for(kind):
+                self.member.fail(kind, KafkaConnectionError("gone"))
+                return
 
     def beat(self, code: int) -> None:
         """A heartbeat is answered."""
@@ -139,6 +160,7 @@ class Play:
         assert sum(not request.future.is_done for request in joins) <= 1
         assert self.member.owned == sorted(self.member.given_up_to)
         assert self.member.positions == self.member.given_up_to
+        assert not self.member.fallen
 
     def _waits_for(self, kind: type) -> bool:
         return any(not request.future.is_done for request in self.member.of(kind))
@@ -151,6 +173,7 @@ UNKNOWN, ILLEGAL, REBALANCE = (
 TURNS = st.one_of(
     st.tuples(st.just("poll"), st.sampled_from([0, 0, 30])),
     st.tuples(st.just("work"), st.integers(0, 4)),
+    st.tuples(st.just("commit")),
     st.tuples(st.just("rejoin")),
     st.tuples(st.just("join"), st.sampled_from([0, 0, 0, UNKNOWN, REBALANCE])),
     st.tuples(st.just("sync"), PARTITIONS, st.sampled_from([0, 0, 0, 0, REBALANCE, UNKNOWN, ILLEGAL])),

@@ -80,8 +80,8 @@ def published(which: str) -> dict[int, list[float]]:
 
 def assert_as_published(found: Score, figures: list[float]) -> None:
     """Neither worse nor better by more than 2 %, or than figures are rounded: else the page is wrong."""
-    told = [found.mase, found.beside_daily, found.beside_weekly]
-    assert told == [pytest.approx(figure, rel=0.02, abs=0.005) for figure in figures]
+    errors = [found.mase, found.beside_daily, found.beside_weekly]
+    assert errors == [pytest.approx(figure, rel=0.02, abs=0.005) for figure in figures]
 
 
 def test_forecasts_are_as_far_off_as_the_page_says(year: list[Flight]) -> None:

@@ -135,18 +135,7 @@ def two_acts() -> RunLogs:
 
 def counts() -> CountsResult:
     """All is well, and two records were counted twice."""
-    return CountsResult(
-        by="Spark",
-        records=121,
-        carriers=3,
-        destinations=5,
-        counted=[123, 123],
-        doubles=[2, 2],
-        again=2,
-        copies=4,
-        differences=[],
-        fault="",
-    )
+    return CountsResult(records=121, lines=5, counted=123, doubles=2, again=2, copies=4, differences=[])
 
 
 def failover() -> FailoverResult:

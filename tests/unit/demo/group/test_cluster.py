@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import kafka
 import pytest
@@ -12,10 +13,17 @@ from kafka.errors import KafkaTimeoutError
 from demo.data import replay as demo_replay
 from demo.data.events import Flight
 from demo.data.replay import Replay
-from demo.group.cluster import Cluster, Sender
+from demo.group.cluster import Cluster
 from demo.group.logs import LogWriter
 from kafka_assignors.errors import BrokerError
 from tests.support.waiting import until
+
+
+class RecordMetadata(NamedTuple):
+    """As kafka-python's, as far as the replay looks."""
+
+    partition: int
+    offset: int
 
 
 class Unwilling:
@@ -53,35 +61,48 @@ def test_a_broker_that_refuses_is_one_line() -> None:
 
 
 @pytest.mark.usefixtures("_unwilling")
-def test_a_producer_that_fails_is_one_line() -> None:
-    sender = Sender("h:1", "t", acknowledged=print, failed=print)
-    with pytest.raises(BrokerError, match=r"a record could not be sent: .*too late"):
-        sender.send(b"k", b"v")
-    with pytest.raises(BrokerError, match="did not acknowledge all records within 1 s"):
-        sender.flush(1)
-    sender.close()
+@pytest.mark.parametrize(
+    ("due", "text"),
+    [
+        ((0.0,), r"a record could not be sent: .*too late"),
+        ((), r"did not acknowledge all records within 30 s"),
+    ],
+)
+def test_producer_that_fails_is_one_line(tmp_path: Path, due: tuple[float, ...], text: str) -> None:
+    sending = replay(*due, log=LogWriter(tmp_path / "driver.jsonl"))
+    sending.run()
+    with pytest.raises(BrokerError, match=text):
+        sending.check()
 
 
-class FakeSender:
-    """Takes everything, and notes what it was asked."""
+class FakeProducer:
+    """Takes everything, and notes the calls."""
 
-    def __init__(self, *_: object, **__: object) -> None:
-        self.asked: list[str] = []
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+        self.acknowledge: list[Callable[[object], None]] = []
 
-    def send(self, key: bytes, value: bytes) -> None:
-        self.asked.append("send")
+    def send(self, topic: str, *, key: bytes, value: bytes) -> FakeProducer:
+        self.calls.append("send")
+        return self
+
+    def add_callback(self, acknowledge: Callable[[object], None]) -> None:
+        self.acknowledge.append(acknowledge)
+
+    def add_errback(self, fail: object) -> None:
+        """No record fails."""
 
     def flush(self, timeout: float) -> None:
-        self.asked.append("flush")
+        self.calls.append("flush")
 
-    def close(self) -> None:
-        self.asked.append("close")
+    def close(self, timeout: float) -> None:
+        self.calls.append("close")
 
 
 @pytest.fixture
-def sender(monkeypatch: pytest.MonkeyPatch) -> FakeSender:
-    fake = FakeSender()
-    monkeypatch.setattr(demo_replay, "Sender", lambda *_, **__: fake)
+def producer(monkeypatch: pytest.MonkeyPatch) -> FakeProducer:
+    fake = FakeProducer()
+    monkeypatch.setattr(kafka, "KafkaProducer", lambda **_: fake)
     return fake
 
 
@@ -89,39 +110,41 @@ def replay(*due: float, log: LogWriter) -> Replay:
     return Replay("h:1", "t", ((at, Flight(0, b"k", b"v")) for at in due), log)
 
 
-def test_a_replay_flushes_at_its_end_and_knows_how_late_it_was(sender: FakeSender, tmp_path: Path) -> None:
+def test_replay_flushes_at_its_end_and_measures_how_late_it_was(
+    producer: FakeProducer, tmp_path: Path
+) -> None:
     one = replay(-0.5, 0, log=LogWriter(tmp_path / "driver.jsonl"))
     one.run()
-    assert sender.asked == ["send", "send", "flush", "close"]
+    assert producer.calls == ["send", "send", "flush", "close"]
     assert one.latest >= 0.5
 
 
-def test_a_backlog_that_is_stopped_is_not_sent_to_its_end(sender: FakeSender, tmp_path: Path) -> None:
+def test_a_backlog_that_is_stopped_is_not_sent_to_its_end(producer: FakeProducer, tmp_path: Path) -> None:
     one = replay(*[0.0] * 5, log=LogWriter(tmp_path / "driver.jsonl"))
     one._halt.set()
     one.run()
-    assert sender.asked == ["close"]
+    assert producer.calls == ["close"]
 
 
 def test_no_more_is_sent_than_the_producer_holds_while_nothing_is_acknowledged(
-    sender: FakeSender, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    producer: FakeProducer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A producer that is full blocks for seconds, and nobody could stop it."""
     monkeypatch.setattr(demo_replay, "MOST_UNDER_WAY", 2)
     one = replay(*[0.0] * 5, log=LogWriter(tmp_path / "driver.jsonl"))
     one.start()
-    until(lambda: sender.asked == ["send", "send"])
-    one._acknowledge(0, 0)
-    until(lambda: sender.asked == ["send"] * 3)
+    until(lambda: producer.calls == ["send", "send"])
+    producer.acknowledge[0](RecordMetadata(0, 0))
+    until(lambda: producer.calls == ["send"] * 3)
     one.stop()
-    assert sender.asked == [*["send"] * 3, "close"]
+    assert producer.calls == [*["send"] * 3, "close"]
 
 
 def test_a_replay_that_is_stopped_does_not_wait_for_acknowledgements(
-    sender: FakeSender, tmp_path: Path
+    producer: FakeProducer, tmp_path: Path
 ) -> None:
     one = replay(3600, log=LogWriter(tmp_path / "driver.jsonl"))
     one.start()
     one.stop()
     assert one.finished.is_set()
-    assert sender.asked == ["close"]
+    assert producer.calls == ["close"]

@@ -99,10 +99,10 @@ def test_leaving_the_fleet_ends_everybody(tmp_path: Path) -> None:
 
 
 def test_a_member_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Path) -> None:
-    says = "member m1 ended with exit code 1: cannot write .*m1.jsonl: No such file or directory"
+    message = "member m1 ended with exit code 1: cannot write .*m1.jsonl: No such file or directory"
     with Fleet(tmp_path) as members:
         members.start("m1", config(tmp_path / "not" / "there"))
-        with pytest.raises(KafkaAssignorsError, match=says):
+        with pytest.raises(KafkaAssignorsError, match=message):
             check_until_it_raises(members)
 
 
@@ -135,10 +135,10 @@ def test_a_dead_member_hides_no_error_and_ends_nobody_elses_end(tmp_path: Path) 
 def test_a_member_on_a_full_disk_says_so(tmp_path: Path) -> None:
     (tmp_path / "m1.err").symlink_to("/dev/full")
     (tmp_path / "m1.jsonl").symlink_to("/dev/full")
-    says = "exit code 1: cannot write .*m1.jsonl: No space left on device"
+    message = "exit code 1: cannot write .*m1.jsonl: No space left on device"
     with Fleet(tmp_path) as members:
         members.start("m1", config(tmp_path))
-        with pytest.raises(KafkaAssignorsError, match=says):
+        with pytest.raises(KafkaAssignorsError, match=message):
             check_until_it_raises(members)
 
 

@@ -75,5 +75,5 @@ def test_how_far_standbys_are_is_logged_every_so_often(tmp_path: Path) -> None:
         member.lags = {("count", task): lag for task, lag in lags.items()}
         now[0] = tick * MS
         state.look()
-    said = [(entry.t // MS, entry.last) for entry in read_log(path) if entry.event == "standbys"]
-    assert said == [(100, -1), (160, 9), (220, 1)]
+    lines = [(entry.t // MS, entry.last) for entry in read_log(path) if entry.event == "standbys"]
+    assert lines == [(100, -1), (160, 9), (220, 1)]

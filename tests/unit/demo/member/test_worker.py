@@ -1,119 +1,144 @@
 from __future__ import annotations
 
-import dataclasses
+import asyncio
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
+from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
+from msgspec.structs import replace
 
 from demo.group.logs import Entry, LogWriter, read_log
 from demo.member import worker
-from demo.member.start import WorkerConfig
 from demo.member.worker import Worker
+from kafka_assignors.errors import BrokerError
 from tests.unit.demo.group.test_fleet import config
+
+TP = TopicPartition("t", 3)
 
 
 class Record(NamedTuple):
     """As kafka-python's, as far as the member looks."""
 
     offset: int
-    value: bytes
+    value: bytes = b"{}"
+    topic: str = "t"
+    partition: int = 3
+    leader_epoch: int = -1
+
+
+class Group(NamedTuple):
+    """As kafka-python's, as far as the member looks."""
+
+    generation_id: int
+    state: str
+
+
+Batch = dict[TopicPartition, list[Record]]
 
 
 class FakeConsumer:
     """Plays a script of polls; each is what happens in it."""
 
-    def __init__(self, config: WorkerConfig, report: Callable[..., None]) -> None:
-        self.report = report
-        self.held = config.held
-        self.said: list[str] = []
-        self.now = -1
-        self.fresh: list[int] = []
-        self.refuse = ""
+    def __init__(self, **_: object) -> None:
+        self.calls: list[str] = []
+        self.generation = -1
+        self.owned: set[TopicPartition] = set()
+        self.stopped: set[TopicPartition] = set()
+        self.refuse: KafkaError | None = None
         self.leave = threading.Event()
-        self.polls: list[Callable[[], dict[int, list[Record]]]] = [
-            self.join,
-            self.nothing,
-            self.work,
-            self.end,
-        ]
+        self.polls: list[Callable[[], Batch]] = [self.join, self.nothing, self.work, self.end]
 
-    def poll(self, timeout_ms: int) -> dict[int, list[Record]]:
+    def subscribe(self, _topics: list[str], *, listener: worker._Listener) -> None:
+        self.listener = listener
+
+    def partitions_for_topic(self, _topic: str) -> set[int]:
+        return {3}
+
+    def poll(self, timeout_ms: int) -> Batch:
         return self.polls.pop(0)()
 
-    def join(self) -> dict[int, list[Record]]:
-        self.report("assigned", (3,))
-        self.now, self.fresh = 7, [3]
+    def join(self) -> Batch:
+        self.owned, self.generation = {TP}, 7
+        asyncio.run(self.listener.on_partitions_assigned({TP}))
         return {}
 
-    def nothing(self) -> dict[int, list[Record]]:
+    def nothing(self) -> Batch:
         return {}
 
-    def work(self) -> dict[int, list[Record]]:
-        return {3: [Record(10, b"{}"), Record(11, b"{}")]}
+    def work(self) -> Batch:
+        return {TP: [Record(10), Record(11)]}
 
-    def end(self) -> dict[int, list[Record]]:
+    def end(self) -> Batch:
         self.leave.set()
         return {}
 
-    def generation(self) -> int:
-        return self.now
+    def group_metadata(self) -> Group:
+        state = MemberState.REBALANCING if self.generation == -1 else MemberState.STABLE
+        return Group(self.generation, state)
 
-    def owned(self) -> frozenset[int]:
-        return frozenset({3})
+    def assignment(self) -> set[TopicPartition]:
+        return self.owned
 
-    def take_gained(self) -> list[int]:
-        found, self.fresh = self.fresh, []
-        return found
+    def pause(self, *partitions: TopicPartition) -> None:
+        self.stopped |= set(partitions)
 
-    def processed(self, record: Record) -> None:
-        self.said.append(f"done {record.offset}")
+    def paused(self) -> set[TopicPartition]:
+        return set(self.stopped)
 
-    def commit(self) -> str:
-        self.said.append("commit")
-        return self.refuse
+    def resume(self, partition: TopicPartition) -> None:
+        self.stopped.remove(partition)
 
-    def release(self) -> None:
-        self.said.append("released")
+    def commit(self, offsets: dict[TopicPartition, OffsetAndMetadata]) -> None:
+        self.calls.append(f"commit {offsets[TP].offset}")
+        if self.refuse is not None:
+            raise self.refuse
 
-    def close(self) -> None:
-        self.said.append("close")
+    def close(self, **_: object) -> None:
+        self.calls.append("close")
 
 
 @pytest.fixture
-def consumer(monkeypatch: pytest.MonkeyPatch) -> list[FakeConsumer]:
-    made: list[FakeConsumer] = []
-
-    def make(config: WorkerConfig, report: Callable[..., None]) -> FakeConsumer:
-        made.append(FakeConsumer(config, report))
-        return made[-1]
-
-    monkeypatch.setattr(worker, "GroupConsumer", make)
-    return made
+def consumer(monkeypatch: pytest.MonkeyPatch) -> FakeConsumer:
+    fake = FakeConsumer()
+    monkeypatch.setattr(worker, "ContinuousConsumer", lambda **_: fake)
+    monkeypatch.setattr("kafka_assignors.consumer.listener.runs_cooperative", lambda _: True)
+    monkeypatch.setattr("kafka_assignors.consumer.listener.generation_of", lambda _: 7)
+    return fake
 
 
-def test_a_member_works_logs_commits_and_closes_in_this_order(
-    consumer: list[FakeConsumer], tmp_path: Path
+@pytest.fixture
+def log(tmp_path: Path) -> LogWriter:
+    return LogWriter(tmp_path / "m1.jsonl")
+
+
+def entries(folder: Path) -> list[Entry]:
+    return read_log(folder / "m1.jsonl")
+
+
+def refusals(folder: Path) -> list[str]:
+    return [entry.note.partition(":")[0] for entry in entries(folder) if entry.event == "uncommitted"]
+
+
+def test_member_works_logs_commits_and_closes_in_this_order(
+    consumer: FakeConsumer, log: LogWriter, tmp_path: Path
 ) -> None:
-    log = LogWriter(tmp_path / "m1.jsonl")
-    member = Worker(config(tmp_path), log)
-    member.run(consumer[0].leave)
-    assert consumer[0].said == ["done 10", "done 11", "commit", "close"]
-    entries = read_log(tmp_path / "m1.jsonl")
-    assert [entry.event for entry in entries] == ["assigned", "joined", "opened", "done", "done"]
-    assert entries[1].generation == 7
-    assert [(e.partitions, e.first, e.last) for e in entries[3:5]] == [((3,), 10, 10), ((3,), 11, 11)]
-    assert entries[3].began == entries[4].began < entries[3].t < entries[4].t
+    Worker(config(tmp_path), log).run(consumer.leave)
+    assert consumer.calls == ["commit 12", "close"]
+    logged = entries(tmp_path)
+    assert [entry.event for entry in logged] == ["assigned", "joined", "opened", "done", "done"]
+    assert logged[1].generation == 7
+    assert [(e.partitions, e.first, e.last) for e in logged[3:5]] == [((3,), 10, 10), ((3,), 11, 11)]
+    assert logged[3].began == logged[4].began < logged[3].t < logged[4].t
 
 
-def test_a_record_is_logged_before_it_counts_as_processed_and_before_the_next_ones_work(
-    consumer: list[FakeConsumer], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_record_is_logged_before_it_counts_as_processed_and_before_the_next_ones_work(
+    consumer: FakeConsumer, log: LogWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    log = LogWriter(tmp_path / "m1.jsonl")
-    member = Worker(config(tmp_path), log)
-    order = consumer[0].said
+    order: list[str] = []
     write = log.write
 
     def note(entry: Entry) -> None:
@@ -123,67 +148,70 @@ def test_a_record_is_logged_before_it_counts_as_processed_and_before_the_next_on
 
     monkeypatch.setattr(log, "write", note)
     monkeypatch.setattr(worker, "work_on", lambda *_: order.append("work"))
-    member.run(consumer[0].leave)
+    monkeypatch.setattr(
+        worker._Listener, "processed", lambda _, record: order.append(f"done {record.offset}")
+    )
+    Worker(config(tmp_path), log).run(consumer.leave)
     assert order[:6] == ["work", "logged 10", "done 10", "work", "logged 11", "done 11"]
 
 
-def test_a_refused_commit_is_logged_and_no_end(consumer: list[FakeConsumer], tmp_path: Path) -> None:
-    member = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
-    consumer[0].refuse = "CommitFailedError"
-    member.run(consumer[0].leave)
-    assert refusals(tmp_path) == ["CommitFailedError", "CommitFailedError"]
-
-
-def refusals(folder: Path) -> list[str]:
-    return [entry.note for entry in read_log(folder / "m1.jsonl") if entry.event == "uncommitted"]
-
-
-def test_a_refused_commit_is_tried_again_until_it_is_taken_though_no_record_comes(
-    consumer: list[FakeConsumer], tmp_path: Path
+def test_refused_commit_is_tried_again_until_it_is_taken_though_no_record_comes(
+    consumer: FakeConsumer, log: LogWriter, tmp_path: Path
 ) -> None:
-    member = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
-    fake = consumer[0]
-
-    def rejoining() -> dict[int, list[Record]]:
-        fake.now = -1
+    def rejoining() -> Batch:
+        consumer.generation = -1
         return {}
 
-    def back() -> dict[int, list[Record]]:
-        fake.now, fake.refuse = 8, ""
+    def back() -> Batch:
+        consumer.generation, consumer.refuse = 8, None
         return {}
 
-    fake.refuse = "RebalanceInProgressError"
-    fake.polls = [fake.join, fake.work, rejoining, back, fake.nothing, fake.end]
-    member.run(fake.leave)
-    assert fake.said == ["done 10", "done 11", "commit", "commit", "close"]
-    assert refusals(tmp_path) == ["RebalanceInProgressError"]
+    consumer.refuse = RebalanceInProgressError()
+    consumer.polls = [
+        *(consumer.join, consumer.work, consumer.nothing),
+        *(rejoining, back, consumer.nothing, consumer.end),
+    ]
+    Worker(config(tmp_path), log).run(consumer.leave)
+    assert consumer.calls == ["commit 12", "commit 12", "commit 12", "close"]
+    assert refusals(tmp_path) == ["RebalanceInProgressError"] * 2
 
 
-def test_a_member_that_is_held_lets_records_come_on_the_word(
-    consumer: list[FakeConsumer], tmp_path: Path
+@pytest.mark.parametrize(
+    ("error", "is_refusal"), [(CommitFailedError("moved on"), True), (KafkaError("no broker"), False)]
+)
+def test_commit_that_the_group_refuses_is_logged_and_any_other_failure_ends_the_member(
+    consumer: FakeConsumer, log: LogWriter, tmp_path: Path, error: KafkaError, *, is_refusal: bool
 ) -> None:
-    held = dataclasses.replace(config(tmp_path), held=True)
-    member = Worker(held, LogWriter(tmp_path / "m1.jsonl"))
-    assert consumer[0].held
+    consumer.refuse = error
+    consumer.polls = [consumer.join, consumer.work, consumer.end]
+    member = Worker(config(tmp_path), log)
+    if is_refusal:
+        member.run(consumer.leave)
+        assert set(refusals(tmp_path)) == {"CommitFailedError"}
+    else:
+        with pytest.raises(BrokerError, match="cannot commit"):
+            member.run(consumer.leave)
+
+
+def test_held_member_reads_nothing_before_go(consumer: FakeConsumer, log: LogWriter, tmp_path: Path) -> None:
+    member = Worker(replace(config(tmp_path), held=True), log)
+    consumer.join()
     go = threading.Event()
     waiting = threading.Thread(target=member.begin_on, args=(go,))
     waiting.start()
-    assert consumer[0].said == []
+    assert consumer.stopped == {TP}
     go.set()
     waiting.join()
-    assert consumer[0].said == ["released"]
+    assert consumer.stopped == set()
 
 
 def test_member_that_is_asked_to_leave_warms_up_for_nothing_more(
-    consumer: list[FakeConsumer], tmp_path: Path
+    consumer: FakeConsumer, log: LogWriter, tmp_path: Path
 ) -> None:
-    member = Worker(config(tmp_path), LogWriter(tmp_path / "m1.jsonl"))
-    fake = consumer[0]
+    def gain_and_leave() -> Batch:
+        consumer.leave.set()
+        return consumer.join()
 
-    def gain_and_leave() -> dict[int, list[Record]]:
-        fake.leave.set()
-        return fake.join()
-
-    fake.polls = [gain_and_leave]
-    member.run(fake.leave)
-    assert [entry.event for entry in read_log(tmp_path / "m1.jsonl")] == ["assigned", "joined"]
+    consumer.polls = [gain_and_leave]
+    Worker(config(tmp_path), log).run(consumer.leave)
+    assert [entry.event for entry in entries(tmp_path)] == ["assigned", "joined"]

@@ -2,21 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from demo.figures.drain import measure_drain
-from demo.figures.measure import measure
 from demo.group.logs import RunLogs
 from demo.pipeline.ran import Ran
 from demo.pipeline.results import (
-    CalibrationResult,
     ForecastResult,
     HoursResult,
     PipelineResult,
-    PlansResult,
     RecordedResult,
 )
-from demo.results import DrainResult, StrategyResult
 from demo.settings import Compared
 from kafka_assignors.pipeline.backtest.results import (
     VERSION,
@@ -28,43 +21,15 @@ from kafka_assignors.pipeline.backtest.results import (
     RunResult,
 )
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
-from tests.unit.demo.story import S, at, done, eager_join, uneven_backlog
+from tests.unit.demo.story import S, eager_join, uneven_backlog
 
 EPOCH_S = 1_000_000
 """When the logs' clock was 0, in seconds since 1970."""
 
 
-def busy_backlog() -> RunLogs:
-    """As the uneven backlog, but members log each second what they did: m1 is done at 14 s, m2 at 11 s.
-
-    While it has enough to read, each reads 10 records a second.
-    """
-    logs = uneven_backlog()
-    first = [
-        at(5, "started"),
-        at(5, "assigned", 0, 1),
-        at(5, "joined", 0, 1, generation=1),
-        *(done(10 + second, 11 + second, 0, 10 * second, 10 * second + 9) for second in range(3)),
-        done(13, 14, 1, 0, 9),
-    ]
-    second = [
-        at(5, "started"),
-        at(5, "assigned", 2),
-        at(5, "joined", 2, generation=1),
-        done(10, 11, 2, 0, 9),
-    ]
-    return replace(logs, members={"m1": first, "m2": second})
-
-
-def ran(
-    scene: Compared = "backlog", strategy: str = "range", logs: RunLogs | None = None, fault: str = ""
-) -> Ran:
-    is_backlog = scene == "backlog"
-    logs = logs or (busy_backlog() if is_backlog else eager_join())
-    measured: StrategyResult | DrainResult
-    measured = measure_drain(strategy, busy_backlog(), 100) if is_backlog else measure(strategy, eager_join())
-    measured |= {"drain": 6.0, "moved": 1, "fault": fault}
-    return Ran(scene, strategy, f"demo-{scene}-{strategy}", logs, measured, EPOCH_S * S)
+def ran(scene: Compared = "backlog", strategy: str = "range", logs: RunLogs | None = None) -> Ran:
+    logs = logs or (uneven_backlog() if scene == "backlog" else eager_join())
+    return Ran(scene, strategy, f"demo-{scene}-{strategy}", logs, EPOCH_S * S)
 
 
 def recorded(scene: str = "backlog", strategy: str = "range", produced: int = 50) -> RecordedResult:
@@ -163,7 +128,6 @@ def backtest(*names: str) -> BacktestResults:
 def forecast() -> ForecastResult:
     return ForecastResult(
         weeks=6,
-        learn=4,
         partitions=3,
         step_s=300,
         horizon_s=3600,
@@ -176,35 +140,6 @@ def forecast() -> ForecastResult:
         beside_daily=0.8,
         beside_weekly=None,
         hours=HoursResult(begins=1_356_998_400, came=[1, 2, 3], forecast=[1.5, 2.0, 2.5], naive=[0, 1, 2]),
-        plans=PlansResult(
-            members=2,
-            busy=0.95,
-            rate=20.0,
-            hours=336,
-            better=47,
-            same=211,
-            worse=1,
-            gain=0.22,
-            loss=0.5,
-            lag=13.0,
-            forecast=12.0,
-            most_lag=80.0,
-            most_forecast=70.0,
-            moved_lag=0.6,
-            moved_forecast=0.9,
-        ),
-    )
-
-
-def calibrated(strategy: str = "range") -> CalibrationResult:
-    return CalibrationResult(
-        scene="backlog",
-        strategy=strategy,
-        drain=6.0,
-        drain_simulated=6.6,
-        moved=0,
-        moved_simulated=0,
-        note="",
     )
 
 
@@ -218,6 +153,5 @@ def pipeline(*names: str) -> PipelineResult:
         read=2_000,
         recorded=[recorded()],
         backtest=backtest(*(names or ("cooperative-lag-aware (load=forecast)", "range", "sticky"))),
-        calibration=[calibrated()],
         forecast=forecast(),
     )

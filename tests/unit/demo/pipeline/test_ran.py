@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as replace_entry
 
 from demo.pipeline.ran import EndSample
 from kafka_assignors.simulation import ChurnStep
@@ -34,7 +35,7 @@ def test_the_step_in_which_the_last_record_came_is_there_though_all_was_drained_
     logs = REPLAY.logs
     driver = [entry for entry in logs.driver if entry.event == "sent"]
     driver = [at(10, "replay"), *driver, at(12.2, "end")]
-    late = replace(driver[-2], t=driver[-2].t + 100_000_000)
+    late = replace_entry(driver[-2], t=driver[-2].t + 100_000_000)
     short = ran("replay", logs=replace(logs, driver=[*driver[:-2], late, driver[-1]]))
     assert short.span(1.0)[1] - EPOCH_S == 13
 

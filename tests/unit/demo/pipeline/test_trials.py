@@ -1,21 +1,20 @@
-"""What is tried out on the demo's histories, and what is set beside what was measured."""
+"""The trials on the demo's histories."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from demo.pipeline.trials import Tried, calibration, what_to_try
+from demo.pipeline.ran import Ran
+from demo.pipeline.trials import ASKS_S, start_s, what_to_try
 from demo.results import SettingsResult
-from demo.settings import Compared
 from kafka_assignors.pipeline.backtest.grid import Trial
-from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
-from kafka_assignors.simulation import History, simulate
+from kafka_assignors.simulation import History
 from kafka_assignors.strategies import STRATEGIES
 from tests.unit.demo.pipeline.runs import EPOCH_S, ran
-from tests.unit.demo.story import SETTINGS
+from tests.unit.demo.story import SETTINGS, eager_join
 
 RUNS = [ran("backlog", "range"), ran("backlog", "sticky")]
 
@@ -33,8 +32,10 @@ def history(expected: float | None = None) -> History:
     )
 
 
-def tried(settings: SettingsResult = SETTINGS, loads: Mapping[Compared, History] | None = None) -> Tried:
-    return what_to_try(RUNS, loads or {"backlog": history()}, settings)
+def tried(
+    settings: SettingsResult = SETTINGS, expected: float | None = None, runs: Sequence[Ran] = RUNS
+) -> list[Trial]:
+    return what_to_try(runs, {"backlog": history(expected)}, settings)
 
 
 def names(trials: list[Trial]) -> list[str]:
@@ -42,69 +43,34 @@ def names(trials: list[Trial]) -> list[str]:
 
 
 def test_every_strategy_that_shares_work_is_tried_whether_it_ran_or_not() -> None:
-    assert sorted(names(tried().backtest)) == sorted(STRATEGIES.keys() - {"failover"})
+    assert sorted(names(tried())) == sorted(STRATEGIES.keys() - {"failover"})
 
 
-def test_one_of_them_with_forecasts_too_where_there_are_any() -> None:
-    found = names(tried(loads={"backlog": history(5.0)}).backtest)
+def test_one_of_them_is_tried_with_forecasts_too_where_there_are_any() -> None:
+    found = names(tried(expected=5.0))
     assert "cooperative-lag-aware (load=forecast)" in found
     assert len(found) == len(STRATEGIES)
 
 
 def test_failover_is_tried_where_it_ran() -> None:
-    found = what_to_try([ran("backlog", "failover")], {"backlog": history()}, SETTINGS)
-    assert "failover" in names(found.backtest)
+    assert "failover" in names(tried(runs=[ran("backlog", "failover")]))
 
 
-def test_the_group_is_the_demos() -> None:
-    for trial in tried().backtest:
+def test_trials_have_the_group_and_the_costs_of_the_demo() -> None:
+    trials = tried()
+    assert [trial.number for trial in trials] == list(range(len(trials)))
+    for trial in trials:
         scenario = trial.scenario
-        assert (scenario.members, scenario.churn) == (2, ())
+        assert (scenario.members, scenario.churn, scenario.service_rate) == (2, (), 10.0)
         assert (scenario.pauses.heartbeat_s, scenario.pauses.session_timeout_s) == (0.5, 6.0)
-        assert scenario.pauses.warm_up_s == 0.3
+        assert (scenario.pauses.warm_up_s, scenario.pauses.start_s) == (0.3, 0.0)
         assert trial.group == "backlog"
 
 
-def test_a_member_is_as_fast_as_it_was_measured_else_as_its_work_allows() -> None:
-    slow = ran("backlog", "range", fault="not drained within 1 s")
-    guessed = what_to_try([slow], {"backlog": history()}, {**SETTINGS, "work_ms": 50.0})
-    assert {trial.scenario.service_rate for trial in guessed.backtest} == {20.0}
-    measured = tried()
-    [rate] = {trial.scenario.service_rate for trial in measured.backtest}
-    assert rate == 10.0
+def test_records_that_cost_no_work_give_members_no_speed() -> None:
+    assert tried({**SETTINGS, "work_ms": 0.0}) == []
 
 
-def test_who_spends_no_time_on_records_and_was_never_busy_is_not_tried() -> None:
-    slow = ran("backlog", "range", fault="not drained within 1 s")
-    found = what_to_try([slow], {"backlog": history()}, {**SETTINGS, "work_ms": 0.0})
-    assert (found.backtest, found.calibration) == ([], [])
-
-
-def test_trials_are_numbered_through_and_have_their_histories() -> None:
-    found = tried()
-    every = [*found.backtest, *found.calibration]
-    assert [trial.number for trial in every] == list(range(len(every)))
-    assert {trial.group for trial in every} <= found.histories.keys()
-    assert len(found.calibration) == len(found.runs) == 2
-
-
-def test_each_run_is_set_beside_its_own_simulation() -> None:
-    found = tried()
-    results = {trial.number: try_out(found.histories[trial.group], trial) for trial in found.calibration}
-    one, other = calibration(RUNS, found, results)
-    assert (one["strategy"], other["strategy"]) == ("range", "sticky")
-    first = found.calibration[0]
-    outcome = simulate(found.histories[first.group], first.scenario)
-    assert outcome.drain_s is not None
-    assert one["drain_simulated"] == pytest.approx(outcome.drain_s, abs=1e-3)
-    assert (one["drain"], one["moved"], one["moved_simulated"]) == (6.0, 1, outcome.moved)
-    assert one["note"] == ""
-
-
-def test_a_run_that_cannot_be_simulated_says_why() -> None:
-    runs = [RUNS[0], ran("backlog", "sticky", fault="not drained within 1 s")]
-    found = what_to_try(runs, {"backlog": history()}, SETTINGS)
-    failed = {trial.number: TrialResult(trial.number, error="no such thing") for trial in found.calibration}
-    one, other = calibration(runs, found, failed)
-    assert (one["drain_simulated"], one["note"]) == (None, "no such thing")
-    assert (other["moved_simulated"], other["note"]) == (None, "not drained within 1 s")
+def test_start_of_a_joining_member_is_measured() -> None:
+    """Member m2 joins at 13 s, and its process is up at 13.2 s."""
+    assert start_s(eager_join()) == pytest.approx(0.2 + ASKS_S)

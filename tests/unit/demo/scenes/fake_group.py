@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
+import kafka
 import pytest
 
-from demo.data import replay
 from demo.data.flight_samples import partition_of
 from demo.group.logs import Entry, Event, LogWriter
 from demo.member.start import MemberConfig, StatefulConfig, WorkerConfig
@@ -35,7 +36,7 @@ class FakeGroup:
         monkeypatch.setattr(stage, "TICK", 0.01)
         monkeypatch.setattr(stage, "Cluster", lambda _: FakeCluster(self))
         monkeypatch.setattr(stage, "Fleet", lambda _: FakeFleet(self))
-        monkeypatch.setattr(replay, "Sender", lambda *_, **on: FakeSender(self, on["acknowledged"]))
+        monkeypatch.setattr(kafka, "KafkaProducer", lambda **_: FakeProducer(self))
 
     def write(self, member: str, event: Event, *partitions: int, note: str = "", last: int = -1) -> None:
         entry = Entry(
@@ -75,24 +76,38 @@ class FakeGroup:
                 self.logs[member].write(Entry(now, "done", (partition,), offset, offset, now))
 
 
-class FakeSender:
-    """A producer whose records are acknowledged and processed at once."""
+class RecordMetadata(NamedTuple):
+    """As kafka-python's, as far as the replay looks."""
 
-    def __init__(self, group: FakeGroup, acknowledged: Callable[[int, int], None]) -> None:
-        self._group, self._acknowledged = group, acknowledged
+    partition: int
+    offset: int
 
-    def send(self, key: bytes, value: bytes) -> None:
+
+class FakeProducer:
+    """Its records are acknowledged and processed at once."""
+
+    def __init__(self, group: FakeGroup) -> None:
+        self._group = group
+        self._sent = RecordMetadata(0, 0)
+
+    def send(self, topic: str, *, key: bytes, value: bytes) -> FakeProducer:
         partition = partition_of(key, self._group.partitions)
-        offset = self._group.ends[partition]
+        self._sent = RecordMetadata(partition, self._group.ends[partition])
         self._group.ends[partition] += 1
-        self._acknowledged(partition, offset)
-        self._group.waiting.append((partition, offset))
+        self._group.waiting.append(self._sent)
+        return self
+
+    def add_callback(self, acknowledge: Callable[[RecordMetadata], None]) -> None:
+        acknowledge(self._sent)
         self._group.work()
+
+    def add_errback(self, fail: object) -> None:
+        """No record fails."""
 
     def flush(self, timeout: float) -> None:
         """All is acknowledged."""
 
-    def close(self) -> None:
+    def close(self, timeout: float) -> None:
         """Nothing to close."""
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from demo.data.events import Flight
 from demo.failover import scene
 from demo.failover.acts import TASKS, acts
-from demo.failover.counts import Stored
+from demo.failover.results import CountsResult
 from demo.failover.scene import run_failover
 from demo.figures.drain import measure_drain
 from demo.figures.measure import measure
@@ -20,7 +22,7 @@ from demo.scenes import compared
 from demo.scenes.compared import run
 from demo.scenes.stage import Place
 from demo.settings import Scene, Settings
-from demo.view.live import PlainView
+from demo.view.live import View
 from kafka_assignors.errors import BrokerError
 from kafka_assignors.simulation.churn import parse
 from tests.unit.demo.scenes.fake_group import FakeGroup, gone
@@ -53,7 +55,7 @@ def place(folder: Path, scene: Scene, strategy: str = "range", partitions: int =
 
 def test_replay_carries_out_its_churn_and_drains(group: FakeGroup, tmp_path: Path) -> None:
     out = io.StringIO()
-    logs = run(SETTINGS, FLIGHTS, place(tmp_path, "replay"), PlainView(out))
+    logs = run(SETTINGS, FLIGHTS, place(tmp_path, "replay"), View(Console(file=out)))
     result = measure("range", logs)
     assert [(step["kind"], step["member"]) for step in result["steps"]] == [
         ("join", "m3"),
@@ -77,7 +79,7 @@ def test_replay_carries_out_its_churn_and_drains(group: FakeGroup, tmp_path: Pat
 def test_backlog_is_filled_before_the_members_start_and_held_until_go(
     group: FakeGroup, tmp_path: Path
 ) -> None:
-    logs = run(SETTINGS, FLIGHTS, place(tmp_path, "backlog"), PlainView(io.StringIO()))
+    logs = run(SETTINGS, FLIGHTS, place(tmp_path, "backlog"), View(Console(file=io.StringIO())))
     result = measure_drain("range", logs, SETTINGS.work_ms)
     assert (result["produced"], result["processed"], result["fault"]) == (60, 60, "")
     go = logs.driver_entry("go").t
@@ -87,7 +89,7 @@ def test_backlog_is_filled_before_the_members_start_and_held_until_go(
 
 def test_backlog_that_is_not_drained_in_time_is_a_fault(group: FakeGroup, tmp_path: Path) -> None:
     group.stuck = True
-    logs = run(SETTINGS, FLIGHTS, place(tmp_path, "backlog"), PlainView(io.StringIO()))
+    logs = run(SETTINGS, FLIGHTS, place(tmp_path, "backlog"), View(Console(file=io.StringIO())))
     assert logs.driver_entry("end").note == "not drained within 0.36 s"
     assert measure_drain("range", logs, 1.0)["lost"] == 60
 
@@ -97,7 +99,7 @@ def test_broker_that_ends_stops_the_run_and_is_asked_for_no_deletion(
 ) -> None:
     ended = dataclasses.replace(place(tmp_path, "replay"), check_broker=gone)
     with pytest.raises(BrokerError, match="the broker ended"):
-        run(SETTINGS, FLIGHTS, ended, PlainView(io.StringIO()))
+        run(SETTINGS, FLIGHTS, ended, View(Console(file=io.StringIO())))
     assert group.deleted == set()
 
 
@@ -108,15 +110,18 @@ def test_failover_has_two_acts_with_a_join_and_a_kill_each(
     monkeypatch.setattr(scene, "SETTLE_TIMEOUT", 20.0)
     quick = tuple(dataclasses.replace(act, quiet_s=0.1) for act in acts(100))
     monkeypatch.setattr(scene, "acts", lambda _: quick)
-    monkeypatch.setattr(scene, "read_stores", lambda *_: Stored())
+
+    def compare_counts(result: CountsResult, *given: Counter[bytes]) -> None:
+        result["records"] = given[-1].total()
+
+    monkeypatch.setattr(scene, "compare_counts", compare_counts)
     out = io.StringIO()
     result = run_failover(
         place(tmp_path, "failover", "", TASKS),
         FLIGHTS,
         100,
-        PlainView(out),
+        View(Console(file=out)),
         session_timeout_ms=6_000,
-        by_spark=False,
     )
     assert [(event["act"], event["kind"], event["member"]) for event in result["events"]] == [
         ("cold", "join", "m3"),

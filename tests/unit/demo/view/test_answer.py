@@ -8,10 +8,10 @@ import pytest
 
 from demo.figures.drain import measure_drain
 from demo.figures.measure import measure
-from demo.results import VERSION, DrainResult, Results, StrategyResult
+from demo.results import DrainResult, Results, StrategyResult
 from demo.view.answer import answer
 from tests.unit.demo.pipeline.runs import pipeline
-from tests.unit.demo.story import SMALL_REPLAY, eager_join, uneven_backlog
+from tests.unit.demo.story import eager_join, results_of, uneven_backlog
 
 NAMES = ("range", "cooperative-sticky", "cooperative-lag-aware")
 
@@ -32,17 +32,11 @@ def drained(name: str, drain: float) -> DrainResult:
 @pytest.fixture
 def results() -> Results:
     """Two partitions, one step of the churn; the third strategy drains fastest, the second stops least."""
-    return {
-        "version": VERSION,
-        "started": "2026-01-02T03:04:05+00:00",
-        "dataset": "by hand",
-        "settings": SMALL_REPLAY,
-        "seconds": {"replay": 100.4},
-        "strategies": [replayed(*run) for run in zip(NAMES, (9.0, 4.0, 6.0), (19, 10, 12), strict=True)],
-        "backlog": [drained(*run) for run in zip(NAMES, (6.0, 5.5, 4.0), strict=True)],
-        "failover": None,
-        "pipeline": pipeline("cooperative-lag-aware (load=forecast)", "range"),
-    }
+    return results_of(
+        [replayed(*run) for run in zip(NAMES, (9.0, 4.0, 6.0), (19, 10, 12), strict=True)],
+        [drained(*run) for run in zip(NAMES, (6.0, 5.5, 4.0), strict=True)],
+        pipeline("cooperative-lag-aware (load=forecast)", "range"),
+    )
 
 
 def test_best_of_each_scene_is_recommended_for_it_with_every_measured_time(results: Results) -> None:
@@ -157,12 +151,13 @@ def test_one_strategy_alone_is_not_recommended(results: Results) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "says"), [("", "made no back-test."), ("record: <gone>", "made no back-test: record: <gone>.")]
+    ("fault", "message"),
+    [("", "made no back-test."), ("record: <gone>", "made no back-test: record: <gone>.")],
 )
-def test_missing_back_test_says_why(results: Results, fault: str, says: str) -> None:
+def test_missing_back_test_says_why(results: Results, fault: str, message: str) -> None:
     assert results["pipeline"] is not None
     results["pipeline"]["backtest"], results["pipeline"]["fault"] = None, fault
-    assert says in answer(results).sentences[2]
+    assert message in answer(results).sentences[2]
     results["pipeline"] = None
     assert answer(results).sentences[2].startswith("The pipeline did not run")
 

@@ -6,7 +6,7 @@ import io
 import pytest
 from rich.console import Console
 
-from demo.view.live import LiveView, PlainView
+from demo.view.live import View
 from demo.view.picture import MemberView, Picture
 
 PICTURE = Picture("the pipeline", ("record", "try out", "forecast"), 1, "scenarios", 3, 25)
@@ -17,10 +17,11 @@ def drawn(*pictures: Picture) -> str:
     """Draw pictures on a terminal, and return the last one and the events."""
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=100, height=24, color_system=None)
-    with LiveView(console) as view:
+    with View(console) as view:
         view.step("join m2")
         for picture in pictures:
             view.show(picture)
+        assert view._live is not None
         console.print(view._live.renderable)
     return out.getvalue()
 
@@ -42,7 +43,7 @@ def test_terminal_begins_anew_with_another_job() -> None:
 def test_plain_view_prints_a_line_a_step_and_else_seldom(monkeypatch: pytest.MonkeyPatch) -> None:
     out, now = io.StringIO(), [0.0]
     monkeypatch.setattr("demo.view.live.time.monotonic", lambda: now[0])
-    with PlainView(out) as view:
+    with View(Console(file=out)) as view:
         view.step("join m2")
         for now[0] in (0.0, 1.0, 6.0):
             view.show(dataclasses.replace(PICTURE, now=0, state="", total=None))

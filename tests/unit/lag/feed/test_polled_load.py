@@ -13,7 +13,7 @@ from kafka_assignors.lag.feed.sources import PolledLoad
 from kafka_assignors.plan import TopicPartition
 
 ALL = [TopicPartition("t", p) for p in range(2)]
-SAID = {ALL[0]: 5.0, ALL[1]: 7.4}
+ARRIVALS = {ALL[0]: 5.0, ALL[1]: 7.4}
 MAX_AGE_S = 60.0
 
 
@@ -27,7 +27,7 @@ class Function:
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.said: dict[TopicPartition, float] = dict(SAID)
+        self.arrivals: dict[TopicPartition, float] = dict(ARRIVALS)
         self.error: Exception | None = None
         self.questions: list[set[TopicPartition]] = []
         self.asked = threading.Semaphore(0)
@@ -40,7 +40,7 @@ class Function:
         self.may_answer.wait()
         if self.error is not None:
             raise self.error
-        return self.said
+        return self.arrivals
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def test_first_look_is_empty_and_the_next_has_the_answer(source: PolledLoad) -> 
 def test_function_is_polled_periodically(source: PolledLoad, function: Function) -> None:
     source.look(ALL)
     answered(source)
-    function.said = {ALL[0]: 1.0, ALL[1]: 2.0}
+    function.arrivals = {ALL[0]: 1.0, ALL[1]: 2.0}
     wake(source, function, 9)
     assert source.look(ALL).arrivals[ALL[0]] == 5
     wake(source, function, 2)
@@ -116,7 +116,7 @@ def test_hanging_function_blocks_no_caller(source: PolledLoad, function: Functio
     function.now += MAX_AGE_S
     expected = source.look(ALL)
     assert (expected.arrivals, expected.problem) == ({}, "load_source has not answered for 90 s")
-    function.said = {ALL[0]: 9.0}
+    function.arrivals = {ALL[0]: 9.0}
     function.may_answer.set()
     answered(source)
     assert source.look(ALL).arrivals == {ALL[0]: 9}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.errors import GroupError
+from kafka_assignors.lag.fetch.consumer_group import ConsumerGroupDescribeResponse, describe_request
 from kafka_assignors.lag.fetch.group import GroupMember, members_of, state_of
 from kafka_assignors.plan import TopicPartition
 
@@ -74,7 +76,35 @@ def test_group_with_only_commits_is_empty() -> None:
     assert (state.state, state.strategy, state.members, state.commits) == ("Empty", "", (), {T0: 5})
 
 
-def test_group_of_the_new_protocol_has_commits() -> None:
-    """kafka-python cannot ask for its members (KIP-848)."""
+def test_undescribed_group_of_the_new_protocol_has_commits() -> None:
     answer = described(group_state="Dead", error_code=69, error_message="Group g is not a classic group.")
     assert state_of("g", answer, {T0: 5}).state == "Consumer"
+
+
+def test_describe_request_bytes() -> None:
+    """KIP-848, version 0: an array of one text, false, no tags."""
+    assert bytes(describe_request(["g"]).encode(version=0)) == b"\x02\x02g\x00\x00"
+
+
+def test_members_of_a_group_of_the_new_protocol() -> None:
+    """Version 1, field by field; the current assignment counts, not the target."""
+
+    def assignment(*numbers: int) -> bytes:
+        partitions = b"".join(struct.pack(">i", number) for number in numbers)
+        return b"\x02" + b"\x07" * 16 + b"\x02t" + bytes([len(numbers) + 1]) + partitions + b"\0\0"
+
+    member = (
+        b"\x02m" + b"\0" + b"\x02r" + struct.pack(">i", 5) + b"\x02c" + b"\x0a/10.0.0.1"
+        + b"\x02\x02t" + b"\0" + assignment(0, 1) + assignment(0) + b"\x01" + b"\0"
+    )  # fmt: skip
+    group = (
+        struct.pack(">h", 0) + b"\0" + b"\x02g" + b"\x07Stable" + struct.pack(">ii", 5, 5)
+        + b"\x08uniform" + b"\x02" + member + struct.pack(">i", -(2**31)) + b"\0"
+    )  # fmt: skip
+    data = struct.pack(">i", 0) + b"\x02" + group + b"\0"
+    answer = ConsumerGroupDescribeResponse.decode(data, version=1)
+    assert answer.groups[0].authorized_operations == -(2**31)
+    state = state_of("g", answer.groups[0], {T0: 5})
+    assert (state.state, state.strategy) == ("Consumer", "uniform")
+    assert state.members == (GroupMember("m", None, "c", "10.0.0.1", (T0, T1), topics=frozenset("t")),)
+    assert (state.epoch, state.new_state) == (5, "Stable")

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient
+from kafka.cluster import ClusterMetadata
 from kafka.net.compat import KafkaNetClient
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
@@ -25,6 +26,7 @@ NOWHERE = {"bootstrap_servers": "127.0.0.1:1"}
 @pytest.mark.parametrize(
     ("call", "arguments"),
     [
+        (ClusterMetadata.refresh_metadata, []),
         (KafkaNetClient.__init__, ["net", "manager"]),
         (KafkaConnectionManager.bootstrap, ["timeout_ms", "refresh"]),
         (KafkaConnectionManager.bootstrap_async, ["timeout_ms", "refresh"]),

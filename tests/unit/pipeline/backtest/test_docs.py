@@ -15,8 +15,8 @@ PAGE = (ROOT / "docs" / "reference" / "backtest.md").read_text(encoding="utf-8")
 
 def test_docs_list_the_columns_of_results() -> None:
     rows = re.findall(r"^\| ((?:`\w+`(?:, )?)+) \| (int32|int64|double|string) \|", PAGE, re.MULTILINE)
-    told = {name: kind for names, kind in rows for name in re.findall(r"\w+", names)}
-    assert told == RESULTS
+    documented = {name: kind for names, kind in rows for name in re.findall(r"\w+", names)}
+    assert documented == RESULTS
 
 
 def test_docs_name_every_column_of_series() -> None:

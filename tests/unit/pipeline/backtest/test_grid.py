@@ -135,9 +135,9 @@ def test_group_with_unknown_service_rate_is_left_out() -> None:
     assert grid.left_out(histories) == {"idle": NO_RATE}
     trials = grid.trials(histories)
     assert [(one.number, one.group) for one in trials] == [(0, "busy"), (1, "busy")]
-    told = replace(grid, service_rates=(5.0,))
-    assert told.left_out(histories) == {}
-    assert {one.group for one in told.trials(histories)} == {"idle", "busy"}
+    with_rates = replace(grid, service_rates=(5.0,))
+    assert with_rates.left_out(histories) == {}
+    assert {one.group for one in with_rates.trials(histories)} == {"idle", "busy"}
 
 
 def test_missing_service_rate_of_all_groups_is_an_error() -> None:

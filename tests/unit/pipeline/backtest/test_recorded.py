@@ -97,7 +97,7 @@ def test_only_forecasts_of_the_most_frequent_horizon_are_used() -> None:
 
 
 @pytest.mark.parametrize(
-    ("cells", "columns", "says"),
+    ("cells", "columns", "message"),
     [
         ([(0, "t", 0, 1, 1, 0), (0, "t", 0, 1, 1, 0)], {}, "t-0 has a step more than once"),
         ([(0, "t", 0, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {"lengths": [10, 60]}, "steps of 10 s and of 60 s"),
@@ -107,8 +107,8 @@ def test_only_forecasts_of_the_most_frequent_horizon_are_used() -> None:
         ([(0, "t", 2**27, 1, 1, 0), (1, "t", 0, 1, 1, 0)], {}, "--since"),
     ],
 )
-def test_invalid_history_is_refused(cells: list[Cell], columns: dict[str, Any], says: str) -> None:
-    with pytest.raises(HistoryError, match=rf"group 'g': .*{says}"):
+def test_invalid_history_is_refused(cells: list[Cell], columns: dict[str, Any], message: str) -> None:
+    with pytest.raises(HistoryError, match=rf"group 'g': .*{message}"):
         assemble("g", rows(cells, **columns))
 
 

@@ -6,11 +6,14 @@ from typing import Any
 import pytest
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
+from kafka_assignors import PlanError
 from kafka_assignors.assignor.options import ConfigurationError
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import Group, resolve
+from kafka_assignors.simulation import Scenario, simulate
 from kafka_assignors.strategies import STRATEGIES
 from tests.support.builders import member
+from tests.support.histories import history
 
 GROUP = Group(
     (member("a", owned={"t0": [0, 1, 2, 3]}, holds=True), member("b")),
@@ -39,7 +42,7 @@ def test_options_that_affect_plans_are_parameters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options", "by_load", "says"),
+    ("name", "options", "by_load", "message"),
     [
         ("rang", {}, False, "unknown 'rang'"),
         ("range", {"rack": "a"}, False, "range has no such option"),
@@ -48,6 +51,30 @@ def test_options_that_affect_plans_are_parameters() -> None:
         ("sticky", {}, True, "sticky does not plan by lag"),
     ],
 )
-def test_invalid_option_is_refused(name: str, options: dict[str, Any], by_load: bool, says: str) -> None:
-    with pytest.raises(ConfigurationError, match=says):
+def test_invalid_option_is_refused(name: str, options: dict[str, Any], by_load: bool, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         simulated(name, options, by_load=by_load)
+
+
+# --- a user's own strategy ----------------------------------------------------------------------------------
+
+OWN = "tests.support.own_strategies"
+
+
+def test_own_strategy_is_simulated_by_its_class() -> None:
+    made = pickle.loads(pickle.dumps(simulated(f"{OWN}:ToTheFirst")))  # noqa: S301  # our own bytes
+    assert str(made) == f"{OWN}:ToTheFirst"
+    outcome = simulate(history([0, 0], start=[50, 50]), Scenario("h", made, 2))
+    assert outcome.recovery_s == pytest.approx(10)  # one member reads all
+
+
+def test_invalid_plan_ends_a_simulation() -> None:
+    scenario = Scenario("h", simulated(f"{OWN}:ToAStranger"), 2)
+    with pytest.raises(PlanError, match="to-a-stranger: invalid plan: stranger is no member of the group"):
+        simulate(history([0, 0]), scenario)
+
+
+def test_own_option_is_a_parameter() -> None:
+    assert simulated(f"{OWN}:ToTheLeast", {"least": 2}).parameters == {"least": 2}
+    with pytest.raises(ConfigurationError, match=r"has no such option that decides on plans \(least\)"):
+        simulated(f"{OWN}:ToTheLeast", {"rack": "a"})

@@ -31,14 +31,14 @@ RUN = RunResult(history="h", cores=2, scenarios=4, failed=0, seconds=1.5)
 def test_candidates_have_place_reasons_and_means_of_the_recommendation() -> None:
     of = [recorded()]
     trials, found = tried(of, grid())
-    told = results(of, trials, found)
+    totals = results(of, trials, found)
     outcomes = [one.outcome for one in found if one.outcome]
     ranking = recommend(outcomes).ranking
-    assert [(one["candidate"], one["place"], one["reasons"]) for one in told["candidates"]] == [
+    assert [(one["candidate"], one["place"], one["reasons"]) for one in totals["candidates"]] == [
         (str(one), one.place, list(one.reasons)) for one in ranking
     ]
-    assert told["judged_by"] == 4
-    for one in told["candidates"]:
+    assert totals["judged_by"] == 4
+    for one in totals["candidates"]:
         its = [outcome for outcome in outcomes if outcome.strategy == one["strategy"]]
         assert one["scenarios"] == 4
         assert one["moved"] == pytest.approx(np.mean([o.moved for o in its]), abs=1e-3)
@@ -60,16 +60,16 @@ def test_candidate_that_failed_where_others_did_not_is_last_without_a_place() ->
     of = [recorded()]
     trials, found = tried(of, grid())
     found[0] = TrialResult(0, error="ValueError: broken")  # range, with three members
-    told = results(of, trials, found)
-    assert [one["strategy"] for one in told["candidates"]][-1] == "range"
-    last = told["candidates"][-1]
+    totals = results(of, trials, found)
+    assert [one["strategy"] for one in totals["candidates"]][-1] == "range"
+    last = totals["candidates"][-1]
     assert (last["place"], last["failed"], last["scenarios"]) == (None, 1, 4)
     assert last["reasons"] == ["failed in 1 of 4 scenarios"]
-    assert told["judged_by"] == 4
-    assert told["failures"] == ["1 of 12: ValueError: broken"]
-    assert told["scenarios"][0]["error"] == "ValueError: broken"
-    assert told["scenarios"][0]["moved"] is None
-    assert told["scenarios"][0]["strategy"] == "range"
+    assert totals["judged_by"] == 4
+    assert totals["failures"] == ["1 of 12: ValueError: broken"]
+    assert totals["scenarios"][0]["error"] == "ValueError: broken"
+    assert totals["scenarios"][0]["moved"] is None
+    assert totals["scenarios"][0]["strategy"] == "range"
 
 
 def test_situation_in_which_all_failed_does_not_count() -> None:
@@ -77,9 +77,9 @@ def test_situation_in_which_all_failed_does_not_count() -> None:
     trials, found = tried(of, grid())
     for number in range(len(STRATEGIES)):
         found[number] = TrialResult(number, error="nobody can")
-    told = results(of, trials, found)
-    assert told["judged_by"] == 3
-    assert all(one["place"] is not None for one in told["candidates"])
+    totals = results(of, trials, found)
+    assert totals["judged_by"] == 3
+    assert all(one["place"] is not None for one in totals["candidates"])
 
 
 def test_no_candidate_is_ranked_if_each_failed_somewhere() -> None:
@@ -87,9 +87,9 @@ def test_no_candidate_is_ranked_if_each_failed_somewhere() -> None:
     trials, found = tried(of, grid())
     for number in (0, 4, 8):  # each strategy in another situation
         found[number] = TrialResult(number, error="no")
-    told = results(of, trials, found)
-    assert [one["place"] for one in told["candidates"]] == [None, None, None]
-    assert told["notes"] == ["every candidate failed in some scenario"]
+    totals = results(of, trials, found)
+    assert [one["place"] for one in totals["candidates"]] == [None, None, None]
+    assert totals["notes"] == ["every candidate failed in some scenario"]
 
 
 def test_failure_of_all_trials_raises_the_first_reason() -> None:
@@ -126,17 +126,17 @@ def test_each_group_has_its_own_ranking() -> None:
         assert one.outcome is not None
         late = (trial.scenario.strategy.name == "range") == (trial.group == "g")
         found[number] = replace(one, outcome=replace(one.outcome, time_lag_p99=600.0 if late else 30.0))
-    told = results(of, trials, found)
-    assert [ranking["group"] for ranking in told["by_group"]] == ["g", "h"]
+    totals = results(of, trials, found)
+    assert [ranking["group"] for ranking in totals["by_group"]] == ["g", "h"]
     places = [
-        [(one["strategy"], one["place"]) for one in ranking["candidates"]] for ranking in told["by_group"]
+        [(one["strategy"], one["place"]) for one in ranking["candidates"]] for ranking in totals["by_group"]
     ]
     assert places == [[("cooperative-sticky", 1), ("range", 2)], [("range", 1), ("cooperative-sticky", 2)]]
-    for ranking in told["by_group"]:
+    for ranking in totals["by_group"]:
         assert (ranking["judged_by"], ranking["candidates"][0]["time_lag_p99"]) == (4, 30.0)
         assert "time lag (p99) 30.0 s, 600.0 s for" in ranking["candidates"][0]["reasons"][0]
-    assert told["judged_by"] == 8
-    for plot, its in zip(told["plots"], places, strict=True):  # the best of a group is plotted first
+    assert totals["judged_by"] == 8
+    for plot, its in zip(totals["plots"], places, strict=True):  # the best of a group is plotted first
         assert [line["candidate"] for line in plot["lines"]] == [strategy for strategy, _ in its]
 
 
@@ -144,37 +144,37 @@ def test_candidate_tried_on_some_groups_is_ranked_only_for_these() -> None:
     """Else the groups without forecasts would have no say in the ranking of all."""
     of = [recorded("g"), recorded("h", forecasts=True)]
     chosen = candidates(STRATEGIES, {"rebalance_on_skew": [False]}, forecasts=True)
-    told = results(of, *tried(of, replace(grid(), candidates=chosen)))
-    assert told["judged_by"] == 8
-    *ranked, fed = told["candidates"]
+    totals = results(of, *tried(of, replace(grid(), candidates=chosen)))
+    assert totals["judged_by"] == 8
+    *ranked, fed = totals["candidates"]
     assert all(one["place"] for one in ranked)
     assert (fed["candidate"], fed["place"]) == ("cooperative-lag-aware (load=forecast)", None)
     assert fed["reasons"] == ["was tried in 4 of 8 situations: not on every group"]
     plain, foreseen = (
-        {one["candidate"]: one["place"] for one in ranking["candidates"]} for ranking in told["by_group"]
+        {one["candidate"]: one["place"] for one in ranking["candidates"]} for ranking in totals["by_group"]
     )
     assert fed["candidate"] not in plain
     assert foreseen[fed["candidate"]] is not None
-    assert fed["candidate"] in [line["candidate"] for line in told["plots"][1]["lines"]]
+    assert fed["candidate"] in [line["candidate"] for line in totals["plots"][1]["lines"]]
 
 
 def test_groups_that_were_not_tried_are_listed_with_the_reason() -> None:
     of = [recorded("idle", rate=None), recorded("g")]
     what = grid(["range"])
     trials, found = tried(of, what)
-    told = summed_up(
+    totals = summed_up(
         of, trials, found, run=RUN, started=STARTED, left_out=what.left_out([one.history for one in of])
     )
-    assert told["left_out"] == [{"group": "idle", "why": NO_RATE}]
-    for told_of in (told["groups"], told["by_group"], told["plots"]):
-        assert [one["group"] for one in told_of] == ["g"]
+    assert totals["left_out"] == [{"group": "idle", "why": NO_RATE}]
+    for per_group in (totals["groups"], totals["by_group"], totals["plots"]):
+        assert [one["group"] for one in per_group] == ["g"]
 
 
 def test_plot_shows_the_situation_with_the_most_lag() -> None:
-    told = small_results()
-    rankings = {ranking["group"]: ranking["candidates"] for ranking in told["by_group"]}
-    assert [plot["group"] for plot in told["plots"]] == ["g", "h"]
-    for plot in told["plots"]:
+    totals = small_results()
+    rankings = {ranking["group"]: ranking["candidates"] for ranking in totals["by_group"]}
+    assert [plot["group"] for plot in totals["plots"]] == ["g", "h"]
+    for plot in totals["plots"]:
         assert (plot["load"], plot["members"]) == (f"{plot['group']} x1.2", 3)  # more load, fewer members
         assert plot["recorded"] == []  # what was recorded is another load
         names = [one["candidate"] for one in rankings[plot["group"]]]
@@ -189,8 +189,8 @@ def test_plot_of_the_recorded_load_has_the_recorded_lag() -> None:
 
 
 def test_results_are_valid_json() -> None:
-    told = small_results()
-    assert json.loads(json.dumps(told, allow_nan=False))["kind"] == "backtest"
-    group = told["groups"][0]
+    totals = small_results()
+    assert json.loads(json.dumps(totals, allow_nan=False))["kind"] == "backtest"
+    group = totals["groups"][0]
     assert (group["unknown"], group["never_known"], group["appeared"]) == (0.025, 1, 2)
     assert (group["steps"], group["step_s"], group["records"]) == (60, 10.0, 84_000)

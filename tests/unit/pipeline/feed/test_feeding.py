@@ -61,17 +61,17 @@ def test_run_starts_by_publishing_all_landed_forecasts() -> None:
 def test_failed_batches_are_caught_up_and_the_outage_is_logged_once(
     fault: type[Exception], log: pytest.LogCaptureFixture
 ) -> None:
-    topic = Topic(None, fault("nobody answers"), fault("still nobody"), None, None)
+    topic = Topic(None, fault("no broker answers"), fault("still none"), None, None)
     feeding = Feeding(topic.begin, ROOT, threading.Event())
     for batch in ("one", "two", "three"):
         feeding.batch(batch)
-    assert "still nobody" in str(feeding.down)
+    assert "still none" in str(feeding.down)
     assert (feeding.fed, feeding.unfed) == (10, 2)
     for batch in ("four", "five"):
         feeding.batch(batch)
     assert topic.written == [ROOT, ROOT, "five"]
     assert (feeding.fed, feeding.unfed, feeding.down) == (23, 2, None)
-    assert [line for line in log.messages if "nobody answers; trying again" in line] == log.messages
+    assert [line for line in log.messages if "no broker answers; trying again" in line] == log.messages
     assert len(log.messages) == 1
     assert topic.publishers == 3, "a new publisher after each failure, as settings may have changed"
 
@@ -120,6 +120,6 @@ def test_failure_after_the_stop_is_ignored(log: pytest.LogCaptureFixture) -> Non
 
 
 def test_catching_up_raises_a_failure() -> None:
-    feeding = Feeding(Topic(PipelineError("nobody answers")).begin, ROOT, None)
-    with pytest.raises(PipelineError, match="nobody answers"):
+    feeding = Feeding(Topic(PipelineError("no broker answers")).begin, ROOT, None)
+    with pytest.raises(PipelineError, match="no broker answers"):
         feeding.catch_up()

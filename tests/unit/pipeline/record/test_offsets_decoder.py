@@ -51,12 +51,12 @@ def batch(rows: Sequence[Record], kind: Any = SMALL, before: int = 0) -> Any:
 def decoded(rows: Sequence[Record], kind: Any = SMALL, before: int = 0) -> list[dict[str, Any]]:
     found = decode_batch(batch(rows, kind, before))
     found.validate(full=True)
-    told: list[dict[str, Any]] = found.set_column(
+    decoded: list[dict[str, Any]] = found.set_column(
         2, "time", found.column("time").cast(pa.int64())
     ).to_pylist()
-    assert [row["record_offset"] for row in told] == list(range(len(rows)))
-    assert {row["record_partition"] for row in told} <= {3}
-    return told
+    assert [row["record_offset"] for row in decoded] == list(range(len(rows)))
+    assert {row["record_partition"] for row in decoded} <= {3}
+    return decoded
 
 
 def expected(key: bytes | None, value: bytes | None) -> oracle.Commit | str | None:
@@ -268,9 +268,11 @@ def test_counts_have_the_position_of_the_first_record_with_each_problem() -> Non
     other = other.set_column(4, "timestamp", time)
     groups = Groups(frozenset(["billing"]))
     tally = OffsetsTally()
-    told = [found.column("counted").to_pylist() for found in decode_batches([one, batch([]), other], groups)]
-    assert [len(texts) for texts in told] == [len(one), 0, len(other)]
-    tally.add({"counted": [text for texts in told for text in texts if text is not None]})
+    decoded = [
+        found.column("counted").to_pylist() for found in decode_batches([one, batch([]), other], groups)
+    ]
+    assert [len(texts) for texts in decoded] == [len(one), 0, len(other)]
+    tally.add({"counted": [text for texts in decoded for text in texts if text is not None]})
     report, bad = tally.report, Counter(problem for _, problem in BAD.values())
     assert report.records == len(one) + len(other)
     assert report.problems == {problem: 2 * count for problem, count in bad.items()}
@@ -284,7 +286,7 @@ def test_counts_have_the_position_of_the_first_record_with_each_problem() -> Non
     assert report.until == datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=timezone.utc)
     tally.add({"counted": []})
     assert tally.report == report
-    tally.add({"counted": told[0][:1]})
+    tally.add({"counted": decoded[0][:1]})
     assert tally.report.first == report.first, "what was met before stays the first"
     assert tally.report.records == report.records + len(one)
 
@@ -295,12 +297,12 @@ def test_only_the_first_record_with_a_problem_is_logged(
     """Who runs for months, and is killed in the end, has heard of it."""
     tally = OffsetsTally()
     [found] = decode_batches([batch(RECORDS)], Groups(frozenset(["billing"])))
-    told = found.column("counted").to_pylist()
+    decoded = found.column("counted").to_pylist()
     for _ in range(2):
-        tally.add({"counted": [text for text in told if text is not None]})
-    said = [record.getMessage() for record in caplog.records]
-    assert len(said) == len({problem for _, problem in BAD.values()})
-    assert any(f"{PROBLEMS['unknown-version']}: offset " in line for line in said)
+        tally.add({"counted": [text for text in decoded if text is not None]})
+    lines = [record.getMessage() for record in caplog.records]
+    assert len(lines) == len({problem for _, problem in BAD.values()})
+    assert any(f"{PROBLEMS['unknown-version']}: offset " in line for line in lines)
 
 
 def test_each_problem_and_each_kind_is_tested() -> None:

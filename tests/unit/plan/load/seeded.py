@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from fractions import Fraction
 from itertools import product
 from random import Random
 
@@ -16,18 +18,41 @@ from kafka_assignors.plan.model import NO_MEMBER
 
 
 def group_of(
-    rng: Random, *, members: int = 4, topics: int = 3, partitions: int = 4, density: float = 1, lag: int = 30
+    rng: Random,
+    *,
+    members: int = 4,
+    topics: int = 3,
+    partitions: int = 4,
+    density: float = 1,
+    lag: int = 30,
+    capacities: tuple[float, ...] = (1.0,),
 ) -> Group:
-    """A random group up to these sizes, with lag up to ``lag``.  The members own nothing."""
+    """A random group up to these sizes, with lag up to ``lag``.  The members own nothing.
+
+    The capacities are those of the first members, then of the next ones again.
+    """
     counts = {f"t{i}": rng.randint(1, partitions) for i in range(rng.randint(1, topics))}
     return Group(
         tuple(
-            Member(f"m{i}", frozenset(t for t in counts if rng.random() < density))
+            Member(
+                f"m{i}",
+                frozenset(t for t in counts if rng.random() < density),
+                capacity=capacities[i % len(capacities)],
+            )
             for i in range(rng.randint(2, members))
         ),
         counts,
         lags={t: [rng.randint(0, lag) for _ in range(n)] for t, n in counts.items()},
     )
+
+
+UNEQUAL = (1.0, 0.3, 4.0)
+
+
+def weighed(group: Group, member: int, records: int) -> int:
+    """The load of a member: its records times the largest capacity over its own, rounded up."""
+    capacity = [round(1024 * m.capacity) for m in group.members]
+    return math.ceil(Fraction(records * max(capacity), capacity[member]))
 
 
 def any_owners(rng: Random, group: Group) -> Owners:

@@ -16,6 +16,7 @@ from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
+    UNEQUAL,
     any_owners,
     every_owners,
     group_of,
@@ -28,13 +29,22 @@ from tests.unit.plan.load.seeded import (
 
 @pytest.mark.parametrize("by_moves", [False, True])
 @pytest.mark.parametrize("skew", [1, 2, None])
-def test_the_best_plan_within_limits_is_found(skew: int | None, by_moves: bool) -> None:
+@pytest.mark.parametrize("capacities", [(1.0,), UNEQUAL])
+def test_the_best_plan_within_limits_is_found(
+    skew: int | None, by_moves: bool, capacities: tuple[float, ...]
+) -> None:
     """The smallest load, or the fewest moves; None if no plan keeps the limits and the rule."""
     solved = 0
     for seed in range(25):
         rng = Random(seed)
         group = group_of(
-            rng, members=4, topics=2, partitions=3, density=rng.choice((1, 0.7)), lag=rng.choice((3, 30))
+            rng,
+            members=4,
+            topics=2,
+            partitions=3,
+            density=rng.choice((1, 0.7)),
+            lag=rng.choice((3, 30)),
+            capacities=capacities,
         )
         problem = LoadProblem(group)
         rule = rule_of(problem, skew)

@@ -7,10 +7,11 @@ from random import Random
 
 import pytest
 
+from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
 from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
-from tests.unit.plan.load.seeded import any_owners, group_of, history
+from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, history, weighed
 
 
 def up_to(parts: list[int], most: int) -> list[tuple[int, ...]]:
@@ -24,7 +25,7 @@ def cost(home: Owners | None, partitions: tuple[int, ...], giver: int, taker: in
     return sum((home[p] == giver) - int(home[p] == taker) for p in partitions)
 
 
-def least_after(plan: WorkingPlan, pair: Pair, most: int, home: Owners | None) -> int | None:
+def least_after(group: Group, plan: WorkingPlan, pair: Pair, most: int, home: Owners | None) -> int | None:
     """The smallest larger load that an exchange reaches; None if none lowers it."""
     problem, high, low = plan.problem, pair.high, pair.low
     gives = [p for p in plan.parts[high].tolist() if problem.subscribed[problem.topic_of[p], low]]
@@ -37,15 +38,17 @@ def least_after(plan: WorkingPlan, pair: Pair, most: int, home: Owners | None) -
             if cost(home, give, high, low) + cost(home, take, low, high) > 0:
                 continue
             less = int(problem.lag[list(give)].sum()) - int(problem.lag[list(take)].sum())
-            after = max(int(plan.loads[high]) - less, int(plan.loads[low]) + less)
-            if after < plan.loads[high] and (best is None or after < best):
+            after = max(
+                weighed(group, high, int(plan.records[high]) - less),
+                weighed(group, low, int(plan.records[low]) + less),
+            )
+            if less > 0 and after < plan.loads[high] and (best is None or after < best):
                 best = after
     return best
 
 
-def check(plan: WorkingPlan, pair: Pair, best: RatedExchange | None, most: int, home: Owners | None) -> None:
-    """Assert that the exchange is allowed and the best, and that its load is right."""
-    assert (best.load if best else None) == least_after(plan, pair, most, home)
+def check(plan: WorkingPlan, pair: Pair, best: RatedExchange | None, home: Owners | None) -> None:
+    """Assert that the exchange is allowed, and that its load is right."""
     if best is None:
         return
     high, low, gives, takes = best.exchange
@@ -60,12 +63,21 @@ def check(plan: WorkingPlan, pair: Pair, best: RatedExchange | None, most: int, 
 
 
 @pytest.mark.parametrize("calm", [False, True])
-def test_the_best_exchange_is_found(calm: bool) -> None:
+@pytest.mark.parametrize("capacities", [(1.0,), UNEQUAL])
+def test_the_best_exchange_is_found(calm: bool, capacities: tuple[float, ...]) -> None:
     """Single partitions and bundles; with a history no more partitions leave home than come home."""
     improved = 0
     for seed in range(250):
         rng = Random(seed)
-        group = group_of(rng, members=3, topics=2, partitions=6, density=rng.choice((1, 0.8)), lag=25)
+        group = group_of(
+            rng,
+            members=3,
+            topics=2,
+            partitions=6,
+            density=rng.choice((1, 0.8)),
+            lag=25,
+            capacities=capacities,
+        )
         problem = LoadProblem(group)
         owners = any_owners(rng, group)
         plan = WorkingPlan(problem, owners)
@@ -79,6 +91,7 @@ def test_the_best_exchange_is_found(calm: bool) -> None:
             steps = [step for step in steps if abs(step) <= most]
             pair = Pair(plan, high, low, steps, home)
             best = search(pair)
-            check(plan, pair, best, most, home)
+            assert (best.load if best else None) == least_after(group, plan, pair, most, home)
+            check(plan, pair, best, home)
             improved += best is not None
     assert improved > 100

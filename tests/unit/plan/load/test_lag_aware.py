@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from kafka_assignors.plan import Group, Member, plan_lag_aware
 from tests.support.builders import member
+from tests.unit.plan.load.seeded import UNEQUAL, weighed
 
 
 def test_the_example_of_the_kip() -> None:
@@ -38,28 +41,34 @@ def test_each_topic_is_planned_by_itself() -> None:
     assert plan_lag_aware(group) == {"a": {topic: [0] for topic in topics}, "b": {}}
 
 
-def one_by_one(lags: list[int], members: int) -> list[int]:
-    """The KIP's definition: each partition to fewest partitions, then least lag, then seniority."""
-    state = [(0, 0, m) for m in range(members)]
+def one_by_one(group: Group) -> list[int]:
+    """The KIP's definition: each partition to fewest partitions, then least load with it, then seniority."""
+    lags, members = group.lag.tolist(), range(len(group.members))
+    counts, records = [0 for _ in members], [0 for _ in members]
     owners = [0] * len(lags)
     for p in sorted(range(len(lags)), key=lambda p: -lags[p]):
-        count, load, m = min(state)
-        owners[p] = m
-        state[state.index((count, load, m))] = (count + 1, load + lags[p], m)
+        load = [weighed(group, m, records[m] + lags[p]) for m in members]
+        owners[p] = m = min(zip(counts, load, members, strict=True))[2]
+        counts[m] += 1
+        records[m] += lags[p]
     return owners
 
 
-def test_plan_equals_dealing_one_by_one() -> None:
+@pytest.mark.parametrize("capacities", [(1.0,), UNEQUAL])
+def test_plan_equals_dealing_one_by_one(capacities: tuple[float, ...]) -> None:
     for seed in range(200):
         rng = Random(seed)
         lags = [rng.choice((0, rng.randint(0, 5), rng.randint(0, 10**6))) for _ in range(rng.randint(0, 40))]
         members = rng.randint(1, 9)
         group = Group(
-            tuple(Member(f"m{i}", frozenset({"t0"})) for i in range(members)),
+            tuple(
+                Member(f"m{i}", frozenset({"t0"}), capacity=capacities[i % len(capacities)])
+                for i in range(members)
+            ),
             {"t0": len(lags)},
             lags={"t0": lags},
         )
-        assert plan_lag_aware(group).owners.tolist() == one_by_one(lags, members)
+        assert plan_lag_aware(group).owners.tolist() == one_by_one(group)
 
 
 def test_only_subscribers_get_partitions_of_a_topic() -> None:

@@ -14,13 +14,14 @@ from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.sticky.goals import Mask
 from tests.support.builders import member
-from tests.unit.plan.load.seeded import any_owners, group_of
+from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, weighed
 
 
-def one_by_one(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: bool) -> list[int]:
-    """The heaviest first, each to the least loaded subscriber with room in the lot."""
+def one_by_one(group: Group, owners: Owners, free: Mask, *, by_room: bool) -> list[int]:
+    """The heaviest first, each to the subscriber with room in the lot that has the least load with it."""
+    problem = LoadProblem(group)
     dealt = [NO_MEMBER if away else m for away, m in zip(free.tolist(), owners.tolist(), strict=True)]
-    loads = [0] * problem.subscribed.shape[1]
+    records = [0] * problem.subscribed.shape[1]
     room: dict[tuple[bytes, int], int] = {}
     lots = [problem.subscribed[topic].tobytes() for topic in problem.topic_of]
     for partition, m in enumerate(owners.tolist()):
@@ -29,7 +30,7 @@ def one_by_one(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: boo
         if free[partition]:
             room[lots[partition], m] = room.get((lots[partition], m), 0) + 1
         else:
-            loads[m] += int(problem.lag[partition])
+            records[m] += int(problem.lag[partition])
     for partition in sorted(range(len(owners)), key=lambda p: -int(problem.lag[p])):
         if not free[partition] or owners[partition] == NO_MEMBER:
             continue
@@ -37,24 +38,26 @@ def one_by_one(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: boo
         takers = np.flatnonzero(problem.subscribed[problem.topic_of[partition]]).tolist()
         if by_room:
             takers = [m for m in takers if room.get((lot, m), 0) > 0]
-        to = min(takers, key=lambda m: (loads[m], m))
+        lag = int(problem.lag[partition])
+        to = min(takers, key=lambda m: (weighed(group, m, records[m] + lag), m))
         room[lot, to] = room.get((lot, to), 0) - 1
-        loads[to] += int(problem.lag[partition])
+        records[to] += lag
         dealt[partition] = to
     return dealt
 
 
 @pytest.mark.parametrize("by_room", [True, False])
-def test_result_equals_dealing_one_by_one(by_room: bool) -> None:
+@pytest.mark.parametrize("capacities", [(1.0,), UNEQUAL])
+def test_result_equals_dealing_one_by_one(by_room: bool, capacities: tuple[float, ...]) -> None:
     """With all partitions free, or some of them."""
     for seed in range(120):
         rng = Random(seed)
-        group = group_of(rng, density=rng.choice((1, 0.6)), lag=rng.choice((3, 100)))
+        group = group_of(rng, density=rng.choice((1, 0.6)), lag=rng.choice((3, 100)), capacities=capacities)
         problem, owners = LoadProblem(group), any_owners(rng, group)
         free = np.array([rng.random() < rng.choice((1, 0.5)) for _ in owners], np.bool_)
         before = owners.copy()
         dealt = redeal(problem, owners, free, by_room=by_room)
-        assert dealt.tolist() == one_by_one(problem, owners, free, by_room=by_room)
+        assert dealt.tolist() == one_by_one(group, owners, free, by_room=by_room)
         assert owners.tolist() == before.tolist()
         if by_room:
             assert problem.counts(dealt).tolist() == problem.counts(owners).tolist()

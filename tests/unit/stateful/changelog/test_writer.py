@@ -167,6 +167,14 @@ def test_records_not_flushed_in_time_are_dropped(
     assert len(made) == 2, "a new producer tries again"
 
 
+def test_caller_may_allow_less_time_than_the_patience() -> None:
+    ours, made = writer(stuck=True, patience_s=10_000.0)
+    with pytest.raises(ChangelogUnreachableError):
+        ours.write(CHANGES, timeout_s=0.05)
+    assert (made[0].pending, made[0].closed) == ([], True)
+    assert made[0].waited_s <= 0.05
+
+
 def test_records_not_flushed_before_the_shutdown_deadline_are_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -548,3 +548,40 @@ def test_leader_with_old_metadata_keeps_tasks_whole_and_copies_as_they_are(
         assert (after[name].standbys, after[name].warmups) == (duties.standbys, duties.warmups)
     assert {bytes(part.user_data) for part in given.values()} == {CLASSIC_ONLY}
     assert "cannot be read" not in caplog.text
+
+
+# --- causes ------------------------------------------------------------------------------------------------
+
+
+def test_probe_and_other_version_are_causes_of_the_next_rebalance() -> None:
+    reports: list[PlanReport] = []
+    a = Member("a", on_plan=reports.append)
+
+    def causes(generation: int, *others: Any) -> list[str]:
+        given = a.assignor.assign(cluster(TOPICS), [a.joins(), *others])
+        a.hears(given, generation)
+        return [str(cause) for cause in reports[-1].causes]
+
+    assert causes(1) == ["joined (a)"]
+    a.assignor.refresh_user_data()
+    assert causes(2) == ["probe (a)"]
+    assert causes(3) == ["unknown"]
+    assert causes(4, _of_version(1, 1)) == ["joined (x)"]
+    assert causes(5, _of_version(1, 1)) == ["upgrade (a)", "second-round"]
+
+
+def test_leader_names_members_that_probe_or_change_their_version() -> None:
+    reports: list[PlanReport] = []
+    a, b = Member("a", on_plan=reports.append), Member("b")
+
+    def causes(generation: int, *others: Any) -> list[str]:
+        given = a.assignor.assign(cluster(TOPICS), [a.joins(), b.joins(), *others])
+        for member in (a, b):
+            member.hears(given, generation)
+        return [str(cause) for cause in reports[-1].causes]
+
+    for generation in range(1, 10):
+        last = causes(generation, _of_version(3, 3))
+    assert last == ["unowned (t: 2 of 4, u: 2 of 4)"], "the third member never claims its partitions"
+    b.assignor.refresh_user_data()
+    assert causes(10, _of_version(2, 3)) == ["probe (b)", "upgrade (x)"]

@@ -237,7 +237,7 @@ def test_store_found_damaged_after_the_offsets_is_suspended(
 
 
 def test_store_does_not_move_past_records_of_another_writer(bench: Bench) -> None:
-    """Unless the group takes the offsets: then they are from a failed attempt of this member."""
+    """Unless the group takes the offsets: then this member is the owner, and the record is repaired."""
     bench.process(T0, b"a")
     bench.cluster.log[0] += [(b"x", b"7")]
     bench.cluster.commit_fails = CommitFailedError()
@@ -246,7 +246,8 @@ def test_store_does_not_move_past_records_of_another_writer(bench: Bench) -> Non
     assert bench.store(T0).get(b"a") == b"1"
     bench.cluster.commit_fails = None
     assert bench.processing.commit()
-    assert bench.store(T0).position == 2
+    assert bench.in_log(0) == {b"x": None, b"a": b"1"}
+    assert bench.store(T0).position == 3
 
 
 def test_changelog_created_again_while_in_use_is_logged(

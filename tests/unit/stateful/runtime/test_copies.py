@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from kafka_assignors.errors import StateDamagedError, StateError, StateFullError, TopologyError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Duties, StateDir, Stores, Subtopology, Topology
+from kafka_assignors.stateful.changelog.known import KnownChangelogs
 from kafka_assignors.stateful.runtime.copies import OpenCopies
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
@@ -116,10 +118,8 @@ class Bench:
             self.state_dir,
             Stores(),
             reader=reader,
-            changelogs=dict(self.changelogs),
-            find_changelogs=self.find,
+            changelogs=KnownChangelogs(dict(self.changelogs), self.find, background),
             clock=lambda: self.now,
-            background=background,
         )
 
     def find(self) -> dict[Task, Changelog]:
@@ -449,6 +449,57 @@ def test_stores_of_active_tasks_are_flushed_one_a_turn(bench: Bench, monkeypatch
         counts.append(len(saved))
     assert counts == [0, 0, 1, 2, 2, 2, 3, 4]
     assert saved == [S0, S1, S0, S1]
+
+
+def test_checkpoint_age_is_that_of_the_oldest_of_active_tasks(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a checkpoint that was written or confirmed is new."""
+
+    def age_at(now: float) -> float:
+        bench.now = now
+        with suppress(StateFullError):
+            bench.copies.flush_one()
+        assert bench.copies.checkpoint_age_s is not None
+        return round(bench.copies.checkpoint_age_s, -1)  # the directory's clock runs on
+
+    def fails(_store: object) -> None:
+        raise StateFullError("no room")
+
+    assert bench.copies.checkpoint_age_s is None
+    bench.set_standbys(S0)
+    bench.now = 1000.0
+    active = bench.begin(S0)
+    bench.reader.arrives(S0)
+    bench.begin(S1)
+    bench.reader.arrives(S1)
+    bench.copies.take_restored()
+    assert age_at(1000.0) == 1000  # of the standby that was promoted
+    assert age_at(1040.0) == 40  # confirmed; the other task was opened at 1000
+    assert age_at(1040.0) == 0
+    assert active.copy is not None
+    active.copy.apply((), 9)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(active.copy.store), "flush", fails)
+        assert age_at(1080.0) == 40
+    assert [age_at(now) for now in (1120.0, 1120.0)] == [80, 0]
+    active.copy.stale = True
+    assert [age_at(now) for now in (1160.0, 1160.0)] == [40, 40]
+    bench.end(S0)
+    assert age_at(1160.0) == 0
+
+
+def test_age_of_a_checkpoint_is_that_of_its_file(bench: Bench) -> None:
+    """The copy of a task that returns may be old."""
+    bench.begin(S0)
+    bench.reader.arrives(S0)
+    bench.copies.take_restored()
+    bench.end(S0)
+    bench.now = 600.0
+    bench.begin(S0)
+    bench.reader.arrives(S0)
+    bench.copies.take_restored()
+    assert bench.copies.checkpoint_age_s == pytest.approx(600, abs=60)
 
 
 def test_flushes_take_a_twentieth_of_the_time_and_each_store_has_its_turn(

@@ -1,0 +1,78 @@
+"""``python -m bench.lag.capacity``: how long members of capacity 1, 1, 2 and 4 take to drain a backlog.
+
+The section "Members that are not equal" of docs/benchmarks.md describes the measurement.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from functools import partial
+
+import numpy as np
+
+from bench.lag.lags import lags_of
+from kafka_assignors.plan import plan_cooperative_lag_aware
+from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simulate
+
+CAPACITIES = {"m1": 1.0, "m2": 1.0, "m3": 2.0, "m4": 4.0}
+RATE = 1_000.0  # records/s of a member of capacity 1
+SHAPES = ("pareto", "lognormal", "uniform")
+HEAD = ("lag", "partitions", "equal plan", "by capacity, even counts", "by capacity alone", "no plan below")
+
+
+def drain_s(history: History, skew: int | None, *, by_capacity: bool) -> float:
+    """Simulate the members until the backlog is read; return the seconds."""
+    plan = partial(plan_cooperative_lag_aware, max_partition_skew=skew)
+    scenario = Scenario(
+        "backlog",
+        Strategy("cooperative-lag-aware", plan, cooperative=True, by_lag=True),
+        len(CAPACITIES),
+        rates={name: RATE * capacity for name, capacity in CAPACITIES.items()},
+        capacities=CAPACITIES if by_capacity else {},
+        pauses=Pauses(heartbeat_s=0, join_s=0, refetch_s=0),
+        drain_limit_s=1e6,
+    )
+    return simulate(history, scenario, series=False).drain_s or 0.0
+
+
+def backlog(shape: str, partitions: int, seed: int) -> History:
+    """Return 100,000 records in one topic, to which nothing is added."""
+    lags = lags_of(shape, partitions, np.random.default_rng(seed)).astype(np.float64)
+    return History(
+        group="g",
+        step_s=1.0,
+        topics={"t": partitions},
+        arrivals=np.zeros((1, partitions), np.int64),
+        start_lags=np.rint(lags * 100_000 / lags.sum()).astype(np.int64),
+        service_rate=RATE,
+    )
+
+
+def least_s(history: History) -> float:
+    """Return a bound: all read to the end, or the fastest member reads the heaviest partition longer."""
+    total = history.start_lags.sum() / sum(CAPACITIES.values())
+    return float(max(total, history.start_lags.max() / max(CAPACITIES.values()))) / RATE
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Measure, and print the table row by row."""
+    parser = argparse.ArgumentParser(prog="python -m bench.lag.capacity", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=5, help="backlogs of each kind and size (default 5)")
+    options = parser.parse_args(arguments)
+    print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)
+    for shape in SHAPES:
+        for partitions in (16, 64, 256):
+            backlogs = [backlog(shape, partitions, seed) for seed in range(options.seeds)]
+            columns = (
+                [drain_s(history, 1, by_capacity=False) for history in backlogs],
+                [drain_s(history, 1, by_capacity=True) for history in backlogs],
+                [drain_s(history, None, by_capacity=True) for history in backlogs],
+                [least_s(history) for history in backlogs],
+            )
+            seconds = (f"{statistics.median(column):,.1f} s" for column in columns)
+            print(f"| {shape} | {partitions} | {' | '.join(seconds)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,196 @@
+"""Finds the causes of a rebalance, on the leader.
+
+The leader compares the group with the last rebalance that it led.  It knows its own requests for a rebalance
+exactly.  A request of another member shows in its user data, in the last round, or in partitions without an
+owner; else it stays unknown.  A leader that did not lead the last rebalance infers what the members'
+generations show.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from kafka.cluster import ClusterMetadata
+
+from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.members import JoinedMember, MemberReport
+from kafka_assignors.plan import NO_MEMBER, Group, Member, Rebalance
+from kafka_assignors.plan.cause import (
+    Cause,
+    Change,
+    GroupSnapshot,
+    RebalanceCause,
+    SeenMember,
+    causes_of,
+    compare,
+)
+
+_ORDER = tuple(Cause)
+
+_INCIDENTAL = {Cause.RESTARTED, Cause.LEADER_CHANGED}
+"""Changes that start no rebalance alone: a broker returns its assignment to a static member that restarts."""
+
+_BROKER_ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
+"""A member id from a broker: the client id, or the instance id of a static member, and a UUID."""
+
+_DATED = 2
+"""The first version of a subscription with a generation."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Round:
+    """A round that this member leads.
+
+    Attributes:
+        group: the group it plans for; without members if it is not known, because the plan failed.
+        began: seconds; when the member joined.
+        has_second: whether another round follows.
+    """
+
+    group: GroupSnapshot
+    began: float
+    has_second: bool = False
+
+
+class Causes:
+    """Remembers the last rebalance that this member led.
+
+    Args:
+        clock: seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = 0.0
+        self._led: _Round | None = None  # None: another member led the last rebalance
+        self._now: _Round | None = None
+        self._last_leader: str | None = None
+        self._generation: int | None = None  # of the last plan
+
+    def begin(self) -> None:
+        """Begin to join.  Sessions start later, at the end of the join, so none ends sooner than from now."""
+        self._began, self._now = self._clock(), None
+
+    def record_group(
+        self,
+        access: CoordinatorAccess,
+        members: Sequence[JoinedMember],
+        reports: Sequence[tuple[Member, MemberReport]],
+        group: Group,
+        cluster: ClusterMetadata,
+    ) -> None:
+        """Record the group for which this leader is about to plan."""
+        self._check_generation(access)
+        # Many members share the same topics, so they share one set.
+        last = {} if self._led is None else self._led.group.members
+        known = {seen.topics: seen.topics for seen in last.values()}
+        seen = {
+            joined.member_id: SeenMember(
+                topics=known.setdefault(member.topics, member.topics),
+                instance_id=joined.group_instance_id or None,
+                client_id=None if joined.group_instance_id else _prefix(joined.member_id),
+                generation=joined.metadata.generation_id if joined.metadata.version >= _DATED else None,
+                requests=report.requests,
+            )
+            for joined, (member, report) in zip(members, reports, strict=True)
+        }
+        all_topics = frozenset(cluster.topics()) if access.subscribes_by_pattern() else None
+        self._now = _Round(GroupSnapshot(seen, group.topics, all_topics=all_topics), self._began)
+
+    def keep(self, access: CoordinatorAccess) -> None:
+        """Remember a rebalance that the fallback planned: its group, or else the last known one.
+
+        Else the next one would show this leader as another member, or as restarted.
+        """
+        if self._now is None:
+            self._check_generation(access)
+            self._now = replace(self._led or _Round(GroupSnapshot({}), self._began), has_second=False)
+
+    def find(self, access: CoordinatorAccess, result: Rebalance) -> tuple[RebalanceCause, ...]:
+        """Return the causes of this rebalance, in the order of ``Cause``; at least one.
+
+        Args:
+            access: the leader's consumer.
+            result: the planned round.
+        """
+        if self._now is None:
+            return (RebalanceCause(Cause.UNKNOWN),)
+        requested = set(access.rejoin_causes)
+        causes: list[RebalanceCause] = []
+        if self._led is None:
+            causes = self._infer(self._now.group, access.member_id() or "")
+        elif self._led.group.members:
+            causes = compare(self._led.group, self._now.group, missing=self._missing(access, self._led))
+            requested |= {Cause.SECOND_ROUND} if self._led.has_second else set()
+        causes += map(RebalanceCause, requested)
+        if _INCIDENTAL.issuperset(cause.cause for cause in causes):
+            causes += _unowned(result)
+        causes.sort(key=lambda cause: _ORDER.index(cause.cause))
+        self._now = replace(self._now, has_second=result.has_second_round)
+        return tuple(causes) or (RebalanceCause(Cause.UNKNOWN),)
+
+    def end(self, access: CoordinatorAccess) -> None:
+        """End the rebalance, as the leader or another member; not called for an interrupted round."""
+        self._led, self._now = self._now, None
+        self._last_leader = access.leader_id()
+        access.rejoin_causes.clear()
+
+    def _check_generation(self, access: CoordinatorAccess) -> None:
+        generation = access.generation()
+        if generation is not None and self._generation is not None and generation > self._generation + 1:
+            self._led = self._last_leader = None  # another member led since
+        self._generation = generation
+
+    def _missing(self, access: CoordinatorAccess, led: _Round) -> Cause:
+        """Return why a dynamic member is missing.
+
+        A session cannot end before its timeout after the join.  If less time has passed, the member left.
+        """
+        timeouts = (access.session_timeout_s(), access.max_poll_interval_s())
+        shortest = min((timeout for timeout in timeouts if timeout is not None), default=0.0)
+        return Cause.LEFT if self._clock() - led.began < shortest else Cause.GONE
+
+    def _infer(self, now: GroupSnapshot, own_id: str) -> list[RebalanceCause]:
+        """Infer causes as a leader that did not lead the last rebalance."""
+        generations = {id: member.generation for id, member in now.members.items()}
+        joined = sorted(now.name(id) for id, known in generations.items() if known is not None and known < 0)
+        causes = [RebalanceCause(Cause.JOINED, tuple(joined))] if joined else []
+        former = self._last_leader
+        if former is None and all(known is None or known < 0 for known in generations.values()):
+            return causes  # no member shows that there was a rebalance before
+        own_instance = now.members[own_id].instance_id if own_id in now.members else None
+        # A static leader that restarts gets its last assignment without a plan.
+        restarted = own_instance if former == own_id else _prefix(former or "")
+        if restarted is not None and restarted in {member.instance_id for member in now.members.values()}:
+            causes.append(RebalanceCause(Cause.RESTARTED, (restarted,)))
+        elif former is not None and former not in now.members:
+            causes.append(RebalanceCause(Cause.GONE, (former,)))
+        if former != own_id and (own_instance is None or own_instance != restarted):
+            names = (now.name(own_id),) if own_id in now.members else ()
+            causes.append(RebalanceCause(Cause.LEADER_CHANGED, names))
+        return causes
+
+
+def _unowned(result: Rebalance) -> list[RebalanceCause]:
+    """Return the topics with partitions without an owner as a cause, if others have one."""
+    group, owner = result.group, result.claims.owner
+    has_reader = np.asarray(np.any(group.subscribed, axis=1))[group.topic_of]
+    unowned = (owner == NO_MEMBER) & has_reader
+    if not 0 < np.count_nonzero(unowned) < np.count_nonzero(has_reader):
+        return []
+    counts = np.bincount(group.topic_of[unowned], minlength=len(group.names)).tolist()
+    return causes_of(
+        Change(Cause.UNOWNED, topic, f"{count} of {group.topics[topic]}")
+        for topic, count in zip(group.names, counts, strict=True)
+        if count
+    )
+
+
+def _prefix(member_id: str) -> str | None:
+    """Return the client id, or the instance id of a static member, in a member id; None without one."""
+    match = _BROKER_ID.fullmatch(member_id)
+    return None if match is None else match[1]

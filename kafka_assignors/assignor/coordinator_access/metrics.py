@@ -1,0 +1,113 @@
+"""Records the rebalances of a coordinator; kafka-python itself measures only requests.
+
+The wrapped methods are attributes of the coordinator, so that its class stays as it is.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+import weakref
+from contextlib import suppress
+from typing import Any
+
+from kafka import KafkaConsumer
+from kafka.coordinator.consumer import ConsumerCoordinator
+
+from kafka_assignors.metrics import NO_METRICS, Recorder
+
+_RECORDER = "_kafka_assignors_recorder"
+"""The attribute in which this module stores the recorder on a coordinator; all its strategies share it."""
+_JOIN, _SYNC = "_do_join_and_sync_async", "_process_sync_group_response"
+_LISTENER = "_invoke_rebalance_listener_async"
+
+
+def recorder_of(coordinator: ConsumerCoordinator | None) -> Recorder:
+    """Return the recorder of a coordinator's consumer; ``NO_METRICS`` without one."""
+    recorder: Recorder = getattr(coordinator, _RECORDER, NO_METRICS)
+    return recorder
+
+
+def consumer_recorder(consumer: KafkaConsumer) -> Recorder:
+    """Return the recorder of a consumer; ``NO_METRICS`` without one."""
+    return recorder_of(consumer._coordinator)
+
+
+def record_metrics(coordinator: ConsumerCoordinator) -> None:
+    """Make a coordinator record its rebalances, once, unless its consumer's metrics are disabled."""
+    with suppress(Exception):  # an unknown version of kafka-python has no metrics of ours
+        if hasattr(coordinator, _RECORDER):
+            return
+        recorder = Recorder(coordinator.config["metrics"], coordinator.config["metric_group_prefix"])
+        setattr(coordinator, _RECORDER, recorder)
+        if recorder.is_enabled:
+            _wrap_join(coordinator, recorder)
+            _wrap_sync(coordinator, recorder)
+            _wrap_listener(coordinator, recorder)
+
+
+def count_deliveries(consumer: KafkaConsumer) -> None:
+    """Make a `ContinuousConsumer` count the records that it delivers during joins, once for each poll."""
+    if not consumer_recorder(consumer).is_enabled:
+        return
+    reference = weakref.ref(consumer)
+
+    def poll_and_count(*args: Any, **kwargs: Any) -> Any:
+        current: Any = reference()
+        records = type(current)._poll_once(current, *args, **kwargs)
+        if records and current._coordinator._join.is_member:
+            recorder_of(current._coordinator).record_delivered(sum(map(len, records.values())))
+        return records
+
+    consumer._poll_once = poll_and_count
+
+
+def _wrap_join(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
+    """Record attempts to join that fail, also without an answer."""
+    if not inspect.iscoroutinefunction(getattr(type(coordinator), _JOIN, None)):
+        return
+    reference = weakref.ref(coordinator)
+
+    async def join_and_record(*args: Any, **kwargs: Any) -> Any:
+        current: Any = reference()
+        try:
+            # Looked up at each call because ContinuousConsumer replaces the coordinator's class later.
+            return await getattr(type(current), _JOIN)(current, *args, **kwargs)
+        except Exception:
+            recorder.fail_join()
+            raise
+
+    setattr(coordinator, _JOIN, join_and_record)
+
+
+def _wrap_sync(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
+    """Record answers of SyncGroup: a foreign strategy's ``on_assignment`` is not ours to see."""
+    if not hasattr(coordinator, _SYNC):
+        return
+    reference = weakref.ref(coordinator)
+
+    def process_and_record(*args: Any, **kwargs: Any) -> Any:
+        current: Any = reference()
+        assignment = getattr(type(current), _SYNC)(current, *args, **kwargs)
+        recorder.end_join()
+        return assignment
+
+    setattr(coordinator, _SYNC, process_and_record)
+
+
+def _wrap_listener(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
+    """Time the user's rebalance listener, if this version of kafka-python calls it in a known way."""
+    known = getattr(type(coordinator), _LISTENER, None)
+    if not inspect.iscoroutinefunction(known):
+        return
+    if list(inspect.signature(known).parameters) != ["self", "method_name", "arg"]:
+        return
+    reference = weakref.ref(coordinator)
+
+    async def call_and_record(method_name: str, arg: Any) -> None:
+        current: Any = reference()
+        began_at = time.monotonic()
+        await getattr(type(current), _LISTENER)(current, method_name, arg)
+        recorder.record_listener(method_name, time.monotonic() - began_at)
+
+    setattr(coordinator, _LISTENER, call_and_record)

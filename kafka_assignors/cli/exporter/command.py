@@ -1,0 +1,107 @@
+"""``kafka-assignors exporter``: the lag of groups over HTTP, for Prometheus."""
+
+from __future__ import annotations
+
+import logging
+import re
+import threading
+from contextlib import suppress
+from re import Pattern
+from typing import BinaryIO
+
+import click
+
+from kafka_assignors.cli.common import client_settings, connection_options, sigterm_as_interrupt
+from kafka_assignors.cli.exporter.fetch import ClusterReader
+from kafka_assignors.cli.exporter.page import LagPage
+from kafka_assignors.cli.exporter.server import Address, address, reading_repeatedly, serving
+
+_SHORTEST_TIMEOUT_S = 10.0
+
+
+def _patterns(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> tuple[Pattern[str], ...]:
+    return tuple(map(_pattern, values))
+
+
+def _pattern(value: str) -> Pattern[str]:
+    try:
+        return re.compile(value)
+    except re.error as error:
+        raise click.BadParameter(f"{value!r} is no regular expression: {error}") from error
+
+
+@click.command("exporter")
+@connection_options
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    callback=address,
+    default="127.0.0.1:8000",
+    show_default=True,
+    help="Address of the page.",
+)
+@click.option(
+    "--groups",
+    metavar="PATTERN",
+    callback=_patterns,
+    multiple=True,
+    default=(".*",),
+    show_default=True,
+    help="Regular expression that the whole name of a group matches; repeatable.",
+)
+@click.option(
+    "--topics",
+    metavar="PATTERN",
+    callback=_patterns,
+    multiple=True,
+    default=(".*",),
+    show_default=True,
+    help="Likewise for topics.",
+)
+@click.option(
+    "--interval",
+    metavar="SECONDS",
+    type=click.IntRange(1, 3600),
+    default=30,
+    show_default=True,
+    help="Seconds between two readings of the cluster.",
+)
+@click.option(
+    "--no-seconds",
+    is_flag=True,
+    help="Read no records: without the lag in seconds the exporter needs no READ of topics.",
+)
+@click.option("--cluster-name", default="default", show_default=True, help="Value of the label cluster_name.")
+def command(
+    *,
+    bootstrap: str | None,
+    config: BinaryIO | None,
+    listen: Address,
+    groups: tuple[Pattern[str], ...],
+    topics: tuple[Pattern[str], ...],
+    interval: int,
+    no_seconds: bool,
+    cluster_name: str,
+) -> None:
+    """Serve the lag of groups to Prometheus, with kafka-lag-exporter's metrics.
+
+    The command reads the cluster in the background and only reads.  The page answers also while no broker
+    does.
+    """
+    settings = client_settings(bootstrap, config)
+    timeout_s = max(interval, _SHORTEST_TIMEOUT_S)
+    reader = ClusterReader(settings, groups, topics, timeout_s, with_seconds=not no_seconds)
+    page = LagPage(cluster_name, interval)
+    with suppress(KeyboardInterrupt), sigterm_as_interrupt(), serving(page, listen) as served:
+        servers = ",".join(settings["bootstrap_servers"])
+        _log(f"serving http://{served}/metrics, reading {servers} every {interval} s")
+        # Its errors repeat the problems that this command reports once.
+        logging.getLogger("kafka").setLevel(logging.CRITICAL)
+        with reading_repeatedly(reader.read, page, interval, _log):
+            threading.Event().wait()
+
+
+def _log(line: str) -> None:
+    click.echo(f"kafka-assignors exporter: {line}", err=True)

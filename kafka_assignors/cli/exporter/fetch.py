@@ -1,0 +1,169 @@
+"""Reads all groups of a cluster: their members, commits and lag in records and in time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Mapping
+from re import Pattern
+from typing import Any
+
+from kafka_assignors.cli.connection import Connection
+from kafka_assignors.cli.exporter.reading import (
+    ClusterReading,
+    is_same_log,
+    partition_lag,
+    position,
+    problem_lines,
+)
+from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.errors import GroupError
+from kafka_assignors.lag import Offsets
+from kafka_assignors.lag.fetch.group import GroupState
+from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups, why
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
+from kafka_assignors.lag.fetch.sending import FEW
+from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.settings import fetch_settings
+from kafka_assignors.plan import TopicPartition, shown
+
+_SHARES = (0.2, 0.4, 0.7, 1.0)
+"""Of the time of a reading: when the list, the groups, the offsets and the timestamps must be there."""
+
+
+class ClusterReader:
+    """Reads a cluster repeatedly, over one set of connections, and over new ones if a broker does not answer.
+
+    Args:
+        settings: as ``connection_settings`` makes them.
+        groups_like: the whole name of a group must match one of them.
+        topics_like: likewise for topics.
+        timeout_s: longest time of a reading.
+        with_seconds: read records, for the lag in seconds.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        groups_like: Collection[Pattern[str]],
+        topics_like: Collection[Pattern[str]],
+        timeout_s: float,
+        *,
+        with_seconds: bool = True,
+    ) -> None:
+        self._connection = Connection(settings)
+        self._chosen = fetch_settings(settings, "-", "earliest")
+        self._groups_like = groups_like
+        self._topics_like = topics_like
+        self._timeout_s = timeout_s
+        self._with_seconds = with_seconds
+        self._owners: dict[str, Owners] = {}
+        # Both hold only partitions of the last reading, so they cannot grow without bound.
+        self._offsets: Mapping[TopicPartition, Offsets] = {}
+        self._timestamps: Mapping[Position, int] = {}
+
+    def read(self) -> ClusterReading:
+        """Return the state of all groups.
+
+        Raises:
+            LagError: no broker answers, or access is denied.
+        """
+        connection_failed = True
+        try:
+            reading, connection_failed = self._read()
+        finally:
+            if connection_failed:  # a new connection may help, and sees no late answers
+                self._connection.close()
+        return reading
+
+    def _read(self) -> tuple[ClusterReading, bool]:
+        """Return the state of all groups, and whether a broker did not answer."""
+        start = time.monotonic()
+        listed, grouped, offset, timed = (start + share * self._timeout_s for share in _SHARES)
+        link = self._connection.open(listed)
+        listing, unlisted = list_groups(link, listed)
+        names = [name for name in listing if _matches(name, self._groups_like)]
+        groups = read_groups(link, self._chosen, names, self._partitions, (grouped, offset), retries=FEW)
+        self._owners = {name: self._owners[name] for name in groups.states}
+        oldest: OldestUnread | None = None
+        ages_failed = False
+        if self._with_seconds:
+            oldest, ages_failed = self._oldest(link, groups, timed)
+        epoch_s = time.time() - time.monotonic()
+        left_out = {
+            name: why(error) for name, error in groups.failures.items() if not isinstance(error, GroupError)
+        }
+        unknown = {tp: text for each in groups.readings.values() for tp, text in each.missing.items()}
+        problems: dict[str, str] = {}
+        if unlisted is not None:
+            problems["list"] = unlisted
+        if not names:
+            problems["none"] = "no group matches --groups, or the user may not describe it"
+        problems |= problem_lines("left out group", left_out.items())
+        problems |= problem_lines("offsets unknown of", _named(unknown))
+        if oldest is not None:
+            problems |= problem_lines(
+                "lag in seconds unknown of", _named({p.tp: reason for p, reason in oldest.missing.items()})
+            )
+        reading = ClusterReading(
+            groups={
+                name: tuple(
+                    partition_lag(
+                        groups.states[name],
+                        tp,
+                        self._owners[name].get(tp),
+                        each.offsets.get(tp),
+                        oldest,
+                        now_ms=(epoch_s + groups.read_at[name]) * 1000,  # a later clock would add lag
+                    )
+                    for tp in sorted({*each.offsets, *each.missing})
+                )
+                for name, each in groups.readings.items()
+            },
+            offsets=groups.ends,
+            left_out=left_out,
+            problems=problems,
+            is_complete=unlisted is None and groups.is_complete,
+            took_s=time.monotonic() - start,
+        )
+        return reading, unlisted is not None or groups.connection_failed or ages_failed
+
+    def _partitions(self, state: GroupState) -> list[TopicPartition]:
+        """Return the partitions of a group, and keep their owners."""
+        owners = self._owners[state.group_id] = owners_of(state, self._owners.get(state.group_id, {}))
+        return [tp for tp in partitions_of(state, owners) if _matches(tp.topic, self._topics_like)]
+
+    def _oldest(self, link: Link, groups: GroupsReading, deadline: float) -> tuple[OldestUnread, bool]:
+        """Return the timestamps of the oldest unread records, and whether a broker did not answer.
+
+        A record that the reading before knows is not read again.
+        """
+        unread = {
+            place
+            for name, reading in groups.readings.items()
+            for tp, offsets in reading.offsets.items()
+            if (place := position(groups.states[name], tp, offsets)) is not None
+        }
+        timestamps: dict[Position, int | None] = {
+            place: self._timestamps[place]
+            for place in unread & self._timestamps.keys()
+            if is_same_log(self._offsets[place.tp], groups.ends[place.tp])
+        }
+        fetch = OldestUnreadFetch(
+            link, self._chosen, sorted(unread - timestamps.keys()), deadline, retries=FEW
+        )
+        if len(timestamps) < len(unread):
+            fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+        result = fetch.result()
+        timestamps |= result.timestamps
+        self._offsets = groups.ends
+        self._timestamps = {place: at for place, at in timestamps.items() if at is not None}
+        return OldestUnread(timestamps, result.missing), fetch.connection_failed
+
+
+def _matches(name: str, patterns: Collection[Pattern[str]]) -> bool:
+    return any(pattern.fullmatch(name) for pattern in patterns)
+
+
+def _named(reasons: Mapping[TopicPartition, str]) -> list[tuple[str, str]]:
+    return [(f"{shown(tp.topic)}-{tp.partition}", reason) for tp, reason in reasons.items()]

@@ -1,0 +1,187 @@
+"""A reading as Prometheus metrics, with kafka-lag-exporter's names and labels."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from kafka_assignors.cli.exporter.reading import UNKNOWN, ClusterReading
+from kafka_assignors.cli.group_lag import PartitionLag
+
+KEPT_INTERVALS = 3
+"""A reading stays on the page this long while no newer one succeeds."""
+
+
+class Metric(NamedTuple):
+    """A metric's help and labels."""
+
+    help: str
+    labels: tuple[str, ...] = ()
+
+
+_OF_PARTITION = ("group", "topic", "partition", "member_host", "consumer_id", "client_id")
+
+METRICS: Mapping[str, Metric] = {
+    # kafka-lag-exporter's, with its texts
+    "kafka_partition_latest_offset": Metric("Latest offset of a partition", ("topic", "partition")),
+    "kafka_partition_earliest_offset": Metric("Earliest offset of a partition", ("topic", "partition")),
+    "kafka_consumergroup_group_max_lag": Metric("Max group offset lag", ("group",)),
+    "kafka_consumergroup_group_max_lag_seconds": Metric("Max group time lag", ("group",)),
+    "kafka_consumergroup_group_offset": Metric("Last group consumed offset of a partition", _OF_PARTITION),
+    "kafka_consumergroup_group_lag": Metric("Group offset lag of a partition", _OF_PARTITION),
+    "kafka_consumergroup_group_lag_seconds": Metric("Group time lag of a partition", _OF_PARTITION),
+    "kafka_consumergroup_group_sum_lag": Metric("Sum of group offset lag", ("group",)),
+    "kafka_consumergroup_group_topic_sum_lag": Metric(
+        "Sum of group offset lag across topic partitions", ("group", "topic")
+    ),
+    "kafka_consumergroup_poll_time_ms": Metric("Group time poll time"),
+    # ours
+    "kafka_assignors_exporter_up": Metric("1 if the last reading of the cluster is complete, else 0"),
+    "kafka_assignors_exporter_reading_age_seconds": Metric("Age of the figures on this page"),
+    "kafka_assignors_exporter_groups_left_out": Metric("Groups that the cluster lists but does not describe"),
+}
+"""All metrics; each has the label ``cluster_name`` before its own."""
+
+
+class _Figures(NamedTuple):
+    """The metrics of a reading, made once for all scrapes."""
+
+    read_at: float
+    kept_s: float
+    families: list[GaugeMetricFamily]
+    is_complete: bool
+
+
+class LagPage(Collector):
+    """The metrics of the last reading.  Any thread may use it.
+
+    Args:
+        cluster_name: the label of all metrics.
+        interval_s: seconds between two readings.
+        clock: in seconds, as ``time.monotonic``.
+    """
+
+    def __init__(
+        self, cluster_name: str, interval_s: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._cluster_name = cluster_name
+        self._interval_s = interval_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._is_up = False
+        self._last: _Figures | None = None
+
+    def publish(self, reading: ClusterReading) -> None:
+        """Replace the figures.  Groups and partitions that are gone disappear.
+
+        An incomplete reading does not replace a complete one that may still stay: a sum would fall because a
+        broker restarts.
+        """
+        figures = _Figures(
+            self._clock() - reading.took_s,
+            KEPT_INTERVALS * max(self._interval_s, reading.took_s),
+            list(self._families(reading)),
+            reading.is_complete,
+        )
+        with self._lock:
+            last, self._is_up = self._last, reading.is_complete
+            if figures.is_complete or last is None or not last.is_complete or self._is_old(last):
+                self._last = figures
+
+    def fail(self) -> None:
+        """Note that a reading failed.  The last figures stay for ``KEPT_INTERVALS`` intervals."""
+        with self._lock:
+            self._is_up = False
+
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Return the metrics without samples, so that a scrape can choose some: ``/metrics?name[]=NAME``."""
+        return [self._family(name, ()) for name in METRICS]
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the metrics, as prometheus-client asks for them at each scrape."""
+        with self._lock:
+            is_up, last = self._is_up, self._last
+        yield self._family("kafka_assignors_exporter_up", [((), float(is_up))])
+        if last is None:
+            return
+        age_s = self._clock() - last.read_at
+        yield self._family("kafka_assignors_exporter_reading_age_seconds", [((), age_s)])
+        if not self._is_old(last):
+            yield from last.families
+
+    def _is_old(self, figures: _Figures) -> bool:
+        return self._clock() - figures.read_at > figures.kept_s
+
+    def _families(self, reading: ClusterReading) -> Iterator[GaugeMetricFamily]:
+        ends, begins = [], []
+        for (topic, number), offsets in sorted(reading.offsets.items()):
+            ends.append(((topic, str(number)), float(offsets.end)))
+            if offsets.begin is not None:
+                begins.append(((topic, str(number)), float(offsets.begin)))
+        yield self._family("kafka_partition_latest_offset", ends)
+        yield self._family("kafka_partition_earliest_offset", begins)
+        yield from self._partitions(reading.groups)
+        yield from self._totals(reading.groups)
+        yield self._family("kafka_consumergroup_poll_time_ms", [((), reading.took_s * 1000)])
+        yield self._family("kafka_assignors_exporter_groups_left_out", [((), float(len(reading.left_out)))])
+
+    def _partitions(self, groups: Mapping[str, Iterable[PartitionLag]]) -> Iterator[GaugeMetricFamily]:
+        """Yield the metrics of partitions.  An unknown figure has no sample."""
+        offsets, lags, seconds = [], [], []
+        for name, partitions in sorted(groups.items()):
+            for partition in partitions:
+                labels = (name, *_labels(partition))
+                if partition.committed is not None:
+                    offsets.append((labels, float(partition.committed)))
+                if partition.lag is not None:
+                    lags.append((labels, float(partition.lag)))
+                if partition.seconds is not None:
+                    seconds.append((labels, partition.seconds))
+        yield self._family("kafka_consumergroup_group_offset", offsets)
+        yield self._family("kafka_consumergroup_group_lag", lags)
+        yield self._family("kafka_consumergroup_group_lag_seconds", seconds)
+
+    def _totals(self, groups: Mapping[str, Iterable[PartitionLag]]) -> Iterator[GaugeMetricFamily]:
+        """Yield the metrics of groups and topics, over all partitions with a known lag.
+
+        The longest age is left out if one is unknown: it would fall, and an alert would end.
+        """
+        largest, oldest, sums, by_topic = [], [], [], []
+        for name, partitions in sorted(groups.items()):
+            lags = [p.lag for p in partitions if p.lag is not None]
+            committed = [p for p in partitions if p.committed is not None]
+            ages = [p.seconds for p in committed if p.seconds is not None]
+            if lags:
+                largest.append(((name,), float(max(lags))))
+                sums.append(((name,), float(sum(lags))))
+            if ages and len(ages) == len(committed):
+                oldest.append(((name,), max(ages)))
+            topics: dict[str, int] = {}
+            for partition in partitions:
+                if partition.lag is not None:
+                    topics[partition.tp.topic] = topics.get(partition.tp.topic, 0) + partition.lag
+            by_topic += [((name, topic), float(lag)) for topic, lag in topics.items()]
+        yield self._family("kafka_consumergroup_group_max_lag", largest)
+        yield self._family("kafka_consumergroup_group_max_lag_seconds", oldest)
+        yield self._family("kafka_consumergroup_group_sum_lag", sums)
+        yield self._family("kafka_consumergroup_group_topic_sum_lag", by_topic)
+
+    def _family(self, name: str, samples: Iterable[tuple[tuple[str, ...], float]]) -> GaugeMetricFamily:
+        metric = METRICS[name]
+        family = GaugeMetricFamily(name, metric.help, labels=("cluster_name", *metric.labels))
+        for labels, value in samples:
+            family.add_metric((self._cluster_name, *labels), value)
+        return family
+
+
+def _labels(partition: PartitionLag) -> tuple[str, ...]:
+    topic, number = partition.tp
+    if (owner := partition.owner) is None:
+        return topic, str(number), UNKNOWN, UNKNOWN, UNKNOWN
+    host = owner.host and f"/{owner.host}"  # as Java prints an address, and so kafka-lag-exporter
+    return topic, str(number), host, owner.member_id, owner.client_id

@@ -1,0 +1,167 @@
+"""A page of metrics over HTTP, and the readings behind it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+
+import click
+from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
+from prometheus_client.registry import Collector
+
+from kafka_assignors.background import Background
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+from kafka_assignors.lag.fetch.errors import lag_error
+from kafka_assignors.validators import is_port
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+Route = Callable[[], tuple[HTTPStatus, bytes]]
+"""Returns the status and the JSON of a page."""
+
+
+class Problems(Protocol):
+    """A reading with problems: a key that stays from reading to reading -> its line."""
+
+    @property
+    def problems(self) -> Mapping[str, str]:
+        """The problems."""
+
+
+ReadingT = TypeVar("ReadingT", bound=Problems)
+ReadingT_contra = TypeVar("ReadingT_contra", contravariant=True)
+
+
+class ReadingPage(Protocol[ReadingT_contra]):
+    """A page that shows the last reading."""
+
+    def publish(self, reading: ReadingT_contra) -> None:
+        """Replace the figures."""
+
+    def fail(self) -> None:
+        """Note that a reading failed."""
+
+
+class Address(NamedTuple):
+    """An address to listen on."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def address(_ctx: click.Context, _param: click.Parameter, value: str) -> Address:
+    """Convert the value of an option, as ``parse_address``."""
+    return parse_address(value)
+
+
+def parse_address(value: str) -> Address:
+    """Read HOST:PORT.
+
+    Raises:
+        click.BadParameter: it is no address.
+    """
+    host, _, port = value.rpartition(":")
+    if not host or not (is_port(port) or port == "0"):
+        raise click.BadParameter(f"expected HOST:PORT, got {value!r}")
+    return Address(host.strip("[]"), int(port))
+
+
+@contextmanager
+def serving(page: Collector, listen: Address, routes: Mapping[str, Route] | None = None) -> Iterator[Address]:
+    """Serve the page; yield its address.
+
+    Args:
+        page: the metrics.
+        listen: where to listen.
+        routes: other pages, by path.
+
+    Raises:
+        BrokerError: the address is taken, or not one of this machine.
+    """
+    registry = CollectorRegistry()
+    registry.register(page)
+    try:
+        server, _thread = start_http_server(listen.port, listen.host, registry)
+    except OSError as error:
+        raise BrokerError(f"cannot listen on {listen}: {error.strerror or error}") from error
+    if routes:
+        server.set_app(_routed(routes, make_wsgi_app(registry)))
+    try:
+        yield listen._replace(port=server.server_port)
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def _routed(routes: Mapping[str, Route], others: WSGIApplication) -> WSGIApplication:
+    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        route = routes.get(environ["PATH_INFO"])
+        if route is None:
+            return others(environ, start_response)
+        status, body = route()
+        start_response(
+            f"{status.value} {status.phrase}", [("Content-Type", "application/json; charset=utf-8")]
+        )
+        return [body]
+
+    return answer
+
+
+@contextmanager
+def reading_repeatedly(
+    read: Callable[[], ReadingT],
+    page: ReadingPage[ReadingT],
+    interval_s: float,
+    log: Callable[[str], None],
+) -> Iterator[None]:
+    """Read in the background while the context is open, and publish each reading."""
+    background = Background("kafka-assignors-exporter")
+    problems = ProblemLog(log)
+
+    def read_once() -> None:
+        start = time.monotonic()
+        try:
+            reading = read()
+            page.publish(reading)
+            problems.update(reading.problems)
+        except Exception as error:  # the next reading may succeed
+            page.fail()
+            failure = error if isinstance(error, KafkaAssignorsError) else lag_error(error)
+            # kafka-python words one cause differently from attempt to attempt.
+            problems.update({type(failure).__name__: str(failure)})
+        finally:
+            background.submit(read_once, after_s=max(start + interval_s - time.monotonic(), 0))
+
+    background.submit(read_once)
+    try:
+        yield
+    finally:
+        background.stop()
+
+
+class ProblemLog:
+    """Logs a problem when it appears, and once more when all have passed.
+
+    Args:
+        log: writes a line.
+    """
+
+    def __init__(self, log: Callable[[str], None]) -> None:
+        self._log = log
+        self._known: frozenset[str] = frozenset()
+
+    def update(self, problems: Mapping[str, str]) -> None:
+        """Compare the problems of a reading, identity and line, with those of the reading before."""
+        for identity, line in problems.items():
+            if identity not in self._known:
+                self._log(line)
+        if self._known and not problems:
+            self._log("all figures are known again")
+        self._known = frozenset(problems)

@@ -1,0 +1,226 @@
+"""Reads groups and their lag, in records and in time, over one connection."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import click
+
+from kafka_assignors.cli.connection import Connection
+from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
+from kafka_assignors.cli.live_group import ANSWER_MS, connection_error
+from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError, LagError
+from kafka_assignors.lag import Offsets, Reset
+from kafka_assignors.lag.arithmetic import age_ms, first_unread
+from kafka_assignors.lag.fetch.group import GroupState
+from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
+from kafka_assignors.lag.fetch.retention import Retentions
+from kafka_assignors.lag.fetch.sending import FEW, Sender
+from kafka_assignors.lag.rates import Rates
+from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.retention import Retention, share_left
+from kafka_assignors.lag.settings import fetch_settings
+from kafka_assignors.plan import TopicPartition
+
+_GROUPS_S, _OFFSETS_S, _TIMES_S = ANSWER_MS / 1000, 15.0, 10.0
+
+
+def is_pattern(name: str) -> bool:
+    """Whether the name stands for all groups that match it: ``*`` any characters, ``?`` one."""
+    return "*" in name or "?" in name
+
+
+def matching(pattern: str, names: Iterable[str]) -> list[str]:
+    """Return the names that match, sorted."""
+    parts = {"*": ".*", "?": "."}
+    like = re.compile("".join(parts.get(char) or re.escape(char) for char in pattern), re.DOTALL)
+    return sorted(name for name in names if like.fullmatch(name))
+
+
+class LagReader:
+    """Reads the lag of groups; connects at the first read, and again if a broker does not answer.
+
+    Args:
+        settings: as ``connection_settings`` makes them.
+        reset: where consumers of the groups start without a commit.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], reset: Reset) -> None:
+        self._settings = settings
+        self._reset = reset
+        self._connection = Connection(settings)
+        self._fetch_settings = fetch_settings(settings, "-", reset)
+        self._rates: dict[str, Rates] = {}
+        self._owners: dict[str, Owners] = {}
+        self._retentions = Retentions(_note)
+
+    def read(self, names: Sequence[str]) -> GroupsReport:
+        """Return the current lag of groups.
+
+        Args:
+            names: groups, or patterns.
+
+        Raises:
+            KafkaAssignorsError: no group could be read, with the error of the first, or no offset.
+        """
+        link = self._open()
+        failures: dict[str, KafkaAssignorsError] = {}
+        chosen = self._choose(link, names, failures)
+        start = time.monotonic()
+        groups = read_groups(
+            link,
+            self._fetch_settings,
+            chosen,
+            self._partitions,
+            (start + _GROUPS_S, start + _OFFSETS_S),
+            retries=FEW,
+        )
+        # A watched pattern sees groups come and go.
+        self._owners = {name: self._owners[name] for name in groups.states}
+        self._rates = {name: self._rates.get(name) or Rates() for name in groups.states}
+        failures |= {name: _failure(name, error) for name, error in groups.failures.items()}
+        try:
+            if groups.no_offsets is not None:
+                raise groups.no_offsets
+            if not groups.states:
+                raise next(failures[name] for name in (*names, *chosen) if name in failures)
+            reports = self._reports(link, groups)
+        finally:
+            if groups.connection_failed:
+                self.close()
+        return GroupsReport(_now(), reports, {name: str(error) for name, error in sorted(failures.items())})
+
+    def close(self) -> None:
+        """Close the connection.  A later ``read`` opens a new one."""
+        self._connection.close()
+
+    def _open(self) -> Link:
+        """Return a link that knows the present brokers."""
+        try:
+            return self._connection.open(time.monotonic() + _GROUPS_S)
+        except LagError as error:
+            where = ",".join(self._settings["bootstrap_servers"])
+            raise BrokerError(connection_error(where, error.__cause__ or error)) from error
+
+    def _choose(
+        self, link: Link, names: Sequence[str], failures: dict[str, KafkaAssignorsError]
+    ) -> list[str]:
+        """Return the groups, without patterns; add a pattern that no group matches to ``failures``."""
+        known: Collection[str] = ()
+        problem = None
+        if any(map(is_pattern, names)):
+            try:
+                known, problem = list_groups(link, time.monotonic() + _GROUPS_S)
+            except LagError as error:
+                raise BrokerError(f"the broker does not list groups: {error}") from error
+        chosen: list[str] = []
+        for name in names:
+            groups = matching(name, known) if is_pattern(name) else [name]
+            chosen += groups
+            if not groups:
+                failures[name] = GroupError(f"no group matches {name!r}")
+            if problem is not None and is_pattern(name):
+                failures[name] = BrokerError(problem)
+        return list(dict.fromkeys(chosen))
+
+    def _partitions(self, group: GroupState) -> set[TopicPartition]:
+        """Return the partitions that count, and keep their owners."""
+        self._owners[group.group_id] = owners_of(group, self._owners.get(group.group_id, {}))
+        return partitions_of(group, self._owners[group.group_id])
+
+    def _reports(self, link: Link, groups: GroupsReading) -> tuple[Report, ...]:
+        """Add the lag in time to readings, for all groups at once."""
+        # Rates and ages are those of the moment when the group was read.  Other groups and the timestamps may
+        # take seconds.
+        epoch_s, text = time.time() - time.monotonic(), _now()
+        starts = {
+            name: {
+                tp: first
+                for tp, at in reading.offsets.items()
+                if (first := first_unread(at.end, at.committed, at.begin, self._reset)) is not None
+            }
+            for name, reading in groups.readings.items()
+        }
+        positions = {Position(tp, offset) for start in starts.values() for tp, offset in start.items()}
+        offsets = {tp: groups.readings[name].offsets[tp] for name, start in starts.items() for tp in start}
+        unread, retention = self._times(link, positions, offsets)
+        reports = []
+        for name, reading in sorted(groups.readings.items()):
+            now_s = groups.read_at[name]
+            ended_s = max((groups.ended_at[name][tp] for tp in reading.offsets), default=now_s)
+            rates = self._rates[name].add(ended_s, reading.offsets)
+            in_time = lag_in_time(reading.offsets, starts[name], unread, retention, (epoch_s + now_s) * 1000)
+            in_time = InTime(in_time.ages, in_time.missing, rates, in_time.retention_left)
+            state, owners = groups.states[name], self._owners[name]
+            reports.append(report(state, reading, self._reset, text, in_time, owners=owners))
+        return tuple(reports)
+
+    def _times(
+        self, link: Link, positions: Collection[Position], offsets: Mapping[TopicPartition, Offsets]
+    ) -> tuple[OldestUnread, Mapping[TopicPartition, Retention]]:
+        if not positions:
+            return OldestUnread({}, {}), {}
+        deadline = time.monotonic() + _TIMES_S
+        fetch = OldestUnreadFetch(link, self._fetch_settings, positions, deadline, retries=FEW)
+        fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+        retention: dict[TopicPartition, Retention] = {}
+
+        async def ask() -> None:
+            sender = Sender(link, self._fetch_settings, deadline)
+            retention.update(await self._retentions.ask(sender, link, offsets))
+
+        attempt(link, deadline, ask)
+        return fetch.result(), retention
+
+
+def lag_in_time(
+    offsets: Mapping[TopicPartition, Offsets],
+    starts: Mapping[TopicPartition, int],
+    unread: OldestUnread,
+    retention: Mapping[TopicPartition, Retention],
+    now_ms: float,
+) -> InTime:
+    """Return ages and shares of a group's partitions.  Pure.
+
+    Args:
+        offsets: of the partitions with a known lag.
+        starts: offset of the next unread record of those with lag.
+        unread: the timestamps there.
+        retention: of the partitions.
+        now_ms: milliseconds since 1970.
+    """
+    ages, missing, left = dict.fromkeys(offsets, 0.0), {}, {}
+    for tp, start in starts.items():
+        position, age = Position(tp, start), None
+        if position in unread.timestamps:
+            timestamp = unread.timestamps[position]
+            age = 0.0 if timestamp is None else age_ms(timestamp, now_ms)
+            ages[tp] = age / 1000
+        else:
+            del ages[tp]
+            missing[tp] = unread.missing.get(position, "unknown")
+        share = share_left(retention.get(tp, Retention()), offsets[tp].end, start, age)
+        if share is not None:
+            left[tp] = share
+    return InTime(ages, missing, {}, left)
+
+
+def _failure(name: str, error: Exception) -> KafkaAssignorsError:
+    if isinstance(error, KafkaAssignorsError):
+        return error
+    return BrokerError(f"the broker does not describe group {name!r}: {error}")
+
+
+def _note(line: str) -> None:
+    click.echo(f"note: {line}", err=True)
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")

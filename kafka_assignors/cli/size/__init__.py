@@ -1,0 +1,1 @@
+"""``kafka-assignors size``: how many members a group needs."""

@@ -1,0 +1,153 @@
+"""The report of ``size`` as JSON and as lines for a terminal.  Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rich.console import Group as Lines
+from rich.text import Text
+
+from kafka_assignors.cli.tables import Columns, columns, counted, duration, partition_name
+from kafka_assignors.plan import shown
+from kafka_assignors.simulation.sizing import Cost, Least, Reason, Sizing
+
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SizeReport:
+    """The size of a group at one moment.
+
+    Attributes:
+        group_id: the group.
+        time: when the group was read, ISO 8601.
+        strategy: the strategy that the sizes were planned with.
+        sizing: the sizes.
+        is_measured: the rate of a member was measured.
+        notes: remarks, a sentence each.
+    """
+
+    group_id: str
+    time: str
+    strategy: str
+    sizing: Sizing
+    is_measured: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """The notes, for a log that does not repeat them."""
+        return dict(zip(self.notes, self.notes, strict=True))
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the object that ``--output json`` prints."""
+        sizing = self.sizing
+        return {
+            "version": VERSION,
+            "time": self.time,
+            "group": self.group_id,
+            "strategy": self.strategy,
+            "max_time_lag_s": sizing.target.max_time_lag_s,
+            "headroom": sizing.target.headroom,
+            "rate": round(sizing.rate, 3),
+            "rate_measured": self.is_measured,
+            "members": sizing.members,
+            "advised": sizing.advised,
+            "horizon": _least(sizing.horizon),
+            "steps": [
+                {"starts_s": step.starts_s, "arriving": round(step.arriving, 3), **_least(step.least)}
+                for step in sizing.steps
+            ],
+            "hot": [{**asdict(hot), "arriving": round(hot.arriving, 3)} for hot in sizing.hot],
+            "behind": sizing.behind,
+            "stay": _cost(sizing.stay),
+            "scale": _cost(sizing.scale),
+            "notes": list(self.notes),
+        }
+
+
+def _least(least: Least) -> dict[str, Any]:
+    reason = least.reason
+    return {"members": least.members, "limit": None if reason is None else _rounded(asdict(reason))}
+
+
+def _cost(cost: Cost | None) -> dict[str, Any] | None:
+    return None if cost is None else _rounded(asdict(cost))
+
+
+def _rounded(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: round(value, 3) if isinstance(value, float) else value for name, value in values.items()}
+
+
+def size_lines(report: SizeReport) -> Lines:
+    """Return the report for a terminal."""
+    sizing = report.sizing
+    parts: list[Text | Columns] = [Text(headline(report), style="bold"), Text()]
+    parts += [_table(sizing), Text()]
+    parts += [Text(line, style="yellow") for line in _warnings(report)]
+    how = "as measured" if report.is_measured else "as given"
+    free = f", {sizing.target.headroom:.0%} of it kept free" if sizing.target.headroom else ""
+    parts.append(Text(f"a member reads {sizing.rate:,.1f} records/s, {how}{free}"))
+    parts += [Text(_cost_line(cost, sizing.members)) for cost in (sizing.stay, sizing.scale) if cost]
+    return Lines(*parts)
+
+
+def headline(report: SizeReport) -> str:
+    """Return the advice in one line."""
+    sizing = report.sizing
+    lag = duration(1000 * sizing.target.max_time_lag_s)
+    name = shown(report.group_id)
+    if sizing.is_right:
+        return f"{name}: {counted(sizing.advised, 'member')}, the right size for a time lag of {lag}"
+    now = sizing.members or 0
+    act = "grow" if now < sizing.advised else "shrink"
+    return f"{name}: {act} from {now:,} to {counted(sizing.advised, 'member')} for a time lag of {lag}"
+
+
+def _table(sizing: Sizing) -> Columns:
+    table = columns("from", ">records/s", ">members", "limit")
+    for step in sizing.steps:
+        starts = f"+{duration(1000 * step.starts_s)}" if step.starts_s else "now"
+        reason = _reason(step.least.reason)
+        table.add_row(starts, f"{step.arriving:,.1f}", f"{step.least.members:,}", Text(reason))
+    if len(sizing.steps) > 1:
+        least = sizing.horizon
+        table.add_row("all of it", "", f"{least.members:,}", Text(_reason(least.reason)))
+    return table
+
+
+def _reason(reason: Reason | None) -> str:
+    if reason is None:
+        return "-"
+    name = partition_name(reason.topic, reason.partition)
+    load = f"{reason.member_arriving:,.1f} of {reason.rate:,.1f} records/s"
+    alone = f", {reason.arriving:,.1f} of it alone" if reason.is_partition else ""
+    return (
+        f"with {reason.members:,}, {name} waits {duration(1000 * reason.time_lag_s)}: "
+        f"its member has {counted(reason.member_partitions, 'partition')}, {load}{alone}"
+    )
+
+
+def _warnings(report: SizeReport) -> Iterator[str]:
+    sizing = report.sizing
+    for hot in sizing.hot:
+        name = partition_name(hot.topic, hot.partition)
+        yield (
+            f"{name} receives {hot.arriving:,.1f} records/s, more than one member reads: "
+            f"{hot.enough:,} partitions would do, {shown(hot.topic)} has {hot.partitions:,}"
+        )
+    if sizing.behind:
+        yield (
+            f"the present lag of {counted(sizing.behind, 'partition')} is more than one member reads in time"
+        )
+    yield from report.notes
+
+
+def _cost_line(cost: Cost, members: int | None) -> str:
+    waits = f"records wait up to {duration(1000 * cost.time_lag_s)}"
+    if cost.members == members:
+        return f"stay at {cost.members:,}: {waits}"
+    moves = f"{counted(cost.moved, 'move')}, {counted(cost.rebalances, 'round')}"
+    return f"scale to {cost.members:,}: {waits}; {moves}, {cost.pause_s:,.1f} member-seconds of pause"

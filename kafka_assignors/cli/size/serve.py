@@ -1,0 +1,115 @@
+"""Sizes over HTTP: JSON for KEDA's metrics-api trigger, and metrics for Prometheus."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from http import HTTPStatus
+
+import click
+from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+from kafka_assignors.cli.common import sigterm_as_interrupt
+from kafka_assignors.cli.exporter.server import parse_address, reading_repeatedly, serving
+from kafka_assignors.cli.size.report import SizeReport
+
+KEPT_INTERVALS = 3
+"""A size stays on the pages this long while no newer one succeeds."""
+
+METRICS = {
+    "kafka_assignors_size_up": "1 if the last look at the group gave a size, else 0",
+    "kafka_assignors_size_members": "Members of the group",
+    "kafka_assignors_size_advised": "Members the group should have now",
+    "kafka_assignors_size_horizon": "Members that hold the time lag over the whole horizon",
+    "kafka_assignors_size_hot_partitions": "Partitions with more arrivals than one member reads",
+}
+
+
+class SizePage(Collector):
+    """The last size.  Any thread may use it.
+
+    Args:
+        group_id: the group, a label of all metrics.
+        interval_s: seconds between two looks.
+        clock: in seconds, as ``time.monotonic``.
+    """
+
+    def __init__(self, group_id: str, interval_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._group_id = group_id
+        self._kept_s = KEPT_INTERVALS * interval_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._is_up = False
+        self._last: tuple[float, SizeReport] | None = None
+
+    def publish(self, reading: SizeReport) -> None:
+        """Replace the size."""
+        with self._lock:
+            self._is_up, self._last = True, (self._clock(), reading)
+
+    def fail(self) -> None:
+        """Note that a look failed.  The last size stays for ``KEPT_INTERVALS`` intervals."""
+        with self._lock:
+            self._is_up = False
+
+    def as_json(self) -> tuple[HTTPStatus, bytes]:
+        """Return the JSON page; without a size that is fresh enough, status 503, by which KEDA falls back."""
+        report = self._fresh()
+        if report is None:
+            return HTTPStatus.SERVICE_UNAVAILABLE, b'{"problem": "there is no recent size"}'
+        return HTTPStatus.OK, json.dumps(report.as_json()).encode()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the metrics, as prometheus-client asks for them at each scrape."""
+        report = self._fresh()
+        with self._lock:
+            figures = {"up": float(self._is_up)}
+        if report is not None:
+            figures["members"] = report.sizing.members or 0
+            figures["advised"] = report.sizing.advised
+            figures["horizon"] = report.sizing.horizon.members
+            figures["hot_partitions"] = len(report.sizing.hot)
+        for figure, value in figures.items():
+            name = f"kafka_assignors_size_{figure}"
+            family = GaugeMetricFamily(name, METRICS[name], labels=["group"])
+            family.add_metric([self._group_id], value)
+            yield family
+
+    def _fresh(self) -> SizeReport | None:
+        with self._lock:
+            if self._last is None or self._clock() - self._last[0] > self._kept_s:
+                return None
+            return self._last[1]
+
+
+def serve(listen: str, read: Callable[[], SizeReport], group_id: str, interval_s: float) -> None:
+    """Serve sizes until interrupted.
+
+    Args:
+        listen: HOST:PORT.
+        read: returns the present size.
+        group_id: the group.
+        interval_s: seconds between two looks.
+
+    Raises:
+        click.BadParameter: ``listen`` is no address.
+        BrokerError: the address is taken, or not one of this machine.
+    """
+    page = SizePage(group_id, interval_s)
+    routes = {"/size": page.as_json}
+    with (
+        suppress(KeyboardInterrupt),
+        sigterm_as_interrupt(),
+        serving(page, parse_address(listen), routes) as served,
+    ):
+        _log(f"serving http://{served}/size and /metrics, looking every {interval_s:g} s")
+        with reading_repeatedly(read, page, interval_s, _log):
+            threading.Event().wait()
+
+
+def _log(line: str) -> None:
+    click.echo(f"kafka-assignors size: {line}", err=True)

@@ -1,0 +1,259 @@
+"""The terminal application of ``watch``: polls in the background, and draws the last look at the group."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import ClassVar, Protocol, TypeVar
+
+from rich.text import Text
+from textual import on
+from textual.app import App, ComposeResult, ScreenStackError
+from textual.binding import Binding, BindingType
+from textual.coordinate import Coordinate
+from textual.css.query import NoMatches
+from textual.events import Resize
+from textual.message import Message
+from textual.widgets import DataTable, Footer, Static
+
+from kafka_assignors.background import Background
+from kafka_assignors.cli.watch_group.frame import OF_MEMBERS, OF_PARTITIONS, Column, Frame, Rows, Sort
+from kafka_assignors.cli.watch_group.history import History
+from kafka_assignors.cli.watch_group.rebalance_log import RebalanceLog
+from kafka_assignors.cli.watch_group.source import GroupLag, Observation
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+from kafka_assignors.lag.sources import one_line
+
+_SCROLL_BAR = 2  # columns
+
+T = TypeVar("T")
+
+
+class Source(Protocol):
+    """Reads the group.  One thread calls ``read``, another one ``read_lag``.
+
+    Both raise a KafkaAssignorsError if the cluster does not answer.
+    """
+
+    def read(self) -> Observation:
+        """Return the group now, without its lag."""
+
+    def read_lag(self, look: Observation) -> GroupLag:
+        """Return the lag of the look's partitions."""
+
+
+class _Looked(Message):
+    """Carries a look from a background thread to the application."""
+
+    def __init__(self, look: Observation | KafkaAssignorsError) -> None:
+        super().__init__()
+        self.look = look
+
+
+class _LagRead(Message):
+    """Carries a lag from a background thread to the application."""
+
+    def __init__(self, lag: GroupLag | KafkaAssignorsError) -> None:
+        super().__init__()
+        self.lag = lag
+
+
+class WatchApp(App[None]):
+    """Shows a group until the user quits.
+
+    Looks and lag are read on two threads: reading the lag takes seconds while a broker is away, and the looks
+    must not miss the rebalances of that time.
+
+    Args:
+        source: reads the group.
+        first: the first look at it.
+        interval_s: seconds between two looks.
+        clock: seconds since 1970.
+    """
+
+    CSS = """
+    #head { height: auto; }
+    #table { height: auto; max-height: 60%; background: ansi_default; color: ansi_default; }
+    #table > .datatable--header { background: ansi_default; color: ansi_default; text-style: bold underline; }
+    #log { height: 1fr; border-top: solid ansi_bright_black; border-title-color: ansi_default; }
+    #log:focus { border-top: solid ansi_blue; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("q,ctrl+c", "quit", "quit", key_display="q", priority=True),
+        Binding("s", "sort", "sort"),
+        Binding("p", "partitions", "members/partitions"),
+        Binding("f,space", "freeze", "freeze", key_display="f"),
+        Binding("tab", "app.focus_next", "next pane", show=False),
+    ]
+    ENABLE_COMMAND_PALETTE = False
+
+    def __init__(
+        self,
+        source: Source,
+        first: Observation,
+        interval_s: float,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__()
+        self.theme = "ansi-dark"  # the terminal's own colours, dark or light
+        self._source = source
+        self._interval_s = interval_s
+        self._clock = clock
+        self._history = History()
+        self._history.add(first.snapshot)
+        self._look = first
+        self._lag = first.lag
+        self._newest = self._shown = self._frame()
+        self._drawn = Rows([], [])
+        self._sort = Sort.NAME
+        self._of_partitions = False
+        self._is_frozen = False
+        self._background = Background("watch")
+        self._lag_background = Background("watch-lag")
+        self._is_reading_lag = False
+
+    def compose(self) -> ComposeResult:
+        """Lay out the head, the table, the log of rebalances, and the keys."""
+        yield Static(id="head")
+        yield DataTable(id="table", cursor_type="none", zebra_stripes=False)
+        yield RebalanceLog(id="log")
+        yield Footer(compact=True)
+
+    def on_mount(self) -> None:
+        """Start to poll, and end on SIGTERM as on ``q``."""
+        with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; not the main thread
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
+        self._background.submit(self._poll, self._interval_s)
+        self._start_reading_lag()
+
+    def on_unmount(self) -> None:
+        """Stop to poll.  A look under way may go on; the view does not wait for it."""
+        self._background.stop()
+        self._lag_background.stop()
+
+    def on_resize(self, _: Resize) -> None:
+        """Draw for the new width."""
+        self._draw()
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        self._sort = self._sort.following(OF_PARTITIONS if self._of_partitions else OF_MEMBERS)
+        self._draw()
+
+    def action_partitions(self) -> None:
+        """Switch between members and partitions."""
+        self._of_partitions = not self._of_partitions
+        self._draw()
+
+    def action_freeze(self) -> None:
+        """Freeze the screen, or return to the newest look."""
+        self._is_frozen = not self._is_frozen
+        self._shown = self._newest
+        self._draw()
+
+    @on(_Looked)
+    def _on_looked(self, message: _Looked) -> None:
+        with suppress(NoMatches, ScreenStackError):  # the application ends
+            self.show(message.look)
+            if isinstance(message.look, Observation):
+                self._start_reading_lag()
+
+    @on(_LagRead)
+    def _on_lag_read(self, message: _LagRead) -> None:
+        self._is_reading_lag = False
+        with suppress(NoMatches, ScreenStackError):  # the application ends
+            self.show_lag(message.lag)
+
+    def show(self, look: Observation | KafkaAssignorsError) -> None:
+        """Take the next look, or the reason why it failed; the last figures stay."""
+        if isinstance(look, KafkaAssignorsError):
+            self._show(replace(self._newest, trouble=str(look)))
+        else:
+            self._history.add(look.snapshot)
+            self._look = look
+            self._show(self._frame())
+
+    def show_lag(self, lag: GroupLag | KafkaAssignorsError) -> None:
+        """Take the next lag, or the reason why it could not be read; the last lag stays."""
+        if isinstance(lag, KafkaAssignorsError):
+            lag = replace(self._lag, problem=f"lag unknown: {lag}")
+        self._lag = lag
+        self._show(replace(self._newest, last=self._look.with_lag(lag)))
+
+    def _show(self, frame: Frame) -> None:
+        self._newest = frame
+        if not self._is_frozen:
+            self._shown = frame
+            self._draw()
+
+    def _poll(self) -> None:
+        """Look at the group, and schedule the next look.  Runs on a background thread."""
+        look = _result(self._source.read)
+        with suppress(RuntimeError):  # the application has ended
+            self.post_message(_Looked(look))
+        self._background.submit(self._poll, self._interval_s)
+
+    def _start_reading_lag(self) -> None:
+        """Read the lag of the newest look, unless a lag is being read."""
+        if not self._is_reading_lag:
+            self._is_reading_lag = True
+            self._lag_background.submit(partial(self._read_lag, self._look))
+
+    def _read_lag(self, look: Observation) -> None:
+        lag = _result(lambda: self._source.read_lag(look))
+        with suppress(RuntimeError):  # the application has ended
+            self.post_message(_LagRead(lag))
+
+    def _frame(self) -> Frame:
+        history = self._history
+        return Frame(
+            self._look.with_lag(self._lag),
+            history.owners,
+            tuple(history.rebalances),
+            history.opened_s or self._look.snapshot.time_s,
+            history.rebalancing_s,
+            self._interval_s,
+        )
+
+    def _draw(self) -> None:
+        frame, width, now_s = self._shown, self.size.width, self._clock()
+        head = frame.head(width, self._is_frozen, now_s)
+        self.query_one("#head", Static).update(Text("\n").join(head))
+        rows = (frame.partitions if self._of_partitions else frame.members)(self._sort, width - _SCROLL_BAR)
+        self._fill(self.query_one("#table", DataTable), rows)
+        self.query_one("#log", RebalanceLog).draw(frame.rebalances, width - _SCROLL_BAR, now_s)
+
+    def _fill(self, table: DataTable[Text], rows: Rows) -> None:
+        """Fill the table, or only change the cells that differ: thousands of rows are slow to fill."""
+        drawn, self._drawn = self._drawn, rows
+        if drawn.columns == rows.columns and len(drawn.cells) == len(rows.cells):
+            for y, (old, new) in enumerate(zip(drawn.cells, rows.cells, strict=True)):
+                for x, cell in enumerate(new):
+                    if cell != old[x]:
+                        table.update_cell_at(Coordinate(y, x), _text(cell, rows.columns[x]))
+            return
+        top = table.scroll_y
+        table.clear(columns=True)
+        for column in rows.columns:
+            table.add_column(_text(column.name, column), width=column.width)
+        table.add_rows([map(_text, cells, rows.columns) for cells in rows.cells])
+        table.scroll_to(y=top, animate=False)
+
+
+def _result(read: Callable[[], T]) -> T | KafkaAssignorsError:
+    """Return the result of a read, or why it failed."""
+    try:
+        return read()
+    except KafkaAssignorsError as error:
+        return error
+    except Exception as error:  # members and brokers send any bytes, and the view must stay
+        return BrokerError(f"the answer cannot be read: {one_line(error)}")
+
+
+def _text(text: str, column: Column) -> Text:
+    return Text(text, justify="right" if column.is_number else "left", no_wrap=True)

@@ -1,0 +1,261 @@
+"""The rebalances of a group, from snapshots of it.  Pure.
+
+An observer sees the group only when it looks, and a broker describes members' subscriptions and assignments
+only while the group is stable.  So a rebalance is the difference of two stable snapshots:
+
+- Several rebalances between two looks appear as one.  ``generations`` has their number if members report
+  generations.
+- A rebalance between two looks that changes nothing in the description is not seen.
+- The broker does not describe the leader, its requests (skew, probe) or why a member is missing.  The cause
+  is unknown if no described change explains the rebalance.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from kafka_assignors.lag.fetch.group import REBALANCING, GroupMember, GroupState
+from kafka_assignors.plan import TopicPartition
+from kafka_assignors.plan.cause import Cause, GroupSnapshot, RebalanceCause, SeenMember, compare
+
+_KEPT = 100  # rebalances
+
+OwnerNames = Mapping[TopicPartition, str]
+"""Partition -> name of its owner."""
+
+
+class MoveReason(str, Enum):
+    """Why a partition changed its owner, as far as the broker describes it."""
+
+    OWNER_GONE = "its owner is gone"
+    UNSUBSCRIBED = "its owner unsubscribed"
+    JOINED = "for a member that joined"
+    NEW_PARTITION = "new partition"
+    HELD_BACK = "released before"
+    NO_OWNER = "it had no owner"
+    RELEASED = "released, no owner yet"
+    STRATEGY = "moved by the strategy"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A partition with a new owner.
+
+    Attributes:
+        tp: the partition.
+        old: its last known owner, which may have released it in an earlier round; None: no owner is known.
+        new: its owner now; None: no owner.
+        why: the reason.
+    """
+
+    tp: TopicPartition
+    old: str | None
+    new: str | None
+    why: MoveReason
+
+
+@dataclass(frozen=True, slots=True)
+class Rebalance:
+    """A change of the group between two stable snapshots.  Times are seconds since 1970.
+
+    Attributes:
+        after_s: time of the stable snapshot before.
+        began_s: time of the first snapshot during the rebalance; None: it took place between two looks.
+        time_s: time of the stable snapshot after.
+        causes: at least one.
+        moves: by partition.
+        strategies: the strategy before and after.
+        generations: generations that passed; None: unknown.
+        is_certain: False if only the restart of a static member was seen, which needs no rebalance.
+    """
+
+    after_s: float
+    began_s: float | None
+    time_s: float
+    causes: tuple[RebalanceCause, ...]
+    moves: tuple[Move, ...]
+    strategies: tuple[str, str]
+    generations: int | None
+    is_certain: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A group as its broker described it at one moment.
+
+    Attributes:
+        time_s: seconds since 1970.
+        group: state, members and commits.
+        partitions: topic -> number of its partitions, None where the broker did not return it; at least the
+            subscribed topics that exist.
+    """
+
+    time_s: float
+    group: GroupState
+    partitions: Mapping[str, int | None]
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether subscriptions and assignments are known."""
+        return state_name(self.group) not in REBALANCING
+
+
+class History:
+    """Collects the rebalances of a group from its snapshots.
+
+    Attributes:
+        rebalances: the newest 100, in the order of time.
+        opened_s: time of the first snapshot; None before it.
+        rebalancing_s: start of the rebalance that is under way; None: the group is stable.
+        owners: the owners in the last stable snapshot.
+    """
+
+    def __init__(self) -> None:
+        self.rebalances: deque[Rebalance] = deque(maxlen=_KEPT)
+        self.opened_s: float | None = None
+        self.rebalancing_s: float | None = None
+        self.owners: OwnerNames = {}
+        self._stable: Snapshot | None = None
+        self._planned: dict[str, int] = {}  # partition counts at the last rebalance
+        self._last_owner: dict[TopicPartition, str] = {}
+
+    def add(self, snapshot: Snapshot) -> Rebalance | None:
+        """Add a snapshot, newer than all others; return the rebalance that it completes."""
+        if self.opened_s is None:
+            self.opened_s = snapshot.time_s
+        if not snapshot.is_stable:
+            if self.rebalancing_s is None:
+                self.rebalancing_s = snapshot.time_s
+            return None
+        rebalance = None
+        if self._stable is None:
+            self._planned = _counts(snapshot.partitions, {})
+        elif self.rebalancing_s is not None or _fingerprint(self._stable.group) != _fingerprint(
+            snapshot.group
+        ):
+            rebalance = self._rebalance(self._stable, snapshot)
+            self._planned = _counts(snapshot.partitions, self._planned)
+            self.rebalances.append(rebalance)
+        self._stable, self.rebalancing_s, self.owners = snapshot, None, owner_names(snapshot.group)
+        self._last_owner |= self.owners
+        return rebalance
+
+    def _rebalance(self, before: Snapshot, after: Snapshot) -> Rebalance:
+        old, new = before.group, after.group
+        counts = _counts(after.partitions, self._planned)
+        reported = generation(old)
+        moves = self._moves(old, new, counts)
+        causes = compare(
+            GroupSnapshot(_seen(old, reported), self._planned),
+            GroupSnapshot(_seen(new, reported), counts),
+        )
+        passed = None
+        if reported is not None and (now := generation(new)) is not None:
+            passed = now - reported
+        # A static member that comes back with its old subscription gets its old assignment at once.
+        came_back = {cause.cause for cause in causes} == {Cause.RESTARTED} and not passed
+        return Rebalance(
+            after_s=before.time_s,
+            began_s=self.rebalancing_s,
+            time_s=after.time_s,
+            causes=tuple(causes) or (RebalanceCause(_unexplained(moves)),),
+            moves=moves,
+            strategies=(old.strategy, new.strategy),
+            generations=passed if passed is not None and passed > 0 else None,
+            is_certain=bool(self.rebalancing_s is not None or moves or not came_back),
+        )
+
+    def _moves(self, before: GroupState, after: GroupState, counts: Mapping[str, int]) -> tuple[Move, ...]:
+        owners_before, owners_after = owner_names(before), owner_names(after)
+        names_before = {name_of(member) for member in before.members}
+        members_after = {name_of(member): member for member in after.members}
+        moves = []
+        for tp in sorted(owners_before.keys() | owners_after.keys()):
+            owner, new = owners_before.get(tp), owners_after.get(tp)
+            if owner == new:
+                continue
+            old = owner or self._last_owner.get(tp)
+            if old is None:
+                is_new = tp.partition >= self._planned.get(tp.topic, 0) and tp.topic in counts
+                why = MoveReason.NEW_PARTITION if is_new else MoveReason.NO_OWNER
+            elif old not in members_after:
+                why = MoveReason.OWNER_GONE
+            elif owner is None:
+                why = MoveReason.HELD_BACK
+            elif members_after[old].topics and tp.topic not in members_after[old].topics:
+                why = MoveReason.UNSUBSCRIBED
+            elif new is None:
+                why = MoveReason.RELEASED
+            else:
+                why = MoveReason.STRATEGY if new in names_before else MoveReason.JOINED
+            moves.append(Move(tp, old, new, why))
+        return tuple(moves)
+
+
+def state_name(group: GroupState) -> str:
+    """Return the broker's name of the group's state."""
+    return group.new_state or group.state
+
+
+def generation(group: GroupState) -> int | None:
+    """Return a KIP-848 group's epoch, or the lowest generation another group can be in; None: unknown.
+
+    Members report the generation of the assignment they had when they joined.  The join started a later one.
+    """
+    if group.epoch is not None:
+        return group.epoch
+    newest = max((member.generation for member in group.members), default=-1)
+    return newest + 1 if newest >= 0 else None
+
+
+def name_of(member: GroupMember) -> str:
+    """Return the instance id of a static member, which survives restarts; else the member id."""
+    return member.instance_id or member.member_id
+
+
+def owner_names(group: GroupState) -> dict[TopicPartition, str]:
+    """Map each assigned partition to its owner's name."""
+    return {tp: name_of(member) for member in group.members for tp in member.owned}
+
+
+def _fingerprint(group: GroupState) -> object:
+    """Return everything that a rebalance may change in a description."""
+    return (
+        group.strategy,
+        group.epoch,
+        {
+            (member.member_id, member.topics, member.generation, frozenset(member.owned))
+            for member in group.members
+        },
+    )
+
+
+def _seen(group: GroupState, newest: int | None) -> dict[str, SeenMember]:
+    """Return members for a comparison; ``newest`` is the generation of the group before.
+
+    A newcomer that reports a later generation took part in several rebalances between two looks.
+    """
+    return {
+        member.member_id: SeenMember(
+            topics=member.topics,
+            instance_id=member.instance_id,
+            client_id=member.client_id,
+            generation=member.generation if newest is not None and member.generation <= newest else None,
+        )
+        for member in group.members
+    }
+
+
+def _counts(current: Mapping[str, int | None], known: Mapping[str, int]) -> dict[str, int]:
+    """Return the current partition counts, and the known ones where the broker returned none."""
+    counts = {topic: known.get(topic) if count is None else count for topic, count in current.items()}
+    return {topic: count for topic, count in counts.items() if count is not None}
+
+
+def _unexplained(moves: tuple[Move, ...]) -> Cause:
+    """Return the cause of a rebalance of unchanged members and topics."""
+    second = bool(moves) and all(move.why is MoveReason.HELD_BACK for move in moves)
+    return Cause.SECOND_ROUND if second else Cause.UNKNOWN

@@ -1,0 +1,69 @@
+"""The log of rebalances: a scrolling pane with an entry for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+from textual.app import ComposeResult
+from textual.containers import VerticalScroll
+from textual.widgets import Static
+
+from kafka_assignors.cli.watch_group.history import Rebalance
+from kafka_assignors.cli.watch_group.text import rebalance_lines
+
+_DAY_S = 86_400
+
+
+class RebalanceLog(VerticalScroll, can_focus=True):
+    """Shows rebalances, newest first.
+
+    Each rebalance is a widget of its own: its lines are made once for a width, and Textual renders only the
+    widgets in view.
+    """
+
+    BORDER_TITLE = "rebalances"
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._entries: list[_Entry] = []  # newest first
+
+    def compose(self) -> ComposeResult:
+        """Show that no rebalance was seen."""
+        yield Static(Text("none seen yet", "dim"), id="none")
+
+    def draw(self, rebalances: Sequence[Rebalance], width: int, now_s: float) -> None:
+        """Add entries for new rebalances at the top, and remove those of dropped ones.
+
+        Args:
+            rebalances: in the order of time.
+            width: columns for a line of moves.
+            now_s: seconds since 1970; lines of other days have a date.
+        """
+        entries = {id(entry.rebalance): entry for entry in self._entries}
+        added = [_Entry(rebalance) for rebalance in reversed(rebalances) if id(rebalance) not in entries]
+        for rebalance in rebalances:
+            entries.pop(id(rebalance), None)
+        for entry in entries.values():
+            entry.remove()
+        self._entries = added + [entry for entry in self._entries if id(entry.rebalance) not in entries]
+        if added:
+            self.query_one("#none").display = False
+            self.mount(*added, before=0)
+        for entry in self._entries:
+            entry.draw(width, now_s)
+
+
+class _Entry(Static):
+    def __init__(self, rebalance: Rebalance) -> None:
+        super().__init__()
+        self.rebalance = rebalance
+        self._width_and_day: tuple[int, int] | None = None
+
+    def draw(self, width: int, now_s: float) -> None:
+        """Make the lines, unless the width and the day are the same as before."""
+        width_and_day = width, int(now_s // _DAY_S)
+        if width_and_day != self._width_and_day:
+            self._width_and_day = width_and_day
+            self.update(Text("\n").join(rebalance_lines(self.rebalance, width, now_s)))

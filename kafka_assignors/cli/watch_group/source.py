@@ -1,0 +1,136 @@
+"""Reads a group and its topics, and apart from them its lag.  Read-only: joins no group."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.cli.group_reader import GroupReader, connect
+from kafka_assignors.cli.tables import counted, partition_name
+from kafka_assignors.cli.watch_group.history import Snapshot
+from kafka_assignors.lag import Reset
+from kafka_assignors.lag.fetch.group_offsets import attempt, of_group
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.many_groups import EndsFetch
+from kafka_assignors.lag.settings import fetch_settings
+from kafka_assignors.plan import TopicPartition
+
+_ENDS_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class GroupLag:
+    """The lag of a group's partitions, as last read.
+
+    Attributes:
+        time_s: when it was read, in seconds since 1970; None: not yet.
+        lags: records left to read, where known.
+        problem: why a lag is unknown or old; empty: no failure.
+    """
+
+    time_s: float | None = None
+    lags: Mapping[TopicPartition, int] = field(default_factory=dict)
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One look at a group.
+
+    Attributes:
+        snapshot: the group and its topics.
+        partitions: those that count, see `group_lag`.
+        lag: the last known lag of these partitions.
+    """
+
+    snapshot: Snapshot
+    partitions: Collection[TopicPartition]
+    lag: GroupLag = field(default_factory=GroupLag)
+
+    def with_lag(self, lag: GroupLag) -> Observation:
+        """Return the look with the lag of its partitions."""
+        lags = {tp: lag.lags[tp] for tp in self.partitions if tp in lag.lags}
+        return replace(self, lag=replace(lag, lags=lags))
+
+
+class GroupSource:
+    """Reads one group over connections of its own.
+
+    One thread may call ``read`` while another calls ``read_lag``.  Each has its own link, because a failure
+    closes a link.
+
+    Args:
+        settings: as ``connection_settings`` makes them.
+        group_id: the group.
+        reset: the group's ``auto_offset_reset``.
+        clock: seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        group_id: str,
+        reset: Reset,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._settings = settings
+        self._reader = GroupReader(settings, group_id)
+        self._fetch_settings = fetch_settings(settings, group_id, reset)
+        self._clock = clock
+        self._owners: Owners = {}
+        self._lag_link: Link | None = None
+
+    def read(self) -> Observation:
+        """Read the group, its commits and its topics, but not the ends of their partitions.
+
+        Raises:
+            BrokerError: no broker answers, or it refuses.
+            GroupError: the group does not exist.
+        """
+        group = self._reader.read()
+        topics = {topic for member in group.members for topic in member.topics}
+        snapshot = Snapshot(self._clock(), group, self._reader.partition_counts(topics))
+        self._owners = owners_of(group, self._owners)
+        return Observation(snapshot, partitions_of(group, self._owners))
+
+    def read_lag(self, look: Observation) -> GroupLag:
+        """Read the ends of the look's partitions; the lag is the distance from the look's commits.
+
+        Takes up to 10 s while brokers do not answer.
+
+        Raises:
+            BrokerError: no broker answers, or it refuses.
+            LagError: no end is known.
+        """
+        time_s, partitions = look.snapshot.time_s, sorted(look.partitions)
+        if not partitions:
+            return GroupLag(time_s)
+        known, self._lag_link = self._lag_link, None
+        link = self._lag_link = connect(self._settings, known)
+        deadline = time.monotonic() + _ENDS_S
+        fetch = EndsFetch(link, self._fetch_settings, partitions, deadline)
+        fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+        if fetch.connection_failed:  # a new link may help, and sees no late answers
+            self._close_lag_link()
+        commits = look.snapshot.group.commits
+        reading = of_group(fetch.reading(), commits, partitions, self._fetch_settings.reset)
+        problem = ""
+        if reading.missing:
+            (topic, partition), reason = min(reading.missing.items())
+            count = counted(len(reading.missing), "partition")
+            problem = f"lag of {count} unknown, such as {partition_name(topic, partition)}: {reason}"
+        return GroupLag(time_s, reading.lags, problem)
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._close_lag_link()
+        self._reader.close()
+
+    def _close_lag_link(self) -> None:
+        if (link := self._lag_link) is not None:
+            self._lag_link = None
+            link.shut()
+            link.wait_shut(1)

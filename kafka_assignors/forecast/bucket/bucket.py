@@ -1,0 +1,210 @@
+"""Many partitions at once: samples in, rows out, with the rows of ``forecast.fold``.
+
+Steady partitions are folded together, in numpy.  All others go through ``Partition``, one by one: new ones,
+resets, gaps, commits without an end offset.  Both give the same bits, so a partition may change at any time.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable
+
+import numpy as np
+
+from kafka_assignors.forecast.bucket import steps
+from kafka_assignors.forecast.bucket.model import Models
+from kafka_assignors.forecast.bucket.rows import Rows
+from kafka_assignors.forecast.bucket.steps import Samples, joined
+from kafka_assignors.forecast.bucket.table import Bools, Ints, Table, rows_before
+from kafka_assignors.forecast.fold import AHEAD, Partition, SampleCounts
+from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample
+from kafka_assignors.forecast.settings import LoadSettings
+
+Key = tuple[str, str, int]
+"""Group, topic and partition."""
+
+_FEW = 16
+"""Numpy takes about as long for one step as ``Partition`` for as many partitions."""
+_AT_ONCE = 200_000
+"""Samples folded at once, if there are not more partitions: they take 700 bytes each."""
+_NONE = Samples(*(np.empty(0, np.int64),) * 5)
+
+
+class Bucket:
+    """The load of many partitions.
+
+    Args:
+        settings: settings of the model.
+
+    Attributes:
+        keys: the partitions; their index is their row.
+        table: the plain states, and the last sample of all partitions.
+        odd: the states that are not plain, by row.
+        waiting: samples that wait for earlier ones, in the order of rows and times.
+        changed: ``names`` and ``odd``, if they have changed.
+    """
+
+    __slots__ = ("_models", "_row_of", "changed", "keys", "odd", "settings", "table", "waiting")
+
+    def __init__(self, settings: LoadSettings) -> None:
+        self.settings = settings
+        self.keys: list[Key] = []
+        self.table = Table(settings)
+        self.odd: dict[int, Partition] = {}
+        self.waiting = _NONE
+        self.changed = {"names"}
+        self._row_of: dict[Key, int] = {}
+        self._models = Models(self.table)
+
+    def rows(self, keys: Iterable[Key]) -> Ints:
+        """Return the rows of partitions, and add the new ones."""
+        row_of = self._row_of
+        rows = [row_of.setdefault(key, len(row_of)) for key in keys]
+        if len(row_of) > self.table.size:
+            self.keys = list(row_of)
+            self.table.grow(len(row_of))
+            self.changed.add("names")
+            self._models.clear()
+        return np.array(rows, np.int64)
+
+    def take(self, samples: Samples, now: int | None = None) -> tuple[Rows, SampleCounts]:
+        """Take samples in any order, and return the rows that are final now.
+
+        Args:
+            samples: the samples; impossible offsets count as unknown.
+            now: current time, microseconds since 1970.  None: unknown, no sample is ahead of it.
+        """
+        total, most = len(samples.row), max(_AT_ONCE, 8 * self.table.size)
+        if total > most:  # in the order of times, so none is late for another
+            order = np.lexsort(samples[:0:-1])
+            slices = (samples.where(order[first : first + most]) for first in range(0, total, most))
+            rows, counts = zip(*(self.take(some, now) for some in slices), strict=True)
+            return Rows.joined(rows), SampleCounts(*map(sum, zip(*counts, strict=True)))
+        row, time, begin, end, committed = samples
+        begin, end = (np.where(offset < 0, UNKNOWN, offset) for offset in (begin, end))
+        samples = Samples(row, time, begin, end, np.where(committed < NO_COMMIT, UNKNOWN, committed))
+        if now is not None:
+            samples = samples.where(time <= now + max(AHEAD, self.settings.delay))
+        ahead = total - len(samples.row)
+        samples = _ordered(joined((self.waiting, samples)))
+        again, late = self._seen(samples)
+        samples = samples.where(~(again | late))
+        np.maximum.at(self.table.newest, samples.row, samples.time)
+        waits = samples.time > self.table.newest[samples.row] - self.settings.delay
+        self.waiting = samples.where(waits)
+        counts = SampleCounts(total, int(late.sum()), int(again.sum()), ahead)
+        return self._fold(samples.where(~waits)), counts
+
+    def flush(self, chosen: Bools | None = None) -> Rows:
+        """Take the waiting samples at the end of the input, of all or some partitions."""
+        waiting = self.waiting
+        flushed = np.full(len(waiting.row), fill_value=True) if chosen is None else chosen[waiting.row]
+        self.waiting = waiting.where(~flushed)
+        return self._fold(waiting.where(flushed))
+
+    def forget(self, chosen: Bools) -> None:
+        """Drop partitions, after `flush`."""
+        kept = ~chosen
+        row = np.cumsum(kept) - 1
+        self.table.keep(kept)
+        self.keys = [key for key, keep in zip(self.keys, kept.tolist(), strict=True) if keep]
+        self._row_of = {key: number for number, key in enumerate(self.keys)}
+        self.odd = {int(row[old]): partition for old, partition in self.odd.items() if kept[old]}
+        waiting = self.waiting.where(kept[self.waiting.row])
+        self.waiting = waiting._replace(row=row[waiting.row])
+        self.changed |= {"names", "odd"}
+        self._models.clear()
+
+    def odd_state(self, row: int) -> Partition:
+        """Return a state that is not plain; the bucket has the samples that wait."""
+        partition = self.odd[row]
+        partition.newest, partition.waiting = int(self.table.newest[row]), []
+        return partition
+
+    def partition(self, row: int) -> Partition:
+        """Return a copy of the state of a partition, with its waiting samples."""
+        plain = row not in self.odd
+        partition = self.table.restore(row) if plain else copy.deepcopy(self.odd_state(row))
+        waiting = self.waiting.where(self.waiting.row == row)
+        columns = [column.tolist() for column in waiting[1:]]
+        partition.waiting = [Sample(*values) for values in zip(*columns, strict=True)]
+        return partition
+
+    def _seen(self, samples: Samples) -> tuple[Bools, Bools]:
+        """Return which samples were given twice, and which are late."""
+        table, row = self.table, samples.row
+        last = rows_before(table, row)
+        same, late = np.ones((2, len(row)), np.bool_)
+        late[:] = False
+        for column, known in zip(samples[1:], last, strict=True):
+            late |= same & (column < known)
+            same &= column == known
+        twice = np.ones(len(row), np.bool_)
+        twice[:1] = False
+        for column in samples:
+            twice[1:] &= column[1:] == column[:-1]
+        return same | (twice & ~late), late
+
+    def _fold(self, samples: Samples) -> Rows:
+        """Take samples in order."""
+        if not len(samples.row):
+            return Rows.of(())
+        table = self.table
+        odd = np.zeros(table.size, np.bool_)
+        odd[samples.row[(table.plain[samples.row] == 0)]] = True
+        odd[samples.row[~steps.steady(table, samples)]] = True
+        together = ~odd[samples.row]
+        if self._are_few(samples.where(together)):
+            together[:] = False
+        rows = [self._fold_together(samples.where(together))]
+        if not together.all():
+            rows.append(self._fold_each(samples.where(~together)))
+        return Rows.joined(rows)
+
+    def _are_few(self, samples: Samples) -> bool:
+        """Return whether a step has so few partitions that one by one is faster."""
+        done = samples.time // self.settings.step
+        if not len(done):
+            return False
+        number = int((done - self.table.time[samples.row] // self.settings.step).max())
+        return number > 4 and bool(np.count_nonzero(np.diff(samples.row)) < _FEW - 1)
+
+    def _fold_together(self, samples: Samples) -> Rows:
+        marks = steps.take(self.table, samples)
+        order = np.argsort(marks.at, kind="stable")
+        ends = marks.at[order]
+        several = []
+        for chosen in np.split(order, np.flatnonzero(np.diff(ends)) + 1) if len(order) else ():
+            mark = marks.where(chosen)
+            age = steps.time_lags(self.table, mark)
+            whole = slice(None) if len(mark.row) == self.table.size else mark.row
+            outlooks = self._models.learn(whole, int(mark.at[0]), mark.arrived)
+            several.append(
+                Rows(mark.row, mark.at, mark.arrived, mark.served, mark.lag, age, mark.quality, *outlooks)
+            )
+        return Rows.joined(several)
+
+    def _fold_each(self, samples: Samples) -> Rows:
+        table, rows = self.table, []
+        starts = np.flatnonzero(np.append(True, np.diff(samples.row)))
+        values = list(zip(*(column.tolist() for column in samples[1:]), strict=True))
+        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(values)], strict=True):
+            row = int(samples.row[start])
+            if row in self.odd:
+                self.changed.add("odd")
+            partition = self.odd.pop(row) if row in self.odd else table.restore(row)
+            rows += [(row, result) for result in partition.fold([Sample(*v) for v in values[start:stop]])]
+            table.time[row], table.begin[row], table.end[row], table.committed[row] = partition.last
+            if not table.absorb(row, partition):
+                table.clear(row)
+                self.odd[row] = partition
+        self._models.clear()
+        return Rows.of(rows)
+
+
+def _ordered(samples: Samples) -> Samples:
+    """Order samples by partition, then as ``Sample``."""
+    order = np.lexsort((samples.time, samples.row))
+    ordered = samples.where(order)
+    ties = (np.diff(ordered.row) == 0) & (np.diff(ordered.time) == 0)
+    return samples.where(np.lexsort(samples[::-1])) if ties.any() else ordered

@@ -1,0 +1,235 @@
+"""The state of a bucket as bytes, in parts that change at different times.  Pure.
+
+==========  ==========================================================  ===========================
+part        contents                                                    changes
+==========  ==========================================================  ===========================
+``names``   group, topic and partition of each row                      with new partitions
+``hot``     the arrays of ``hot``, and the waiting samples              with each sample
+``scores``  the arrays of ``scores``                                    with forecasts to be scored
+``season``  the arrays of ``season``                                    every quarter of an hour
+``odd``     the states that are not plain (``forecast.codec``)          with their samples
+==========  ==========================================================  ===========================
+
+Version 3: a version byte, and the CRC-32 of the rest.  ``hot`` begins with the settings.  Integers are the
+difference from the least of their array, in as few bytes as all of them need; everything is little-endian.
+``scores`` and ``season`` are read when they are needed.  The format is private to the checkpoints of one job.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.forecast import codec as partition_codec
+from kafka_assignors.forecast.age import MOST_POINTS
+from kafka_assignors.forecast.bucket.bucket import Bucket
+from kafka_assignors.forecast.bucket.steps import Samples
+from kafka_assignors.forecast.bucket.table import Table, rows_before
+from kafka_assignors.forecast.settings import LoadSettings
+
+VERSION = 3
+PARTS = ("names", "hot", "scores", "season", "odd")
+_WIDTHS = (0, 1, 2, 4, 8)
+_SAMPLE = ("time", "begin", "end", "committed", "newest", "plain")
+_NEAR = {
+    "newest": "time",
+    "committed": "end",
+    "mark_end": "end",
+    "mark_place": "end",
+    "mark_served": "served",
+}
+"""Arrays that are stored as the difference from another one."""
+
+Load = Callable[[str], bytes | None]
+
+
+def encode(bucket: Bucket) -> dict[str, bytes]:
+    """Encode the parts that have changed since `decode`."""
+    changed = {"hot": _encode_hot(bucket)}
+    if "names" in bucket.changed:
+        changed["names"] = json.dumps(bucket.keys, separators=(",", ":")).encode()
+    if bucket.odd or "odd" in bucket.changed:
+        changed["odd"] = _encode_odd(bucket)
+    for part in bucket.table.changed & {"scores", "season"}:
+        changed[part] = b"".join(_pack(array) for array in bucket.table.part(part).values())
+    bucket.changed.clear()
+    bucket.table.changed.clear()
+    return {part: _signed(data) for part, data in changed.items()}
+
+
+def decode(settings: LoadSettings, load: Load) -> Bucket:
+    """Decode a bucket.
+
+    Args:
+        settings: settings of the model.
+        load: returns the bytes of a part, or None.  ``scores`` and ``season`` are loaded when needed.
+
+    Raises:
+        CodecError: the version is unknown, the bytes are damaged, or the settings differ from the encoder's.
+    """
+    bucket = Bucket(settings)
+    names, hot, odd = (load(part) for part in ("names", "hot", "odd"))
+    if hot is None:
+        return bucket
+    keys = json.loads(_checked("names", names))
+    _decode_hot(bucket, [(group, topic, int(partition)) for group, topic, partition in keys], hot)
+    bucket.table.load = lambda part: _decode_part(bucket.table, part, load(part))
+    if odd is not None:
+        _decode_odd(bucket, _checked("odd", odd))
+    return bucket
+
+
+def _encode_hot(bucket: Bucket) -> bytes:
+    table, waiting = bucket.table, bucket.waiting
+    arrays = dict(table.part("hot"))
+    live = table.plain.astype(bool)
+    arrays["point_at"] = (table.time - arrays["point_at"]) // table.settings.step
+    arrays["point_end"] = table.end - arrays["point_end"]
+    ring = (np.arange(MOST_POINTS)[:, None] - table.point_first) % MOST_POINTS
+    for name in ("point_at", "point_end"):
+        arrays[name] = np.where(ring < table.points, arrays[name], 0)
+    for name, near in _NEAR.items():
+        arrays[name] = table.arrays[near] - arrays[name]
+    packed = [
+        _pack(
+            array if name in _SAMPLE or array.dtype == "f8" else np.where(live, array, 0).astype(array.dtype)
+        )
+        for name, array in arrays.items()
+    ]
+    packed.append(_pack(np.bincount(waiting.row, minlength=table.size)))
+    before = rows_before(table, waiting.row)
+    packed += [_pack(column - last) for column, last in zip(waiting[1:], before, strict=True)]
+    head = np.array([*_settings(table.settings), table.size, len(waiting.row)], "<i8")
+    return b"".join((head.tobytes(), *packed))
+
+
+def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -> None:
+    table, content = bucket.table, _checked("hot", data)
+    head = np.frombuffer(content, "<i8", 6).tolist()
+    if tuple(head[:4]) != _settings(table.settings):
+        raise CodecError(
+            f"state of partitions: made with step, horizon, gap and delay of {_seconds(head[:4])} s, "
+            f"not {_seconds(_settings(table.settings))} s"
+        )
+    if head[4] != len(keys):
+        raise CodecError(f"state of partitions: {head[4]} states of {len(keys)} partitions")
+    bucket.rows(keys)
+    bucket.changed.clear()
+    table.drop("scores", "season")
+    reader = _Reader(content, 48)
+    for name, field in table.fields.items():
+        if field.part == "hot":
+            table.arrays[name] = reader.take(field.kind, field.depth, table.size)
+    for name, near in reversed(_NEAR.items()):
+        table.arrays[name] = table.arrays[near] - table.arrays[name]
+    live = table.plain.astype(bool)
+    table.arrays["point_at"] = (table.time // table.settings.step - table.point_at) * table.settings.step
+    table.arrays["point_end"] = table.end - table.point_end
+    for name, field in table.fields.items():
+        if field.part == "hot" and field.kind == "i8" and name not in _SAMPLE:
+            table.arrays[name] = np.where(live, table.arrays[name], int(field.start))
+    row = np.repeat(np.arange(table.size), reader.take("i8", (), table.size))
+    if len(row) != head[5]:
+        raise CodecError("state of partitions: waiting samples are missing")
+    columns = [reader.take("i8", (), len(row)) + last for last in rows_before(table, row)]
+    bucket.waiting = Samples(row, *columns)
+
+
+def _decode_part(table: Table, part: str, data: bytes | None) -> dict[str, Any]:
+    """Decode the arrays of a part; they may have fewer partitions than the table."""
+    if data is None:
+        return {}
+    reader = _Reader(_checked(part, data), 0)
+    return {
+        name: reader.take(field.kind, field.depth)
+        for name, field in table.fields.items()
+        if field.part == part
+    }
+
+
+def _encode_odd(bucket: Bucket) -> bytes:
+    states = [partition_codec.encode(bucket.odd_state(row)) for row in bucket.odd]
+    head = [len(states), *bucket.odd, *map(len, states)]
+    return b"".join((np.array(head, "<i8").tobytes(), *states))
+
+
+def _decode_odd(bucket: Bucket, content: bytes) -> None:
+    count = int(np.frombuffer(content, "<i8", 1)[0])
+    rows, lengths = np.frombuffer(content, "<i8", 2 * count, 8).reshape(2, count).tolist()
+    start = 8 + 16 * count
+    for row, length in zip(rows, lengths, strict=True):
+        bucket.odd[row] = partition_codec.decode(content[start : start + length], bucket.settings)
+        start += length
+
+
+def _pack(array: Any) -> bytes:
+    """Pack an array: its number of entries, then its rows."""
+    head = np.array([array.shape[-1]], "<i8").tobytes()
+    if array.dtype != np.int64:
+        return head + bytes(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
+    table = array.reshape(int(np.prod(array.shape[:-1])), array.shape[-1])
+    least = table.min(axis=1) if table.size else np.zeros(len(table), np.int64)
+    above = (table - least[:, None]).view(np.uint64)  # wraps around, and back again when it is added
+    most = above.max(axis=1) if table.size else np.zeros(len(table), np.uint64)
+    widths = [
+        next(width for width in _WIDTHS if width == 8 or high < 1 << 8 * width) for high in most.tolist()
+    ]
+    packed = [row.astype(f"<u{width}").tobytes() for row, width in zip(above, widths, strict=True) if width]
+    return b"".join((head, bytes(widths), least.astype("<i8").tobytes(), *packed))
+
+
+class _Reader:
+    """Reads what `_pack` wrote."""
+
+    __slots__ = ("_at", "_data")
+
+    def __init__(self, data: bytes, start: int) -> None:
+        self._data, self._at = data, start
+
+    def take(self, kind: str, depth: tuple[int, ...], expected: int | None = None) -> Any:
+        """Return the next array, which can be written to."""
+        size = int(self._numbers("i8", 1)[0])
+        if expected is not None and size != expected:
+            raise CodecError(f"state of partitions: {size} entries for {expected}")
+        rows = int(np.prod(depth))
+        if kind != "i8":
+            return self._numbers(kind, rows * size).reshape((*depth, size)).copy()
+        widths = self._numbers("u1", rows).tolist()
+        least = self._numbers("i8", rows)
+        values = np.zeros((rows, size), np.uint64)
+        for index, width in enumerate(widths):
+            if width:
+                values[index] = self._numbers(f"u{width}", size)
+        return (values.view(np.int64) + least[:, None]).reshape((*depth, size))
+
+    def _numbers(self, kind: str, count: int) -> Any:
+        numbers = np.frombuffer(self._data, f"<{kind}", count, self._at)
+        self._at += numbers.nbytes
+        return numbers
+
+
+def _signed(content: bytes) -> bytes:
+    return bytes([VERSION]) + zlib.crc32(content).to_bytes(4, "little") + content
+
+
+def _checked(part: str, data: bytes | None) -> bytes:
+    """Return the content of a part; its checksum rules out damage."""
+    if not data or data[0] != VERSION:
+        version = data[0] if data else "none"
+        raise CodecError(f"state of partitions ({part}): version {version}, know only {VERSION}")
+    if zlib.crc32(data[5:]).to_bytes(4, "little") != data[1:5]:
+        raise CodecError(f"state of partitions ({part}): it is damaged")
+    return data[5:]
+
+
+def _settings(settings: LoadSettings) -> tuple[int, int, int, int]:
+    return settings.step, settings.horizon, settings.max_gap, settings.delay
+
+
+def _seconds(times: Any) -> str:
+    return ", ".join(f"{time / 1e6:g}" for time in times)

@@ -1,0 +1,217 @@
+"""One step of the model for many partitions at once: the rules and the bits of ``forecast.model``."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from kafka_assignors.forecast.bucket.season import Seasons
+from kafka_assignors.forecast.bucket.table import MODELS, Floats, Ints, Rows, Table
+from kafka_assignors.forecast.model import (
+    BELIEVED,
+    DEVIATIONS,
+    FIRST,
+    FORECASTERS,
+    LEARNT,
+    LEAST_SCORES,
+    NORMAL,
+    OUTLIER,
+    QUICK,
+    SCORES,
+    favour,
+)
+from kafka_assignors.forecast.settings import QUARTER, SECOND
+
+_SEASONAL = [forecaster.seasonal for forecaster in FORECASTERS]
+_TREND = np.array([[forecaster.trend] for forecaster in FORECASTERS])
+
+
+class Outlooks(NamedTuple):
+    """The forecasts of many partitions, as in ``Outlook``; NaN: unknown."""
+
+    level: Floats
+    trend: Floats
+    season: Floats
+    arrivals: Floats
+    error: Floats
+
+
+class Models:
+    """Learns one step of many partitions at a time."""
+
+    __slots__ = ("_seasons", "_table")
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._seasons = Seasons(table)
+
+    def clear(self) -> None:
+        """Forget cached values, because partitions have changed."""
+        self._seasons.clear()
+
+    def learn(self, rows: Rows, at: int, arrived: Ints) -> Outlooks:
+        """Learn a step that ends at the same time in all partitions, and forecast from its end."""
+        table, scale = self._table, self._table.scale
+        rate = arrived / table.settings.step_s
+        season = self._seasons.adds((at - 1) // QUARTER, rows)
+        table.seen[rows] += 1
+        table.total[rows] += arrived
+        expected = table.levels[QUICK, rows] + scale.keep * table.trends[QUICK, rows] + season
+        clipped = self._clipped(rows, rate, expected)
+        values = np.empty((MODELS, len(rate)))
+        for index, forecaster in enumerate(FORECASTERS):
+            value = clipped if forecaster.trend else rate
+            values[index] = value - season if forecaster.seasonal else value
+        self._follow(rows, values)
+        self._seasons.learn(rows, at, rate)
+        self._score(rows, at)
+        forecasts = self._each(rows, at)
+        weights = self._weights(rows)
+        mixture = _mean(weights, forecasts)
+        if at // table.settings.step % scale.stride == 0:
+            table.changed.add("scores")
+            slot = table.slot(at)
+            table.due[slot, rows] = at + table.settings.horizon
+            table.due_total[slot, rows] = table.total[rows]
+            for index, forecast in enumerate((*forecasts, mixture)):
+                table.due_forecasts[slot, index, rows] = forecast
+        return self._outlooks(rows, at, weights, mixture)
+
+    def _clipped(self, rows: Rows, rate: Floats, expected: Floats) -> Floats:
+        table, seconds = self._table, self._table.settings.step_s
+        deviation = rate - expected
+        usual, run, seen = table.deviation[rows], table.run[rows], table.seen[rows]
+        least = np.sqrt(np.maximum(expected, 0.0) * seconds + 1) / seconds
+        most = OUTLIER * np.maximum(usual, least)
+        judged = seen > LEARNT
+        outlier = judged & (np.abs(deviation) > most)
+        side = np.where(deviation > 0, 1, -1)
+        run = np.where(judged, np.where(outlier, np.where(run * side > 0, run + side, side), 0), run)
+        deviation = np.where(outlier & (np.abs(run) < BELIEVED), side * most, deviation)
+        table.run[rows] = run
+        table.deviation[rows] = usual + (NORMAL * np.abs(deviation) - usual) * np.maximum(
+            1 / DEVIATIONS, 1 / seen
+        )
+        clipped: Floats = expected + deviation
+        return clipped
+
+    def _follow(self, rows: Rows, values: Floats) -> None:
+        table, scale = self._table, self._table.scale
+        seen, levels, trends = table.seen[rows], table.levels[:, rows], table.trends[:, rows]
+        gain = np.maximum(np.array(scale.gains)[:, None], 1 / seen)
+        drift = scale.keep * trends
+        miss = values - levels - drift
+        first = seen == 1
+        table.levels[:, rows] = np.where(first, values, levels + drift + gain * miss)
+        table.trends[:, rows] = np.where(first, trends, drift + _TREND * gain * miss)
+
+    def _score(self, rows: Rows, at: int) -> None:
+        """Compare the forecasts whose horizon ends now."""
+        table = self._table
+        made = at - table.settings.horizon
+        if made // table.settings.step % table.scale.stride:
+            return
+        slot = table.slot(made)
+        rows = np.arange(table.size)[rows]
+        rows = rows[table.due[slot, rows] == at]
+        if not len(rows):
+            return
+        table.changed.add("scores")
+        came = table.total[rows] - table.due_total[slot, rows]
+        table.last[rows] = came
+        table.scored[rows] += 1
+        gain = np.maximum(1 / SCORES, 1 / table.scored[rows])
+        *forecasts, mixture = table.due_forecasts[slot][:, rows]
+        for index, forecast in enumerate(forecasts):
+            before = table.misses[index, rows]
+            table.misses[index, rows] = before + (np.abs(came - forecast) - before) * gain
+        miss, before = came - mixture, table.square[rows]
+        table.square[rows] = before + (miss * miss - before) * gain
+        table.due[slot, rows] = table.due_total[slot, rows] = 0
+        table.due_forecasts[slot][:, rows] = 0.0
+
+    def _weights(self, rows: Rows) -> Floats:
+        misses = self._table.misses[:, rows]
+        best = misses.min(axis=0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            favours = np.where(best > 0, favour(best / misses), misses <= 0)
+        unscored = self._table.scored[rows] == 0
+        favours = np.where(unscored, np.arange(len(misses))[:, None] == FIRST, favours)
+        weights: Floats = favours / _added(favours)
+        return weights
+
+    def _each(self, rows: Rows, at: int) -> Floats:
+        """Return the records each forecaster expects within the horizon; the naive one is last."""
+        table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
+        levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
+        stretches = self._stretches(rows, at)
+        season = _added([adds * seconds for adds, seconds in stretches])
+        lowest = stretches[0][0]
+        for adds, _ in stretches[1:]:
+            lowest = np.minimum(lowest, adds)
+        grown = scale.grown(horizon_s)
+        forecasts = np.empty((MODELS + 1, levels.shape[1]))
+        for index, seasonal in enumerate(_SEASONAL):
+            level, trend = levels[index], trends[index]
+            least = (
+                level + np.minimum(0.0, trend * scale.keep / (1 - scale.keep)) + (lowest if seasonal else 0.0)
+            )
+            records = level * horizon_s + trend * grown + (season if seasonal else 0.0)
+            low = np.flatnonzero(least < 0)
+            if len(low):
+                few = [(adds[low] if seasonal else 0.0, seconds) for adds, seconds in stretches]
+                records[low] = self._at_least_0(level[low], trend[low], few)
+            forecasts[index] = records
+        forecasts[MODELS] = np.where(np.isnan(last), forecasts[FIRST], last)
+        return forecasts
+
+    def _at_least_0(
+        self, level: Floats, trend: Floats, stretches: list[tuple[Floats | float, float]]
+    ) -> Floats:
+        records, end, grown_before = np.zeros(len(level)), 0.0, 0.0
+        for adds, seconds in stretches:
+            end += seconds
+            grown = self._table.scale.grown(end)
+            records += np.maximum(0.0, (level + adds) * seconds + trend * (grown - grown_before))
+            grown_before = grown
+        return records
+
+    def _stretches(self, rows: Rows, at: int) -> list[tuple[Floats, float]]:
+        """Return the addition of each quarter of an hour ahead, and its seconds within the horizon."""
+        stop, start, stretches = at + self._table.settings.horizon, at, []
+        while start < stop:
+            quarter = start // QUARTER
+            end = min(stop, (quarter + 1) * QUARTER)
+            stretches.append((self._seasons.adds(quarter, rows), (end - start) / SECOND))
+            start = end
+        return stretches
+
+    def _outlooks(self, rows: Rows, at: int, weights: Floats, mixture: Floats) -> Outlooks:
+        table = self._table
+        levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
+        season = self._seasons.adds(at // QUARTER, rows)
+        shown = [
+            level if seasonal else level - season for level, seasonal in zip(levels, _SEASONAL, strict=True)
+        ]
+        shown.append(np.where(np.isnan(last), shown[0], last / table.settings.horizon_s - season))
+        error = np.where(table.scored[rows] >= LEAST_SCORES, np.sqrt(table.square[rows]), np.nan)
+        return Outlooks(
+            level=_mean(weights, shown),
+            trend=_mean(weights, [*trends, np.zeros(len(season))]),
+            season=season,
+            arrivals=mixture,
+            error=error,
+        )
+
+
+def _mean(weights: Floats, values: Floats | list[Floats]) -> Floats:
+    return _added([weight * value for weight, value in zip(weights, values, strict=True)])
+
+
+def _added(values: Floats | list[Floats]) -> Floats:
+    """Add from the first to the last."""
+    total = values[0] + 0.0
+    for value in values[1:]:
+        total = total + value
+    return total

@@ -1,0 +1,104 @@
+"""The season of many partitions at once: the rules and the bits of ``forecast.season``."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from kafka_assignors.forecast.bucket.table import Bools, Floats, Ints, Rows, Table
+from kafka_assignors.forecast.season import (
+    DAY_DOUBT,
+    LEAST_SEEN,
+    MOST_DAYS,
+    MOST_WEEKS,
+    QUARTERS,
+    WEEK_DOUBT,
+    hour_of_week,
+)
+from kafka_assignors.forecast.settings import QUARTER
+
+
+class Seasons:
+    """The additions of quarters of an hour; they are kept until a season changes."""
+
+    __slots__ = ("_added", "_table")
+
+    def __init__(self, table: Table) -> None:
+        self._table = table
+        self._added: dict[int, Floats] = {}
+
+    def clear(self) -> None:
+        """Forget the additions, because a season or the partitions have changed."""
+        self._added.clear()
+
+    def adds(self, quarter: int, rows: Rows) -> Floats:
+        """Return the addition of a quarter of an hour to each level, records/s."""
+        added = self._added.get(quarter)
+        if added is None:
+            table, index = self._table, quarter % QUARTERS
+            seen = table.day_seen[index].astype(np.float64)
+            above = (table.day[index] - table.season_mean) * seen / (seen + DAY_DOUBT)
+            every = np.arange(table.size)
+            hour = hour_of_week(quarter)
+            added = np.where(seen > 0, above + _week_adds(table, np.full(table.size, hour), every), 0.0)
+            self._added[quarter] = added
+        return added[rows]
+
+    def learn(self, rows: Rows, at: int, rate: Floats) -> None:
+        """Add the rates of a step."""
+        table, quarter = self._table, (at - 1) // QUARTER
+        new = table.quarter[rows] != quarter
+        if new.any():
+            self._end_quarters(np.arange(table.size)[rows][new], quarter)
+            self.clear()
+        table.quarter_sum[rows] += rate
+        table.quarter_steps[rows] += 1
+
+    def _end_quarters(self, rows: Ints, quarter: int) -> None:
+        table = self._table
+        long = table.quarter_steps[rows] * table.settings.step >= LEAST_SEEN * QUARTER
+        self._learn_quarters(rows[long])
+        over = rows[table.quarter[rows] // 4 != quarter // 4]
+        known = over[table.quarters[over] > 0]
+        hour = hour_of_week(table.quarter[known])
+        if len(known):
+            table.changed.add("season")
+        mean = table.above[known] / table.quarters[known]
+        _into(table.week, table.week_seen, (hour, known), mean, MOST_WEEKS)
+        table.above[over] = 0.0
+        table.quarters[over] = 0
+        table.quarter[rows] = quarter
+        table.quarter_sum[rows] = 0.0
+        table.quarter_steps[rows] = 0
+
+    def _learn_quarters(self, rows: Ints) -> None:
+        table = self._table
+        if not len(rows):
+            return
+        table.changed.add("season")
+        rate = table.quarter_sum[rows] / table.quarter_steps[rows]
+        quarter = table.quarter[rows]
+        index = quarter % QUARTERS
+        again = table.day_seen[index, rows] > 0
+        table.above[rows[again]] += rate[again] - table.day[index[again], rows[again]]
+        table.quarters[rows[again]] += 1
+        value = rate - _week_adds(table, hour_of_week(quarter), rows)
+        _into(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
+        total, count = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
+        for day, seen in zip(table.day, table.day_seen, strict=True):  # the order of the scalar sum
+            known: Bools = seen[rows] > 0
+            total += np.where(known, day[rows], 0.0)
+            count += known
+        table.season_mean[rows] = total / count
+
+
+def _week_adds(table: Table, hour: Ints, rows: Ints) -> Floats:
+    seen = table.week_seen[hour, rows].astype(np.float64)
+    added: Floats = table.week[hour, rows] * seen / (seen + WEEK_DOUBT)
+    return added
+
+
+def _into(means: Floats, seen: Ints, places: tuple[Ints, Ints], value: Floats, most: int) -> None:
+    """Add a value to each mean, with a weight of at least 1/``most``."""
+    count = np.minimum(seen[places].astype(np.int64) + 1, most)
+    seen[places] = count
+    means[places] += (value - means[places]) / count

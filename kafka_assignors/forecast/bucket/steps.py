@@ -1,0 +1,217 @@
+"""From samples to steps for many partitions: the rules of ``forecast.counters``, ``steps`` and ``age``.
+
+The counters of all samples are computed at once, because a step needs only the two samples around each of its
+ends.  The age of the oldest unread record and the model need the step before, so they go step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from kafka_assignors.forecast.age import MOST_POINTS
+from kafka_assignors.forecast.bucket.rows import INTERPOLATED, MISSING, OK
+from kafka_assignors.forecast.bucket.table import Bools, Ints, Table, rows_before
+from kafka_assignors.forecast.counters import on_line
+from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN
+
+_EXACT = 2.0**62
+_HALF = MOST_POINTS // 2
+_THINNED = np.array([0, *range(2, _HALF, 2), *range(_HALF, MOST_POINTS)])
+
+
+class Samples(NamedTuple):
+    """Samples of many partitions, in the order of partitions and times."""
+
+    row: Ints
+    time: Ints
+    begin: Ints
+    end: Ints
+    committed: Ints
+
+    def where(self, chosen: Any) -> Samples:
+        """Return some of them."""
+        return Samples(*(column[chosen] for column in self))
+
+
+def joined(several: Iterable[Samples]) -> Samples:
+    """Put samples one after the other."""
+    return Samples(*(np.concatenate(columns) for columns in zip(*several, strict=True)))
+
+
+class Marks(NamedTuple):
+    """Ends of steps, in the order of partitions and times."""
+
+    row: Ints
+    at: Ints
+    end: Ints
+    place: Ints  # offset of the next record of the group; MISSING: no group
+    arrived: Ints
+    served: Ints
+    lag: Ints
+    quality: Ints
+
+    def where(self, chosen: Any) -> Marks:
+        """Return some of them."""
+        return Marks(*(column[chosen] for column in self))
+
+
+def steady(table: Table, samples: Samples) -> Bools:
+    """Return for each sample whether it continues a plain state: nothing was reset, lost or left out."""
+    before = _before(table, samples)
+    same_kind = (samples.committed == UNKNOWN) == (before.committed == UNKNOWN)
+    first_commit = (before.committed == NO_COMMIT) & (samples.committed != NO_COMMIT)
+    continues: Bools = (
+        (samples.time > before.time)
+        & (samples.time - before.time <= table.settings.max_gap)
+        & (samples.begin >= np.maximum(before.begin, 0))
+        & (samples.end >= np.maximum(before.end, 0))
+        & (samples.committed >= before.committed)
+        & same_kind
+        & ~first_commit
+    )
+    return continues
+
+
+def take(table: Table, samples: Samples) -> Marks:
+    """Take steady samples of plain states, and return the ends of steps they complete."""
+    step = table.settings.step
+    before = _before(table, samples)
+    known = samples.committed != UNKNOWN
+    read = np.maximum(samples.committed - np.maximum(before.committed, before.begin), 0)
+    read[before.committed < 0] = 0
+    place, place_before = _place(table, samples), _place(table, before)
+    served = table.served[samples.row] + _running(samples.row, read)
+
+    done = samples.time // step - before.time // step
+    source = np.repeat(np.arange(len(done)), done)
+    number = np.arange(len(source)) - np.repeat(np.cumsum(done) - done, done)
+    row, start, stop = samples.row[source], before.time[source], samples.time[source]
+    step_end = (start // step + 1 + number) * step
+
+    def on_lines(first: Ints, last: Ints) -> Ints:
+        return _on_lines(first[source], last[source], start, stop, step_end)
+
+    end, far = on_lines(before.end, samples.end), stop - start > step
+    marked, marked_place = on_lines(served - read, served), on_lines(place_before, place)
+    through = far & (step_end != stop)
+
+    first = _firsts(row)
+    end_before = _shifted(end, first, table.mark_end[row])
+    marked_before = _shifted(marked, first, table.mark_served[row])
+    through_before = _shifted(through, first, table.mark_through[row])
+    known = known[source]
+    marks = Marks(
+        row=row,
+        at=step_end,
+        end=end,
+        place=np.where(known, marked_place, MISSING),
+        arrived=end - end_before,
+        served=np.where(known, marked - marked_before, MISSING),
+        lag=np.where(known, np.maximum(end - marked_place, 0), MISSING),
+        quality=np.where(far | through_before, INTERPOLATED, OK),
+    )
+    last = _lasts(samples.row)
+    rows = samples.row[last]
+    for name in ("time", "begin", "end", "committed"):
+        table.arrays[name][rows] = getattr(samples, name)[last]
+    table.served[rows] = served[last]
+    last = _lasts(row)
+    rows = row[last]
+    table.mark_end[rows], table.mark_through[rows] = end[last], through[last]
+    group = rows[known[last]]
+    table.mark_served[group] = marked[last][known[last]]
+    table.mark_place[group] = marked_place[last][known[last]]
+    return marks
+
+
+def time_lags(table: Table, marks: Marks) -> Ints:
+    """Add a point to the growth of each log; return the ages of the oldest unread records.
+
+    Each partition has one mark.
+    """
+    _add_points(table, marks)
+    ages = np.where(marks.lag == 0, 0, MISSING)
+    behind = np.flatnonzero(marks.lag > 0)
+    row, place = marks.row[behind], marks.place[behind]
+    first, points = table.point_first[row], table.points[row]
+    more = np.arange(len(row))
+    while len(more):
+        following = (first[more] + 1) % MOST_POINTS
+        passed = (points[more] > 1) & (table.point_end[following, row[more]] <= place[more])
+        more = more[passed]
+        first[more] = following[passed]
+        points[more] -= 1
+    following = np.where(points > 1, (first + 1) % MOST_POINTS, first)
+    t0, t1 = table.point_at[first, row], table.point_at[following, row]
+    e0, e1 = table.point_end[first, row], table.point_end[following, row]
+    arrival = np.where(points > 1, _on_lines(t0, t1, e0, np.maximum(e1, e0 + 1), place), t0)
+    ages[behind] = np.where(e0 <= place, marks.at[behind] - arrival, MISSING)
+    table.point_first[row], table.points[row] = first, points
+    return ages
+
+
+def _add_points(table: Table, marks: Marks) -> None:
+    row = marks.row
+    full = row[table.points[row] == MOST_POINTS]
+    if len(full):
+        ring = (table.point_first[full] + _THINNED[:, None]) % MOST_POINTS
+        for points in (table.point_at, table.point_end):
+            points[: len(_THINNED), full] = points[ring, full]
+        table.point_first[full], table.points[full] = 0, len(_THINNED)
+    slot = (table.point_first[row] + table.points[row]) % MOST_POINTS
+    table.point_at[slot, row], table.point_end[slot, row] = marks.at, marks.end
+    table.points[row] += 1
+
+
+def _before(table: Table, samples: Samples) -> Samples:
+    """Return the sample before each."""
+    first = _firsts(samples.row)
+    last = rows_before(table, samples.row)
+    columns = (_shifted(column, first, known) for column, known in zip(samples[1:], last, strict=True))
+    return Samples(samples.row, *columns)
+
+
+def _place(table: Table, samples: Samples) -> Ints:
+    """Return the position of each group: ``samples.position`` with a known end."""
+    committed = samples.committed
+    inside = (committed != NO_COMMIT) & (samples.begin <= committed) & (committed <= samples.end)
+    start = samples.begin if table.settings.reset == "earliest" else samples.end
+    return np.where(inside, committed, start)
+
+
+def _on_lines(first: Ints, last: Ints, start: Ints, stop: Ints, at: Ints) -> Ints:
+    """Interpolate between two values, rounded down; in Python where the product has more than 63 bits."""
+    growth, passed = last - first, at - start
+    values: Ints = first + growth * passed // (stop - start)
+    large = np.abs(growth.astype(np.float64)) * passed > _EXACT
+    for index in np.flatnonzero(large).tolist():
+        line = (first, last, start, stop, at)
+        values[index] = on_line(*(int(array[index]) for array in line))
+    return values
+
+
+def _running(row: Ints, values: Ints) -> Ints:
+    """Add up the values of each partition."""
+    total = np.cumsum(values)
+    first = np.flatnonzero(_firsts(row))
+    counts = np.diff(np.append(first, len(row)))
+    return total - np.repeat(total[first] - values[first], counts)
+
+
+def _shifted(values: Any, first: Bools, before: Any) -> Any:
+    """Return the value before each in its partition; ``before`` for the first."""
+    shifted = np.empty_like(values)
+    shifted[1:] = values[:-1]
+    shifted[first] = before[first]
+    return shifted
+
+
+def _firsts(row: Ints) -> Bools:
+    return np.append(True, row[1:] != row[:-1])[: len(row)]
+
+
+def _lasts(row: Ints) -> Bools:
+    return np.append(row[1:] != row[:-1], True)[: len(row)]

@@ -1,0 +1,297 @@
+"""The states of many partitions as arrays: one entry a partition, in the last dimension.
+
+Only *plain* states are in the arrays, and the rest of this folder assumes so:
+
+- The last sample has the begin and end of the log.  It has a commit if the group ever committed.
+- The last step ended at the last end of a step before that sample, with known offsets.
+- No reset is half known, and no mark of a commit waits for an end offset.
+
+Steady traffic has only such states.  `absorb` says whether a state is plain.  Arrays belong to *parts*, which
+change at different times: ``hot`` with each sample, ``scores`` with each forecast to be scored, ``season``
+with each quarter of an hour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.forecast.age import MOST_POINTS
+from kafka_assignors.forecast.counters import EndMark, GroupMark
+from kafka_assignors.forecast.fold import Partition
+from kafka_assignors.forecast.model import FORECASTERS, Model, Pending
+from kafka_assignors.forecast.samples import UNKNOWN, Sample, position
+from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS
+from kafka_assignors.forecast.settings import LoadSettings
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Rows = Any
+"""Selects partitions: ``slice(None)`` for all, which copies nothing, or indices."""
+
+MODELS = len(FORECASTERS)
+ERRORS = MODELS + 1  # with the naive forecast
+FORECASTS = MODELS + 2  # with the naive forecast and the mixture
+
+_SAMPLE = ("time", "begin", "end", "committed", "newest")
+
+
+class Field(NamedTuple):
+    """One array: its part, its type, and its entries for each partition."""
+
+    part: str
+    kind: str = "i8"
+    depth: tuple[int, ...] = ()
+    start: float = 0  # value in a new partition
+
+
+def fields(settings: LoadSettings) -> dict[str, Field]:
+    """Return the arrays of a table."""
+    slots = forecast_slots(settings)
+    hot = Field("hot")
+    unknown = Field("hot", start=UNKNOWN)
+    real = Field("hot", "f8")
+    return {
+        # the last sample taken, and the time of the newest one
+        **dict.fromkeys(_SAMPLE, unknown),
+        "recorded": unknown,  # last commit in a sample without end offset
+        "plain": Field("hot", "u1"),
+        # counters
+        **dict.fromkeys(("epoch", "commit_epoch", "resets", "served"), hot),
+        # the end of the last step
+        **dict.fromkeys(("mark_end", "mark_served", "mark_place"), hot),
+        "mark_through": Field("hot", "u1"),
+        # growth of the log: a ring of points
+        "point_first": hot,
+        "points": hot,
+        "point_at": Field("hot", depth=(MOST_POINTS,)),
+        "point_end": Field("hot", depth=(MOST_POINTS,)),
+        # the model
+        **dict.fromkeys(("seen", "run", "total", "scored"), hot),
+        **{
+            name: Field("hot", "f8", (depth,))
+            for name, depth in (("levels", MODELS), ("trends", MODELS), ("misses", ERRORS))
+        },
+        **dict.fromkeys(("square", "deviation"), real),
+        "last": Field("hot", "f8", start=np.nan),
+        # forecasts to be scored, by the step they were made in
+        "due": Field("scores", depth=(slots,)),
+        "due_total": Field("scores", depth=(slots,)),
+        "due_forecasts": Field("scores", "f8", (slots, FORECASTS)),
+        # the season: the current quarter of an hour, and the means
+        "quarter": Field("hot", start=-1),
+        "quarter_steps": hot,
+        "quarters": hot,
+        **dict.fromkeys(("quarter_sum", "above"), real),
+        "season_mean": Field("season", "f8"),
+        "day": Field("season", "f8", (QUARTERS,)),
+        "day_seen": Field("season", "u1", (QUARTERS,)),
+        "week": Field("season", "f8", (WEEK_HOURS,)),
+        "week_seen": Field("season", "u1", (WEEK_HOURS,)),
+    }
+
+
+def forecast_slots(settings: LoadSettings) -> int:
+    """Return the most forecasts of a partition that wait for their horizon."""
+    return -(-(settings.horizon // settings.step) // Model(settings).stride)
+
+
+class Table:
+    """Arrays of plain states, by the names of `fields`.
+
+    Attributes:
+        settings: settings of the model.
+        size: number of partitions.
+        scale: a new model, for its constants.
+        arrays: the arrays by name, as far as they are loaded.
+        load: returns the arrays of a part, of all partitions or the first ones.
+        changed: parts that have changed, beside ``hot``.
+    """
+
+    __slots__ = ("arrays", "changed", "fields", "load", "scale", "settings", "size")
+
+    def __init__(self, settings: LoadSettings) -> None:
+        self.settings = settings
+        self.size = 0
+        self.scale = Model(settings)
+        self.fields = fields(settings)
+        self.load: Callable[[str], dict[str, Any]] = lambda _: {}
+        self.changed: set[str] = set()
+        self.arrays: dict[str, Any] = {}
+        self.grow(0)
+        for part in ("hot", "scores", "season"):
+            self.part(part)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in self.arrays:
+            if name not in self.fields:
+                raise AttributeError(name)
+            self.part(self.fields[name].part)
+        return self.arrays[name]
+
+    def part(self, part: str) -> dict[str, Any]:
+        """Return the arrays of a part, and load them first if necessary."""
+        names = [name for name, field in self.fields.items() if field.part == part]
+        if names[0] not in self.arrays:
+            loaded = self.load(part)
+            self.arrays |= {name: self._filled(name, loaded.get(name)) for name in names}
+        return {name: self.arrays[name] for name in names}
+
+    def drop(self, *parts: str) -> None:
+        """Drop the arrays of parts, which are loaded when they are needed."""
+        self.arrays = {name: a for name, a in self.arrays.items() if self.fields[name].part not in parts}
+
+    def grow(self, size: int) -> None:
+        """Add new partitions at the end."""
+        self.size = size
+        self.arrays = {name: self._filled(name, array) for name, array in self.arrays.items()}
+
+    def keep(self, rows: Bools) -> None:
+        """Drop the other partitions."""
+        self.changed |= {"scores", "season"}
+        every = self.part("hot") | self.part("scores") | self.part("season")
+        self.arrays = {name: array[..., rows] for name, array in every.items()}
+        self.size = int(rows.sum())
+
+    def _filled(self, name: str, array: Any) -> Any:
+        """Add new partitions to an array."""
+        field = self.fields[name]
+        known = 0 if array is None else array.shape[-1]
+        more = np.full((*field.depth, self.size - known), field.start, field.kind)
+        return more if array is None else np.concatenate((array, more), axis=-1)
+
+    def clear(self, row: int) -> None:
+        """Clear what `absorb` sets in the hot part; the other parts are not used until the next `absorb`."""
+        for name, field in self.fields.items():
+            if field.part == "hot" and name not in _SAMPLE:
+                self.arrays[name][..., row] = field.start
+
+    def absorb(self, row: int, partition: Partition) -> bool:
+        """Take over the state of a partition; return whether it is plain."""
+        plain = self._is_plain(partition)
+        if plain:
+            self._write(row, partition)
+        return plain
+
+    def _is_plain(self, partition: Partition) -> bool:
+        steps, last = partition.steps, partition.last
+        ends, commits, before = steps.ends, steps.commits, steps.last_end
+        step_end = last.time // self.settings.step * self.settings.step
+        return (
+            min(last.time, last.begin, last.end, before.end) >= 0
+            and (ends.time, ends.begin, ends.end, ends.doubted) == (*last[:3], False)
+            and (before.at, before.epoch) == (step_end, ends.epoch)
+            and (commits.order.committed[0], commits.order.pending) == (last.committed, UNKNOWN)
+            and all(waiting.at <= before.at for waiting in commits.marks)
+            and self._has_plain_commit(partition)
+        )
+
+    def _has_plain_commit(self, partition: Partition) -> bool:
+        commits, last, group = partition.steps.commits, partition.last, partition.steps.last_group
+        if last.committed == UNKNOWN or group is None:
+            return last.committed == commits.time == UNKNOWN and group is None
+        place = position(last.begin, last.end, last.committed, self.settings.reset)
+        known = (last.time, last.committed, last.begin, place)
+        step_end = partition.steps.last_end.at
+        return (
+            (commits.time, commits.committed, commits.start, commits.place) == known
+            and (group.at, group.epoch, group.resets) == (step_end, commits.epoch, commits.resets)
+            and group.position >= 0
+        )
+
+    def _write(self, row: int, partition: Partition) -> None:
+        steps, model, season = partition.steps, partition.model, partition.model.season
+        commits, growth, group = steps.commits, steps.growth, steps.last_group
+        values: dict[str, Any] = {
+            "recorded": commits.order.committed[1], "plain": 1,
+            "epoch": steps.ends.epoch, "commit_epoch": commits.epoch, "resets": commits.resets,
+            "served": commits.served, "mark_end": steps.last_end.end, "mark_through": steps.last_end.through,
+            "points": len(growth.times),
+            "seen": model.seen, "run": model.run, "total": model.total, "scored": model.scored,
+            "levels": model.levels, "trends": model.trends, "misses": model.misses,
+            "square": model.square, "deviation": model.deviation,
+            "last": np.nan if model.last is None else model.last,
+            "quarter": season.quarter, "quarter_steps": season.steps, "quarters": season.quarters,
+            "quarter_sum": season.sum, "above": season.above, "season_mean": season.mean,
+            "day": season.day, "day_seen": season.day_seen,
+            "week": season.week, "week_seen": season.week_seen,
+        }  # fmt: skip
+        if group is not None:
+            values |= {"mark_served": group.served, "mark_place": group.position}
+        self.clear(row)
+        self.point_at[: len(growth.times), row] = growth.times
+        self.point_end[: len(growth.ends), row] = growth.ends
+        for name in ("due", "due_total", "due_forecasts"):
+            values[name] = np.zeros(self.fields[name].depth, self.fields[name].kind)
+        for pending in model.pending:
+            slot = self.slot(pending.due - self.settings.horizon)
+            values["due"][slot], values["due_total"][slot] = pending.due, pending.total
+            values["due_forecasts"][slot] = pending.forecasts
+        for name, value in values.items():
+            part, array = self.fields[name].part, getattr(self, name)
+            if part == "hot" or not np.array_equal(array[..., row], value):
+                self.changed |= {part} - {"hot"}
+                array[..., row] = value
+
+    def slot(self, at: int) -> int:
+        """Return the place of a forecast by the end of the step it was made in."""
+        return int(at // (self.scale.stride * self.settings.step) % len(self.due))
+
+    def restore(self, row: int) -> Partition:
+        """Return the state of a partition."""
+        partition = Partition(self.settings)
+        steps, model, season = partition.steps, partition.model, partition.model.season
+        ends, commits, growth = steps.ends, steps.commits, steps.growth
+
+        def whole(name: str) -> int:
+            return int(getattr(self, name)[row])
+
+        def listed(name: str) -> list[Any]:
+            values: list[Any] = getattr(self, name)[:, row].tolist()
+            return values
+
+        partition.newest = whole("newest")
+        last = partition.last = self.sample(row)
+        if not self.plain[row]:
+            return partition
+        step_end = last.time // self.settings.step * self.settings.step
+        ends.time, ends.begin, ends.end, ends.epoch = last.time, last.begin, last.end, whole("epoch")
+        commits.served, commits.epoch, commits.resets = map(whole, ("served", "commit_epoch", "resets"))
+        commits.order.committed = [last.committed, whole("recorded")]
+        if last.committed != UNKNOWN:
+            commits.time, commits.committed, commits.start = last.time, last.committed, last.begin
+            commits.place = position(last.begin, last.end, last.committed, self.settings.reset)
+            mark = (step_end, whole("mark_served"), whole("mark_place"), commits.epoch, commits.resets)
+            steps.last_group = GroupMark(*mark)
+        through = bool(self.mark_through[row])
+        steps.last_end = EndMark(step_end, whole("mark_end"), ends.epoch, far=through, through=through)
+        ring = (whole("point_first") + np.arange(whole("points"))) % MOST_POINTS
+        growth.times, growth.ends = self.point_at[ring, row].tolist(), self.point_end[ring, row].tolist()
+        model.seen, model.run, model.total, model.scored = map(whole, ("seen", "run", "total", "scored"))
+        model.levels, model.trends, model.misses = map(listed, ("levels", "trends", "misses"))
+        model.square, model.deviation = float(self.square[row]), float(self.deviation[row])
+        model.last = None if np.isnan(self.last[row]) else float(self.last[row])
+        model.pending = sorted(
+            Pending(int(self.due[slot, row]), int(self.due_total[slot, row]), tuple(forecasts))
+            for slot, forecasts in enumerate(self.due_forecasts[:, :, row].tolist())
+            if self.due[slot, row]
+        )
+        season.quarter, season.steps, season.quarters = map(whole, ("quarter", "quarter_steps", "quarters"))
+        season.sum, season.above = float(self.quarter_sum[row]), float(self.above[row])
+        season.mean = float(self.season_mean[row])
+        season.day, season.week = listed("day"), listed("week")
+        season.day_seen, season.week_seen = listed("day_seen"), listed("week_seen")
+        return partition
+
+    def sample(self, row: int) -> Sample:
+        """Return the sample of a partition that was taken last."""
+        return Sample(*(int(array[row]) for array in (self.time, self.begin, self.end, self.committed)))
+
+
+def rows_before(table: Table, row: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return the columns of the samples taken last, of some partitions."""
+    return table.time[row], table.begin[row], table.end[row], table.committed[row]

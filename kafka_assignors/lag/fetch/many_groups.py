@@ -1,0 +1,253 @@
+"""Fetches names and states of many groups, and begins and ends of all their partitions, with few requests.
+
+Each coordinator gets one DescribeGroups and one OffsetFetch for a hundred groups, each leader one ListOffsets
+for the ends and one for the begins of a fetch.  A broker that does not know the versions with many groups
+gets one request a group.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import count
+from typing import Any, TypeVar
+
+from kafka.errors import KafkaError, KafkaTimeoutError, for_code
+from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
+from kafka.protocol.consumer import OffsetFetchRequest
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
+
+from kafka_assignors.errors import GroupError
+from kafka_assignors.lag.fetch import requests
+from kafka_assignors.lag.fetch.consumer_group import describe_request
+from kafka_assignors.lag.fetch.errors import is_silence, may_pass
+from kafka_assignors.lag.fetch.gathering import Gathering
+from kafka_assignors.lag.fetch.group import GroupState, describe_error, is_new, state_of
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.sending import Sender
+from kafka_assignors.lag.settings import FetchSettings
+from kafka_assignors.plan import TopicPartition
+
+_T = TypeVar("_T")
+_AT_ONCE = 100
+"""Groups of a request."""
+_WITH_COMMITS = ("", "consumer", "streams")
+"""Protocol types.  The empty type is a group that commits without members."""
+
+
+class GroupNamesFetch:
+    """The state and the results of one listing of all groups that can have commits.
+
+    Each broker lists the groups it coordinates, so this asks all, at the same time.  A broker leaves out
+    groups that the user may not describe.  ``run`` runs on the link's thread.
+
+    Args:
+        link: the connection, after its first answer.
+        deadline: on the clock, in seconds; no request is sent later.
+
+    Attributes:
+        names: the groups of the brokers that answered.
+        failures: by number of broker, why its groups are not known.  Read them before the names: a late
+            answer may still come.
+    """
+
+    def __init__(self, link: Link, deadline: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._link = link
+        self._sender = Sender(link, None, deadline, clock)
+        self.names: set[str] = set()
+        self.failures: dict[int, Exception] = {
+            broker.node_id: KafkaTimeoutError("no answer") for broker in link.manager.cluster.brokers()
+        }
+
+    async def run(self) -> None:
+        """List the groups of all brokers."""
+        for strand in [self._link.manager.call_soon(self._list, node) for node in tuple(self.failures)]:
+            await strand
+
+    async def _list(self, node: int) -> None:
+        """List the groups of a broker; retry a failure that may pass while there is time."""
+        for retry in count():
+            try:
+                response = await self._sender.send(ListGroupsRequest(), node)
+                if response.error_code:
+                    raise for_code(response.error_code)("groups")
+            except KafkaError as error:
+                self.failures[node] = error
+            else:
+                self.names |= {g.group_id for g in response.groups if g.protocol_type in _WITH_COMMITS}
+                del self.failures[node]
+                return
+            if not may_pass(self.failures[node]) or not await self._sender.pause(retry):
+                return
+
+
+class GroupsFetch:
+    """The state and the results of one fetch.  ``run`` runs on the link's thread.
+
+    Args:
+        link: the connection.
+        group_ids: the groups.
+        deadline: on the clock, in seconds; no request is sent later.
+        on_read: called on the link's thread with the groups of a coordinator as soon as they are known.
+        retries: as for ``Sender``.
+
+    Attributes:
+        states: the groups that exist and are known.
+        read_at: when the coordinator returned the commits of each, on the clock.
+        failures: why another existing group is not known.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        group_ids: Iterable[str],
+        deadline: float,
+        on_read: Callable[[list[GroupState]], object] = len,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        retries: int | None = None,
+    ) -> None:
+        self._manager = link.manager
+        self._group_ids = list(dict.fromkeys(group_ids))
+        self._clock = clock
+        self._on_read = on_read
+        self._sender = Sender(link, None, deadline, clock, retries)
+        self.read_at: dict[str, float] = {}
+        self.states: dict[str, GroupState] = {}
+        self.failures: dict[str, KafkaError] = {
+            group_id: KafkaTimeoutError("no answer") for group_id in self._group_ids
+        }
+
+    async def run(self) -> None:
+        """Fetch the groups; retry failures that may pass while there is time."""
+        rest = self._group_ids
+        for retry in count():
+            if not rest:
+                return
+            by_node: dict[int, list[str]] = {}
+            for group_id, node in (await self._coordinators(rest)).items():
+                by_node.setdefault(node, []).append(group_id)
+            for strand in [self._manager.call_soon(self._read, node, ids) for node, ids in by_node.items()]:
+                await strand
+            rest = [group_id for group_id in rest if may_pass(self.failures.get(group_id))]
+            if rest and not await self._sender.pause(retry):
+                return
+
+    @property
+    def connection_failed(self) -> bool:
+        """Whether a broker did not answer, so that a new link may help."""
+        return any(map(is_silence, tuple(self.failures.values())))
+
+    async def _coordinators(self, group_ids: Sequence[str]) -> dict[str, int]:
+        """Return the broker of each group that has one."""
+        nodes: dict[str, int] = {}
+        version = self._sender.version(FindCoordinatorRequest)
+        for some in _chunks(group_ids, _AT_ONCE if version >= requests.MANY_KEYS else 1):
+            try:
+                response = await self._sender.send(requests.coordinators_request(some, version))
+            except KafkaError as error:
+                self.failures |= dict.fromkeys(some, error)
+                continue
+            rows = {row.key: row for row in getattr(response, "coordinators", None) or ()} or {
+                some[0]: response
+            }
+            for group_id, row in rows.items():
+                self._add_coordinator(nodes, group_id, row)
+        return nodes
+
+    def _add_coordinator(self, nodes: dict[str, int], group_id: str, row: Any) -> None:
+        try:
+            # kafka-python keeps a name for ever, and a link may see many, so this gives it none.
+            nodes[group_id] = self._manager.cluster.add_coordinator(
+                row, CoordinatorType.GROUP, "", synthesize_node_id=False
+            )
+        except KafkaError as error:
+            self.failures[group_id] = error
+
+    async def _read(self, node: int, group_ids: Sequence[str]) -> None:
+        """Read the groups of one coordinator."""
+        for some in _chunks(group_ids, _AT_ONCE):
+            try:
+                response = await self._sender.send(DescribeGroupsRequest(groups=list(some)), node)
+                described = {group.group_id: group for group in response.groups}
+                described |= await self._new_protocol(node, list(filter(is_new, response.groups)))
+                commits = await self._commits(node, some)
+            except KafkaError as error:
+                self.failures |= dict.fromkeys(some, error)
+                continue
+            now = self._clock()
+            for group in described.values():
+                self._take(group, commits, now)
+        self._on_read([self.states[group_id] for group_id in group_ids if group_id in self.states])
+
+    async def _new_protocol(self, node: int, groups: Sequence[Any]) -> dict[str, Any]:
+        """Return the descriptions of those groups of the new protocol (KIP-848) that the broker describes."""
+        if not groups:
+            return {}
+        request = describe_request([group.group_id for group in groups])
+        try:
+            response = await self._sender.send(request, node)
+        except KafkaError as error:
+            if may_pass(error):
+                raise
+            return {}  # their commits still count
+        return {group.group_id: group for group in response.groups if not group.error_code}
+
+    async def _commits(self, node: int, group_ids: Sequence[str]) -> dict[str, Any]:
+        """Return the answer for each group."""
+        version = self._sender.version(OffsetFetchRequest)
+        if version >= requests.MANY_GROUPS:
+            response = await self._sender.send(requests.all_commits_request(group_ids), node)
+            return {group.group_id: group for group in response.groups}
+        return {
+            group_id: await self._sender.send(requests.offset_fetch_request(group_id, None, version), node)
+            for group_id in group_ids
+        }
+
+    def _take(self, described: Any, commits: Mapping[str, Any], now: float) -> None:
+        """Take a group's description and commits."""
+        group_id = described.group_id
+        try:
+            if (error := describe_error(described)) is not None:
+                raise error
+            rows = requests.read_commits(commits[group_id], group_id)
+            offsets = {tp: offset for tp, code, offset in rows if not code and offset >= 0}
+            self.states[group_id] = state_of(group_id, described, offsets)
+            self.read_at[group_id] = now
+        except KafkaError as error:
+            self.failures[group_id] = error
+            return
+        except GroupError:  # deleted since it was listed
+            pass
+        del self.failures[group_id]
+
+
+class EndsFetch(Gathering):
+    """Fetches the begins and ends of partitions, without a group."""
+
+    def __init__(
+        self,
+        link: Link,
+        settings: FetchSettings,
+        partitions: Collection[TopicPartition],
+        deadline: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        retries: int | None = None,
+    ) -> None:
+        super().__init__(link, settings, partitions, deadline, all_begins=True, clock=clock, retries=retries)
+
+    async def _fetch_commits(self) -> None:
+        self._committed = dict.fromkeys(self.wanted)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all is known that brokers return.  False if one is away, or a partition has no leader."""
+        return self.failure is None and all(self._is_known(tp) for tp in self.wanted)
+
+    def _is_known(self, tp: TopicPartition) -> bool:
+        return tp in self._lost or (tp in self._ends and tp in self._begins)
+
+
+def _chunks(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))

@@ -1,0 +1,303 @@
+"""Fetches the timestamp of the oldest unread record of many partitions: the lag in time.
+
+Each leader gets a few Fetch requests with many partitions and few bytes for each.  A broker returns a whole
+batch only for the first partition that has one, and nothing for another whose first batch is larger than its
+share (KIP-74).  Those partitions are requested again with more bytes, and at last one by one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from itertools import count
+from typing import Any
+
+from kafka.errors import (
+    KafkaError,
+    KafkaTimeoutError,
+    OffsetOutOfRangeError,
+    TopicAuthorizationFailedError,
+    UnknownTopicOrPartitionError,
+)
+
+from kafka_assignors.lag.fetch import requests
+from kafka_assignors.lag.fetch.errors import is_retriable, lag_error, may_pass, reason
+from kafka_assignors.lag.fetch.group_offsets import open_link
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.records import first_record
+from kafka_assignors.lag.fetch.sending import Sender
+from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.settings import FetchSettings, fetch_settings
+from kafka_assignors.plan import TopicPartition
+
+_SIZES = (2_048, 20_480)
+"""Bytes of a partition: a small batch; a full one of a producer with the default ``batch.size``."""
+_RESPONSE = 4_194_304
+"""Bytes of a response, and with the sizes the number of partitions of a request."""
+_AT_ONCE = 8
+"""Requests sent to a leader before it has answered the first."""
+
+
+def fetch_oldest_unread(
+    settings: Mapping[str, Any], positions: Collection[Position], timeout_ms: float
+) -> OldestUnread:
+    """Fetch the timestamp of the first record at or after each position, over a connection of its own.
+
+    Never raises for a failure of the cluster or of a partition.  ``arithmetic.first_unread`` gives the offset
+    of a group's position, None for a partition without lag.
+
+    Args:
+        settings: keyword arguments of ``KafkaConsumer``, as for ``LagFetcher``.  With
+            ``isolation_level="read_committed"`` records of aborted and open transactions are skipped.
+        positions: of any partitions.
+        timeout_ms: longest time to wait.  What is not known by then is missing.
+
+    Raises:
+        OptionError: invalid settings.
+    """
+    if not positions:
+        return OldestUnread({}, {})
+    chosen = fetch_settings(settings, "-", "earliest")
+    deadline = time.monotonic() + timeout_ms / 1000
+    try:
+        with open_link(settings, deadline) as link:
+            fetch = OldestUnreadFetch(link, chosen, positions, deadline)
+            try:
+                link.run(fetch.run, timeout_s=max(deadline - time.monotonic(), 0.001))
+            except Exception as error:  # time is up: the results so far count
+                fetch.failure = fetch.failure or error
+            return fetch.result()
+    except Exception as error:
+        why = str(lag_error(error))
+        return OldestUnread({}, dict.fromkeys(positions, why))
+
+
+class OldestUnreadFetch:
+    """The state and the results of one fetch.  ``run`` runs on the link's thread.
+
+    Args:
+        link: the connection.
+        settings: the isolation level, and the timeouts.
+        positions: where to look for records.
+        deadline: on the clock, in seconds; no request is sent later.
+        retries: as for ``Sender``.
+
+    Attributes:
+        failure: the error that ended the fetch early, or a part of it.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        settings: FetchSettings,
+        positions: Iterable[Position],
+        deadline: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        retries: int | None = None,
+    ) -> None:
+        self._link = link
+        self._manager = link.manager
+        self._settings = settings
+        self._sender = Sender(link, settings, deadline, clock, retries)
+        self._next = {position: position.offset for position in positions}  # where to fetch
+        self._timestamps: dict[Position, int | None] = {}
+        self._lost: dict[Position, str] = {}  # permanent errors
+        self._trouble: dict[Position, str] = {}  # the last retriable error
+        self._unanswered: set[Position] = set()
+        self.failure: Exception | None = None
+
+    async def run(self) -> None:
+        """Fetch all timestamps.  Never raises."""
+        try:
+            await self._link.ready(self._sender.left_ms())
+            for retry in count():
+                if not (rest := self._rest(self._next)):
+                    return
+                await self._locate(rest)
+                by_leader: dict[int, list[Position]] = {}
+                for position in self._rest(rest):
+                    if (leader := self._link.leaders.get(position.tp)) is not None:
+                        by_leader.setdefault(leader, []).append(position)
+                await self._all(self._read, by_leader.items())
+                if self._rest(rest) and not await self._sender.pause(retry):
+                    return
+        except Exception as error:  # `result` reports it; without this the caller would wait in vain
+            self.failure = error
+
+    def result(self) -> OldestUnread:
+        """Return the timestamps known so far, and reasons for the others.  From any thread."""
+        timestamps, lost = dict(self._timestamps), dict(self._lost)
+        silent = str(lag_error(self.failure or self._link.trouble or KafkaTimeoutError("no answer")))
+        return OldestUnread(
+            timestamps,
+            {
+                position: lost.get(position) or self._trouble.get(position) or silent
+                for position in self._next
+                if position not in timestamps
+            },
+        )
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all is known that brokers return.  False if one is away, or a partition has no leader."""
+        return self.failure is None and not self._rest(self._next)
+
+    @property
+    def connection_failed(self) -> bool:
+        """Whether a broker did not answer, so that a new link may help."""
+        return self.failure is not None or any(p in self._unanswered for p in self._rest(self._next))
+
+    def _rest(self, positions: Iterable[Position]) -> list[Position]:
+        return [p for p in positions if p not in self._timestamps and p not in self._lost]
+
+    async def _locate(self, positions: Collection[Position]) -> None:
+        """Look up missing leaders."""
+        unlocated = [p for p in positions if p.tp not in self._link.leaders]
+        if not unlocated:
+            return
+        try:
+            codes = await self._sender.find_leaders({position.tp for position in unlocated})
+        except KafkaError as error:
+            self._did_not_answer(unlocated, error)
+            return
+        for position in unlocated:
+            if position.tp in codes:
+                self._note(position, codes[position.tp])
+
+    async def _read(self, leader: int, positions: list[Position]) -> None:
+        """Read positions of one leader, with more and more bytes for each."""
+        too_small = positions
+        for size in (*_SIZES, None):
+            too_small = await self._sweep(leader, too_small, size)
+        for position in too_small:
+            self._trouble[position] = "the broker returned no record"
+
+    async def _sweep(self, leader: int, positions: list[Position], size: int | None) -> list[Position]:
+        """Read positions with ``size`` bytes for each, or one by one; return those that need more."""
+        too_small: list[Position] = []
+        todo = positions
+        while todo:
+            again: list[Position] = []
+            chunks = _chunks(todo, 1 if size is None else _RESPONSE // size)
+            for first in range(0, len(chunks), _AT_ONCE):
+                answers = [(chunk, too_small, again) for chunk in chunks[first : first + _AT_ONCE]]
+                await self._all(self._ask, ((leader, size or 1, *answer) for answer in answers))
+            todo = again
+        return too_small
+
+    async def _ask(
+        self,
+        leader: int,
+        size: int,
+        positions: list[Position],
+        too_small: list[Position],
+        again: list[Position],
+    ) -> None:
+        """Read positions with one request; sort out those that need more bytes, or a next request."""
+        isolation = self._settings.isolation
+        by_tp = {position.tp: position for position in positions}
+        offsets = {tp: self._next[position] for tp, position in by_tp.items()}
+        try:
+            request = requests.fetch_request(offsets, size, _RESPONSE, isolation)
+            rows = list(requests.read_fetch(await self._sender.send(request, leader)))
+        except KafkaError as error:
+            self._did_not_answer(positions, error)
+            return
+        deleted = []
+        for tp, row in rows:
+            position = by_tp.pop(tp)
+            if row.error_code == OffsetOutOfRangeError.errno:
+                deleted.append(position)
+            elif row.error_code:
+                self._note(position, row.error_code)
+            elif not self._take(position, row):
+                is_further = self._next[position] > offsets[tp]
+                (again if is_further else too_small).append(position)
+        for position in by_tp.values():  # a broker that throttles leaves partitions out
+            self._trouble[position] = "the broker returned no record"
+        if deleted:
+            again += await self._skip_deleted(leader, deleted)
+
+    def _take(self, position: Position, row: Any) -> bool:
+        """Take a partition's records; return whether its position is done."""
+        aborted = [(each.producer_id, each.first_offset) for each in row.aborted_transactions or ()]
+        try:
+            timestamp, offset = first_record(row.records or b"", self._next[position], aborted)
+        except Exception:  # on bad bytes kafka-python's decoder may raise any exception
+            self._lost[position] = "the record cannot be decoded"
+            return True
+        self._next[position] = offset
+        if timestamp is not None and timestamp < 0:
+            self._lost[position] = "the record has no timestamp"
+        elif timestamp is not None:
+            self._timestamps[position] = timestamp
+        elif offset >= (row.last_stable_offset if self._settings.isolation else row.high_watermark):
+            self._timestamps[position] = None
+        else:
+            return False
+        return True
+
+    async def _skip_deleted(self, leader: int, positions: list[Position]) -> list[Position]:
+        """Move positions before the begin of their logs to it, and return them.
+
+        Retention deletes records also between the fetch of the begin and this one.
+        """
+        rest = []
+        for chunk in _chunks(positions, len(positions)):
+            by_tp = {position.tp: position for position in chunk}
+            try:
+                response = await self._sender.send(
+                    requests.offset_list_request(by_tp, requests.BEGIN, 0), leader
+                )
+            except KafkaError as error:
+                self._did_not_answer(chunk, error)
+                continue
+            for tp, code, begin in requests.read_offset_list(response):
+                position = by_tp[tp]
+                if code:
+                    self._note(position, code)
+                elif begin > self._next[position]:
+                    self._next[position] = begin
+                    rest.append(position)
+                else:
+                    self._lost[position] = "the log ends before the offset"
+        return rest
+
+    def _note(self, position: Position, code: int) -> None:
+        """Note a partition's error as trouble if it may pass, else as permanent."""
+        self._unanswered.discard(position)
+        if code == TopicAuthorizationFailedError.errno:
+            self._lost[position] = "not authorised to read the topic"
+        elif code == UnknownTopicOrPartitionError.errno or not is_retriable(code):
+            self._lost[position] = reason(code)
+        else:
+            self._trouble[position] = reason(code)
+            self._link.leaders.pop(position.tp, None)
+
+    def _did_not_answer(self, positions: Iterable[Position], error: KafkaError) -> None:
+        passes = may_pass(error)
+        if not passes:
+            self.failure = error
+        self._unanswered.update(positions)
+        for position in positions:
+            (self._trouble if passes else self._lost)[position] = str(lag_error(error))
+            self._link.leaders.pop(position.tp, None)
+
+    async def _all(self, call: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> None:
+        """Run a coroutine once for each tuple of arguments, at the same time."""
+        for strand in [self._manager.call_soon(call, *each) for each in arguments]:
+            await strand
+
+
+def _chunks(positions: Iterable[Position], size: int) -> list[list[Position]]:
+    """Split positions into requests.  A request can have a partition only once."""
+    chunks: list[list[Position]] = []
+    repeated: list[Position] = list(positions)
+    while repeated:
+        unique: dict[TopicPartition, Position] = {}
+        rest = [p for p in repeated if unique.setdefault(p.tp, p) is not p]
+        layer = list(unique.values())
+        chunks += [layer[at : at + size] for at in range(0, len(layer), size)]
+        repeated = rest
+    return chunks

@@ -1,0 +1,84 @@
+"""Finds the first record at or after an offset in the bytes of a fetch.
+
+A broker returns whole batches: the first may begin before the offset, compaction leaves gaps, and transaction
+markers are batches without records.  kafka-python decodes the batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kafka.errors import UnsupportedCodecError
+from kafka.record import MemoryRecords
+
+_MAGIC_2 = 2  # batches with producers and transactions
+_LOG_APPEND_TIME = 0x08
+_COMPACTED = 0x40
+"""Attribute: the batch's first timestamp is the time its tombstones are deleted, not a record's (KIP-534)."""
+
+
+class FirstRecord(NamedTuple):
+    """The first record at or after an offset.
+
+    Attributes:
+        timestamp_ms: the record's own; -1: it has none; None: there is no such record in these bytes.
+        offset: the record's offset; without a record, where to fetch next.
+    """
+
+    timestamp_ms: int | None
+    offset: int
+
+
+def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = ()) -> FirstRecord:
+    """Return the first record at or after ``offset``.
+
+    The timestamp is the producer's or the broker's, as the topic's ``message.timestamp.type`` says.  If the
+    library of a compression is not installed, it is that of the batch's first record.
+
+    Args:
+        data: record batches; the last may be cut off.
+        offset: records before it are skipped.
+        aborted: producer id and first offset of the aborted transactions, whose records are skipped.
+
+    Raises:
+        Exception: the bytes are no record batches.
+    """
+    batches = MemoryRecords(data)
+    starting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
+    aborting: set[int] = set()
+    while (batch := batches.next_batch()) is not None:
+        if batch.magic < _MAGIC_2:
+            for record in batch:
+                if record.offset >= offset:
+                    return FirstRecord(_or_none(record.timestamp), record.offset)
+            continue
+        while starting and starting[-1][1] <= batch.last_offset:
+            aborting.add(starting.pop()[0])
+        if batch.is_control_batch:
+            if any(marker.abort for marker in batch):
+                aborting.discard(batch.producer_id)
+        elif batch.last_offset >= offset and not (batch.is_transactional and batch.producer_id in aborting):
+            for at, timestamp in _records(batch):
+                if at >= offset:
+                    return FirstRecord(_or_none(timestamp), at)
+        offset = max(offset, batch.next_offset)
+    return FirstRecord(None, offset)
+
+
+def _records(batch: Any) -> Iterator[tuple[int, int]]:
+    """Yield offset and timestamp of each record; one stands for all that cannot be decompressed."""
+    try:
+        records = iter(batch)
+    except UnsupportedCodecError:
+        # In a batch with LogAppendTime only the largest timestamp is the broker's.
+        is_largest = bool(batch.attributes & (_COMPACTED | _LOG_APPEND_TIME))
+        yield batch.last_offset, batch.max_timestamp if is_largest else batch.first_timestamp
+        return
+    for record in records:
+        yield record.offset, record.timestamp
+
+
+def _or_none(timestamp_ms: int | None) -> int:
+    """Return the timestamp; -1 in place of the None that the oldest format decodes to."""
+    return -1 if timestamp_ms is None else timestamp_ms

@@ -1,0 +1,167 @@
+"""Fetches when brokers delete old records of topics, and how large their logs are."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+    for_code,
+)
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
+
+from kafka_assignors.lag.fetch.errors import lag_error, may_pass
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.requests import by_topic
+from kafka_assignors.lag.fetch.sending import Sender
+from kafka_assignors.lag.reading import Offsets
+from kafka_assignors.lag.retention import Retention
+from kafka_assignors.plan import TopicPartition, shown
+
+AGAIN_S = 600.0
+_K = TypeVar("_K", str, TopicPartition)
+_TOPIC = 2  # the kind of a resource
+_KEYS = ("cleanup.policy", "retention.ms", "retention.bytes")
+_RIGHTS: dict[type[KafkaError], str] = {
+    TopicAuthorizationFailedError: "DescribeConfigs on the topic",
+    ClusterAuthorizationFailedError: "Describe on the cluster",
+}
+
+
+class Retentions:
+    """Knows the retention of partitions.  Asks for each once, and again after ``AGAIN_S``.
+
+    Args:
+        note: called with a line on what brokers do not return, once for each reason.
+        clock: in seconds.
+    """
+
+    def __init__(self, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._note = note
+        self._clock = clock
+        self._noted: set[str] = set()
+        self._limits: dict[str, Retention] = {}
+        self._record_bytes: dict[TopicPartition, float] = {}
+        self._asked_at: dict[str | TopicPartition, float] = {}
+
+    async def ask(
+        self, sender: Sender, link: Link, offsets: Mapping[TopicPartition, Offsets]
+    ) -> dict[TopicPartition, Retention]:
+        """Return the retention of partitions, on the link's thread, without what brokers do not return."""
+        if topics := self._due(sorted({tp.topic for tp in offsets})):
+            try:
+                response = await sender.send(limits_request(topics))
+            except KafkaError as error:
+                self._failed("the configuration of topics", error, topics)
+            else:
+                self._limits |= read_limits(response)
+                for topic, refusal in read_refusals(response):
+                    self._failed(f"the configuration of topic {shown(topic)}", refusal)
+        limited = [tp for tp in offsets if self._limits.get(tp.topic, Retention()).limit_bytes is not None]
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for tp in self._due([tp for tp in limited if tp in link.leaders]):
+            by_leader.setdefault(link.leaders[tp], []).append(tp)
+        for leader, tps in by_leader.items():
+            try:
+                sizes = read_sizes(await sender.send(sizes_request(tps), leader))
+            except KafkaError as error:
+                self._failed("the sizes of logs", error, tps)
+                continue
+            for tp in tps:
+                log = offsets[tp].end - (offsets[tp].begin or 0)
+                if tp in sizes and log > 0:
+                    self._record_bytes[tp] = sizes[tp] / log
+        # A watch may see many topics come and go.
+        kept = self._asked_at.keys() | offsets.keys() | {tp.topic for tp in offsets}
+        self._limits = {topic: limit for topic, limit in self._limits.items() if topic in kept}
+        self._record_bytes = {tp: size for tp, size in self._record_bytes.items() if tp in kept}
+        return {
+            tp: Retention(limit.limit_ms, limit.limit_bytes, self._record_bytes.get(tp))
+            for tp in offsets
+            if (limit := self._limits.get(tp.topic)) is not None
+        }
+
+    def _due(self, keys: Sequence[_K]) -> list[_K]:
+        """Return the topics or partitions to ask for, and count them as asked."""
+        now = self._clock()
+        self._asked_at = {key: at for key, at in self._asked_at.items() if now - at < AGAIN_S}
+        due = [key for key in keys if key not in self._asked_at]
+        self._asked_at |= dict.fromkeys(due, now)
+        return due
+
+    def _failed(self, what: str, error: KafkaError, keys: Sequence[str | TopicPartition] = ()) -> None:
+        """Note a failure; ask again at the next look if it may pass."""
+        for key in keys if may_pass(error) else ():
+            self._asked_at.pop(key, None)
+        right = _RIGHTS.get(type(error))
+        why = f"it needs the right {right}" if right else str(lag_error(error))
+        if why not in self._noted:
+            self._noted.add(why)
+            self._note(f"retention is not known: a broker does not return {what}: {why}")
+
+
+def limits_request(topics: Collection[str]) -> Any:
+    """Request the retention of topics."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    return DescribeConfigsRequest(
+        resources=[
+            resource(resource_type=_TOPIC, resource_name=topic, configuration_keys=list(_KEYS))
+            for topic in sorted(topics)
+        ],
+        min_version=1,
+    )
+
+
+def read_limits(response: Any) -> dict[str, Retention]:
+    """Return the limits of each topic that the broker describes."""
+    return {
+        result.resource_name: _limits({config.name: config.value for config in result.configs})
+        for result in response.results
+        if not result.error_code
+    }
+
+
+def read_refusals(response: Any) -> Iterator[tuple[str, KafkaError]]:
+    """Yield the topics that the broker does not describe, and why."""
+    for result in response.results:
+        if result.error_code:
+            yield result.resource_name, for_code(result.error_code)(result.error_message or "")
+
+
+def _limits(configs: Mapping[str, str | None]) -> Retention:
+    if "delete" not in (configs.get("cleanup.policy") or "delete"):
+        return Retention()
+    limits = [int(configs.get(name) or -1) for name in ("retention.ms", "retention.bytes")]
+    return Retention(*[None if limit < 0 else limit for limit in limits])
+
+
+def sizes_request(partitions: Collection[TopicPartition]) -> Any:
+    """Request the sizes of the logs of one broker."""
+    topic = DescribeLogDirsRequest.DescribableLogDirTopic
+    return DescribeLogDirsRequest(
+        topics=[
+            topic(topic=name, partitions=numbers) for name, numbers in sorted(by_topic(partitions).items())
+        ],
+        min_version=1,
+    )
+
+
+def read_sizes(response: Any) -> dict[TopicPartition, int]:
+    """Return the size of each log.
+
+    Raises:
+        KafkaError: the broker refuses.
+    """
+    if response.API_VERSION >= 3 and response.error_code:
+        raise for_code(response.error_code)("sizes of logs")
+    return {
+        TopicPartition(topic.name, partition.partition_index): partition.partition_size
+        for directory in response.results
+        for topic in directory.topics
+        for partition in topic.partitions
+        if not partition.is_future_key
+    }

@@ -1,0 +1,90 @@
+"""Sends the requests of one fetch before its deadline, and looks up leaders."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from typing import Any
+
+from kafka.errors import KafkaTimeoutError, LeaderNotAvailableError, UnknownTopicOrPartitionError
+
+from kafka_assignors.lag.fetch import requests
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.settings import FetchSettings
+from kafka_assignors.plan import TopicPartition
+
+PAUSE_MS = 200
+"""Before the first retry, if no settings say it.  Each further pause is twice as long."""
+_LONGEST_PAUSE_MS = 1000
+FEW = 5
+"""Retries of a reading that must not wait for a partition that stays without a leader."""
+_UNKNOWN = UnknownTopicOrPartitionError.errno
+
+
+class Sender:
+    """Sends requests on the link's thread.
+
+    Args:
+        link: the connection.
+        settings: the timeouts; None: only the deadline.
+        deadline: on the clock, in seconds; no request is sent later.
+        retries: the highest number of pauses in a row; None: until the deadline.
+    """
+
+    def __init__(
+        self,
+        link: Link,
+        settings: FetchSettings | None,
+        deadline: float,
+        clock: Callable[[], float] = time.monotonic,
+        retries: int | None = None,
+    ) -> None:
+        self._link = link
+        self._manager = link.manager
+        self._settings = settings
+        self._deadline = deadline
+        self._clock = clock
+        self._retries = retries
+
+    async def send(self, request: Any, node: int | None = None) -> Any:
+        """Send a request to a node, or to any broker, and return the answer."""
+        left_ms = self.left_ms()
+        if node is None and len(self._manager.cluster.brokers()) > 1:
+            left_ms /= 2  # the broker may hang: leave time to ask another
+        if left_ms <= 0:
+            raise KafkaTimeoutError("no answer")
+        if self._settings is not None:
+            left_ms = min(self._settings.request_timeout_ms, left_ms)
+        return await self._manager.send(request, node, request_timeout_ms=left_ms)
+
+    async def pause(self, retry: int) -> bool:
+        """Pause before a retry, the first is 0; False if there is no time for it, or it is one too many."""
+        first_ms = PAUSE_MS if self._settings is None else self._settings.retry_backoff_ms
+        pause_ms = max(first_ms, min(first_ms * 2 ** min(retry, 10), _LONGEST_PAUSE_MS))
+        if pause_ms >= self.left_ms() or (self._retries is not None and retry >= self._retries):
+            return False
+        await self._link.sleep(pause_ms / 1000)
+        return True
+
+    async def find_leaders(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Look up leaders and keep them with the link; return the error codes of the other partitions."""
+        response = await self.send(requests.metadata_request(sorted({tp.topic for tp in partitions})))
+        topics = {name: (code, rows) for name, code, rows in requests.read_leaders(response)}
+        codes = {}
+        for tp in partitions:
+            code, rows = topics.get(tp.topic, (_UNKNOWN, {}))
+            partition_code, leader = rows.get(tp.partition, (_UNKNOWN, -1))
+            if not code and leader >= 0:
+                self._link.leaders[tp] = leader
+            else:
+                codes[tp] = code or partition_code or LeaderNotAvailableError.errno
+        return codes
+
+    def version(self, kind: Any) -> int:
+        """Return the highest version of a request that the brokers support."""
+        version: int = self._manager.broker_version_data.api_version(kind)
+        return version
+
+    def left_ms(self) -> float:
+        """Milliseconds until the deadline."""
+        return (self._deadline - self._clock()) * 1000

@@ -1,0 +1,95 @@
+"""What a group that is watched does between two looks: rates, time to catch up, idle commits.  Pure."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kafka_assignors.lag.reading import Offsets
+from kafka_assignors.plan import TopicPartition
+
+WINDOW_S = 60.0
+"""Rates are means over this time, or less if the watch is younger: a consumer commits every few seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Progress of a partition, or the sum of several.
+
+    Attributes:
+        records_in: written, per second.
+        records_out: committed, per second; None: no commit, or the commit went back.
+        commit_unchanged_s: seconds in which no look has seen another commit.  Brokers do not return the time
+            of a commit.
+    """
+
+    records_in: float
+    records_out: float | None
+    commit_unchanged_s: float
+
+    def catch_up_s(self, lag: int) -> float | None:
+        """Return the seconds until the lag is 0 at these rates; None: never, or unknown."""
+        if not lag:
+            return 0.0
+        gain = 0.0 if self.records_out is None else self.records_out - self.records_in
+        return lag / gain if gain > 0 else None
+
+
+class Rates:
+    """Computes rates from repeated looks at the same partitions."""
+
+    def __init__(self) -> None:
+        self._looks: deque[tuple[float, Mapping[TopicPartition, Offsets]]] = deque()
+        self._moved_at: dict[TopicPartition, tuple[int | None, float]] = {}
+
+    def add(self, now_s: float, offsets: Mapping[TopicPartition, Offsets]) -> dict[TopicPartition, Rate]:
+        """Add a look; return the rates of partitions seen before.
+
+        Args:
+            now_s: on a clock that never goes back.
+            offsets: of all partitions that could be read.
+        """
+        for tp, current in offsets.items():
+            known = self._moved_at.get(tp)
+            if known is None or known[0] != current.committed:
+                self._moved_at[tp] = current.committed, now_s
+        self._looks.append((now_s, offsets))
+        while len(self._looks) > 2 and self._looks[1][0] <= now_s - WINDOW_S:
+            self._looks.popleft()
+        then_s, before = self._looks[0]
+        self._moved_at = {tp: at for tp, at in self._moved_at.items() if tp in offsets or tp in before}
+        if now_s <= then_s:
+            return {}
+        return {
+            tp: self._rate(tp, before[tp], current, then_s, now_s)
+            for tp, current in offsets.items()
+            if tp in before and before[tp].end <= current.end  # else the topic was created again
+        }
+
+    def _rate(
+        self, tp: TopicPartition, before: Offsets, current: Offsets, then_s: float, now_s: float
+    ) -> Rate:
+        out = None
+        if before.committed is not None and current.committed is not None:
+            out = current.committed - before.committed
+        return Rate(
+            (current.end - before.end) / (now_s - then_s),
+            None if out is None or out < 0 else out / (now_s - then_s),
+            now_s - self._moved_at[tp][1],
+        )
+
+
+def total(rates: Iterable[Rate]) -> Rate | None:
+    """Return the sum of rates, with the time since the latest commit; None without rates.
+
+    A partition without a commit counts as no progress.
+    """
+    known = list(rates)
+    if not known:
+        return None
+    return Rate(
+        sum(rate.records_in for rate in known),
+        sum(rate.records_out or 0.0 for rate in known),
+        min(rate.commit_unchanged_s for rate in known),
+    )

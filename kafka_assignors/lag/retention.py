@@ -1,0 +1,49 @@
+"""How near a group is to losing unread records to retention.  Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+NEAR = 0.2
+"""A partition whose next unread record has less than this share of its retention left is near the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """When a broker deletes old records of a partition.  None: never for this reason, or unknown.
+
+    Attributes:
+        limit_ms: the topic's ``retention.ms``.
+        limit_bytes: the topic's ``retention.bytes``, which holds for each partition.
+        record_bytes: mean size of a record of the partition.
+    """
+
+    limit_ms: int | None = None
+    limit_bytes: int | None = None
+    record_bytes: float | None = None
+
+
+def share_left(
+    retention: Retention, end: int, first_unread: int, record_age_ms: float | None
+) -> float | None:
+    """Return the share of the retention that is left to the next unread record, 0 to 1; None: unlimited.
+
+    A broker deletes whole segments, so a record stays a while after its share has come to 0.  The size of the
+    records after an offset is estimated: all records of a partition count as equally large.
+
+    Args:
+        retention: the partition's limits.
+        end: offset of the next record to be written.
+        first_unread: offset of the next unread record.
+        record_age_ms: its age; None: unknown.
+    """
+    shares = []
+    if retention.limit_ms is not None and record_age_ms is not None:
+        shares.append(_left(record_age_ms, retention.limit_ms))
+    if retention.limit_bytes is not None and retention.record_bytes is not None:
+        shares.append(_left(retention.record_bytes * (end - first_unread), retention.limit_bytes))
+    return min(shares, default=None)
+
+
+def _left(used: float, limit: float) -> float:
+    return max(1.0 - used / limit, 0.0) if limit > 0 else 0.0

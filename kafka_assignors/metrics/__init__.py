@@ -1,0 +1,33 @@
+"""The metrics of a consumer, in kafka-python's own registry.
+
+- ``names``: each metric's name, unit and meaning, in tables.
+- ``stats``: averages and maxima that are NaN without a value, as in Kafka's Java client.
+- ``plan_figures``: the figures of the leader's last plan.
+- ``recorder``: `Recorder`, which records the rebalances and plans of one consumer, and adds gauges.
+- ``prometheus``, ``otel``: export the registry of a consumer; ``exported``: what both share.
+"""
+
+from __future__ import annotations
+
+from kafka_assignors.metrics.names import (
+    COORDINATOR,
+    OWN,
+    OWN_GROUP,
+    STATEFUL,
+    STATEFUL_GROUP,
+    Metric,
+    coordinator_group,
+)
+from kafka_assignors.metrics.recorder import NO_METRICS, Recorder
+
+__all__ = [
+    "COORDINATOR",
+    "NO_METRICS",
+    "OWN",
+    "OWN_GROUP",
+    "STATEFUL",
+    "STATEFUL_GROUP",
+    "Metric",
+    "Recorder",
+    "coordinator_group",
+]

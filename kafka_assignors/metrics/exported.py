@@ -1,0 +1,174 @@
+"""Reads the metrics of consumers, kafka-python's and ours, for an exporter."""
+
+from __future__ import annotations
+
+import logging
+import math
+import threading
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+log = logging.getLogger("kafka_assignors")
+
+_CLIENT_ID = "client-id"
+_NODE = "-metrics.node-"  # kafka-python appends the broker to the group of its metrics
+
+
+class HasMetrics(Protocol):
+    """A ``KafkaConsumer``, ``ContinuousConsumer`` or ``StatefulConsumer``."""
+
+    def metrics(self, raw: bool = False) -> Any:
+        """Return the metrics; with ``raw`` as a dict of ``MetricName`` and ``KafkaMetric``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Metrics of one exported name.
+
+    Attributes:
+        name: the exported name.
+        unit: the unit of the values in the registry, by UCUM; empty: none, or not known.
+        is_total: whether the value only grows.
+    """
+
+    name: str
+    unit: str
+    is_total: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedValue:
+    """One metric with its value.
+
+    Attributes:
+        family: the metrics with its name.
+        description: one sentence.
+        tags: the client id, and for some metrics the topic, partition, broker or cause.
+        value: a finite number; None: it has none now.
+    """
+
+    family: Family
+    description: str
+    tags: Mapping[str, str]
+    value: float | None
+
+
+class ExportedConsumers:
+    """The consumers that an exporter reads.  A consumer that is closed or deleted drops out.
+
+    Any thread may add and read.
+
+    Args:
+        family_of: returns the family of a metric from its group and name.
+    """
+
+    def __init__(self, family_of: Callable[[str, str], Family]) -> None:
+        self._family_of = family_of
+        self._consumers: list[tuple[weakref.ref[HasMetrics], str]] = []
+        self._lock = threading.Lock()
+
+    def add(self, consumer: HasMetrics) -> None:
+        """Add a consumer; adding it again changes nothing.
+
+        kafka-python's default client id is the same in all consumers of a process, so a further one is
+        numbered.
+        """
+        metrics = _metrics_of(consumer)
+        if not metrics:
+            log.warning("a consumer is not exported: it is closed, or has metrics_enabled=False")
+            return
+        client_id = next((name.tags[_CLIENT_ID] for name in metrics if _CLIENT_ID in (name.tags or {})), "")
+        with self._lock:
+            live = self._live()
+            if any(other is consumer for other, _, _ in live):
+                return
+            taken = {name for _, name, _ in live}
+            numbered = (f"{client_id}-{number}" for number in range(2, len(taken) + 2))
+            free = next((name for name in (client_id, *numbered) if name not in taken), client_id)
+            self._consumers = [(weakref.ref(other), name) for other, name, _ in live]
+            self._consumers.append((weakref.ref(consumer), free))
+
+    def read(self) -> Iterator[ExportedValue]:
+        """Read all metrics; no two share their name and tags.
+
+        kafka-python reports some values for a consumer and again by topic or broker.  Only the finer values
+        are read, because a sum over all would count twice.
+        """
+        with self._lock:
+            live = self._live()
+        for _, client_id, metrics in live:
+            finest: dict[Family, dict[tuple[tuple[str, str], ...], Any]] = {}
+            for metric in metrics.values():
+                group, node = _split(metric.metric_name.group)
+                family = self._family_of(group, metric.metric_name.name)
+                tags = {**(metric.metric_name.tags or {}), **node, _CLIENT_ID: client_id}
+                finest.setdefault(family, {}).setdefault(tuple(sorted(tags.items())), metric)
+            for family, by_tags in finest.items():
+                most = max(map(len, by_tags))
+                for key, metric in by_tags.items():
+                    if len(key) == most:
+                        description = _described(metric.metric_name)
+                        yield ExportedValue(family, description, dict(key), _value(metric))
+
+    def _live(self) -> list[tuple[HasMetrics, str, dict[Any, Any]]]:
+        """Return the consumers with their names and metrics; a closed one has none."""
+        return [
+            (consumer, name, metrics)
+            for reference, name in self._consumers
+            if (consumer := reference()) is not None and (metrics := _metrics_of(consumer))
+        ]
+
+
+def _metrics_of(consumer: HasMetrics) -> dict[Any, Any]:
+    """Return a consumer's metrics; none if it is closed, has them disabled, or fails to return them."""
+    try:
+        return consumer.metrics(raw=True) or {}
+    except Exception:
+        log.debug("the metrics of a consumer cannot be read", exc_info=True)
+        return {}
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a metric, by UCUM; empty: it counts, or its name does not tell."""
+    words = set(name.split("-"))
+    if name.endswith("-rate"):
+        return "By/s" if words & {"byte", "bytes"} else "1/s"
+    if name.endswith("-per-hour"):
+        return "1/h"
+    for unit, signs in _UNITS.items():
+        if words & signs:
+            return unit
+    return ""
+
+
+_UNITS = {  # in this order: last-rebalance-seconds-ago, plan-time-ms, io-time-ns-avg
+    "s": {"seconds"},
+    "ns": {"ns"},
+    "ms": {"ms", "latency", "time"},
+    "By": {"byte", "bytes", "size"},
+    "1": {"ratio"},
+}
+
+
+def _split(group: str) -> tuple[str, dict[str, str]]:
+    """Split a group into its name and the tag of its broker, if it is one broker's."""
+    name, _, node = group.partition(_NODE)
+    return name.removesuffix("-metrics"), {"node-id": node} if node else {}
+
+
+def _described(name: Any) -> str:
+    """Return a description that suits all metrics of a family."""
+    description = str(name.description or name.name.replace("-", " "))
+    return description.partition(" for topic ")[0].rstrip(".")
+
+
+def _value(metric: Any) -> float | None:
+    """Return a metric's value; None: it has none now, or cannot be read."""
+    try:
+        value = float(metric.value())
+    except Exception:
+        log.debug("metric %s cannot be read", metric.metric_name, exc_info=True)
+        return None
+    return value if math.isfinite(value) else None

@@ -1,0 +1,96 @@
+"""Exports the metrics of consumers to Prometheus, with prometheus-client (extra ``prometheus``)."""
+
+from __future__ import annotations
+
+import re
+import threading
+import weakref
+from collections.abc import Iterator
+from functools import lru_cache
+
+from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.metrics.exported import ExportedConsumers, ExportedValue, Family, HasMetrics, unit_of
+
+try:
+    from prometheus_client import REGISTRY, CollectorRegistry
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+    from prometheus_client.registry import Collector
+except ImportError as error:
+    raise MissingExtraError("prometheus", "prometheus-client") from error
+
+_SCALE = {"ms": 1e-3, "ns": 1e-9}
+_collectors: weakref.WeakKeyDictionary[CollectorRegistry, ConsumerCollector] = weakref.WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def register(consumer: HasMetrics, registry: CollectorRegistry = REGISTRY) -> None:
+    """Add a consumer's metrics to a registry of prometheus-client, until the consumer is closed or deleted.
+
+    Args:
+        consumer: a ``KafkaConsumer``, `ContinuousConsumer` or `StatefulConsumer`.  Give each a ``client_id``,
+            which becomes a label.
+        registry: of prometheus-client.
+    """
+    with _lock:
+        collector = _collectors.get(registry)
+        if collector is None:
+            collector = ConsumerCollector()
+            registry.register(collector)
+            _collectors[registry] = collector
+    collector.consumers.add(consumer)
+
+
+class ConsumerCollector(Collector):
+    """Reads the metrics of all registered consumers at each scrape.
+
+    Attributes:
+        consumers: the registered consumers.
+    """
+
+    def __init__(self) -> None:
+        self.consumers = ExportedConsumers(_family)
+
+    def describe(self) -> list[GaugeMetricFamily]:
+        """Return no names: they depend on the consumers, and grow while these run."""
+        return []
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        """Yield each metric once, with the values of all consumers."""
+        families: dict[Family, list[tuple[ExportedValue, float]]] = {}
+        for exported in self.consumers.read():
+            if exported.value is not None:
+                families.setdefault(exported.family, []).append((exported, exported.value))
+        for family, values in families.items():
+            tags = sorted({tag for exported, _ in values for tag in exported.tags})
+            kind = CounterMetricFamily if family.is_total else GaugeMetricFamily
+            description = _help(values[0][0].description)
+            metric = kind(family.name, description, labels=[_snake(tag) for tag in tags])
+            for exported, value in values:
+                labels = [exported.tags.get(tag, "") for tag in tags]
+                metric.add_metric(labels, value * _SCALE.get(family.unit, 1))
+            yield metric
+
+
+@lru_cache(maxsize=4096)
+def _family(group: str, name: str) -> Family:
+    """Return a family with a name by Prometheus's conventions, such as its base units and suffixes."""
+    unit, is_total = unit_of(name), name.endswith("-total")
+    words = name.removesuffix("-total").split("-")
+    if words[-1] == "count":  # a suffix that Prometheus keeps for histograms
+        group, words = group.removesuffix("-count"), [f"{word}s" for word in words[-2:-1]]
+    if unit in {"s", "ms", "ns"}:
+        words = [word for word in words if word not in {"seconds", "ms", "ns"}] + ["seconds"]
+    elif unit == "By" and "bytes" not in words:
+        words.append("bytes")
+    prefix = [] if group.startswith("kafka-") else ["kafka"]
+    total = ["total"] if is_total else []
+    return Family(_snake("_".join([*prefix, group, *words, *total])), unit, is_total)
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower())
+
+
+def _help(description: str) -> str:
+    """Return a description of values that are scaled to seconds."""
+    return re.sub(r"\bin (ms|milliseconds)\b", "in seconds", description)

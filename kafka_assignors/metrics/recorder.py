@@ -1,0 +1,276 @@
+"""Records the rebalances and plans of one consumer in its metrics registry."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial, wraps
+from types import MappingProxyType
+from typing import Concatenate, NamedTuple, ParamSpec
+
+from kafka.metrics import AnonMeasurable, Metrics
+from kafka.metrics.measurable_stat import AbstractMeasurableStat
+from kafka.metrics.stats import Count, Rate, Sensor, Total
+from kafka.metrics.stats.rate import TimeUnit
+
+from kafka_assignors.metrics.names import MEANINGS, OWN_GROUP, PLAN, coordinator_group
+from kafka_assignors.metrics.plan_figures import Moves, Planned, new_moves, plan_figures
+from kafka_assignors.metrics.stats import Avg, Max
+from kafka_assignors.plan import Rebalance
+from kafka_assignors.plan.cause import Cause
+
+log = logging.getLogger("kafka_assignors")
+
+P = ParamSpec("P")
+
+_NAN = float("nan")
+_CAUSES = "rebalance-causes-total"
+_LISTENER = {
+    "on_partitions_assigned": "partition-assigned-latency",
+    "on_partitions_revoked": "partition-revoked-latency",
+    "on_partitions_lost": "partition-lost-latency",
+}
+
+
+def _guarded(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
+    """Do nothing without a registry, and never raise: a registry or reporter must not fail a rebalance."""
+
+    @wraps(method)
+    def guarded(self: Recorder, /, *args: P.args, **kwargs: P.kwargs) -> None:
+        if self.is_enabled:
+            try:
+                method(self, *args, **kwargs)
+            except Exception:
+                self.log_failure()
+
+    return guarded
+
+
+class _Plan(NamedTuple):
+    """What is recorded of a plan, when its round ends."""
+
+    figures: Mapping[str, float] = MappingProxyType({})
+    causes: Sequence[str] = ()
+    moves: Moves = Moves(0, 0, frozenset())
+
+
+class Recorder:
+    """The metrics of one consumer, which all strategies of its list share.  No method raises.
+
+    Args:
+        registry: the consumer's; None: nothing is recorded.
+        prefix: the consumer's ``metric_group_prefix``.
+        clock: seconds, as ``time.monotonic``, which kafka-python's metrics use.
+    """
+
+    def __init__(
+        self, registry: Metrics | None, prefix: str = "consumer", clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._registry = registry
+        self._clock = clock
+        self._sensors: dict[str, Sensor] = {}
+        self._has_failed = False
+        self._is_joining = False  # whether an attempt is under way
+        self._began_at: float | None = None  # the first attempt
+        self._ended_at: float | None = None  # the last successful rebalance
+        self._planned: _Plan | None = None  # in this attempt to join
+        self._waiting: frozenset[tuple[str, int]] = frozenset()  # for another round, after the last
+        self._plan: Mapping[str, float] = {}
+        self._lag_age: Callable[[], float] | None = None
+        self._register(coordinator_group(prefix))
+
+    @property
+    def is_enabled(self) -> bool:
+        """Whether the consumer has a registry."""
+        return self._registry is not None
+
+    def log_failure(self) -> None:
+        """Log the current exception, once: each further rebalance or reading would fail alike."""
+        if not self._has_failed:
+            log.warning("a metric cannot be recorded; the others are", exc_info=True)
+        self._has_failed = True
+
+    # --- rebalances, on every member ---
+
+    @_guarded
+    def begin_join(self) -> None:
+        """Begin an attempt to join.  Each strategy calls it when it is asked for its subscription."""
+        self._is_joining, self._planned = True, None
+        if self._began_at is None:
+            self._began_at = self._clock()
+
+    @_guarded
+    def fail_join(self) -> None:
+        """End an attempt that failed.  Calls after the first do nothing."""
+        if self._is_joining:
+            self._is_joining = False
+            self._record("failed-rebalance", 1.0)
+
+    @_guarded
+    def end_join(self) -> None:
+        """End a rebalance: SyncGroup is answered.  Calls after the first do nothing."""
+        if self._began_at is None:
+            return
+        now, began_at = self._clock(), self._began_at
+        self._is_joining, self._began_at = False, None
+        self._end_plan()
+        self._ended_at = now
+        self._lag_age = None
+        self._record("rebalance-latency", 1000 * (now - began_at))
+        self._record("rebalance", 1.0)
+
+    @_guarded
+    def record_listener(self, method_name: str, seconds: float) -> None:
+        """Record a call of the user's rebalance listener."""
+        self._record(_LISTENER.get(method_name, ""), 1000 * seconds)
+
+    @_guarded
+    def record_delivered(self, records: int) -> None:
+        """Record that ``poll()`` returned records during a join."""
+        if records:
+            self._record("records-during-rebalance-total", records)
+
+    # --- plans, on the leader ---
+
+    @_guarded
+    def record_plan(self, report: Planned, result: Rebalance, causes: Sequence[str]) -> None:
+        """Record a plan of this member.
+
+        Args:
+            report: the ``PlanReport``.
+            result: the planned round.
+            causes: of the rebalance, by their labels.
+        """
+        moves = new_moves(result, report.metrics.moved, self._waiting)
+        self._planned = _Plan(plan_figures(report), causes, moves)
+
+    def _end_plan(self) -> None:
+        """Show and count the plan of this rebalance.  A round that was interrupted does not count."""
+        is_led, planned, self._planned = self._planned is not None, self._planned or _Plan(), None
+        self._plan, self._waiting = planned.figures, planned.moves.waiting
+        self._record("rebalances-led-total", float(is_led))
+        self._record("partitions-moved-total", float(planned.moves.moved))
+        self._record("partitions-held-back-total", float(planned.moves.held_back))
+        for cause in planned.causes:
+            self._record(f"{_CAUSES}-{cause}", 1.0)
+            self._record(_CAUSES, 1.0)
+
+    @_guarded
+    def record_fallback(self, *, is_unreported: bool = False) -> None:
+        """Record a plan of the fallback.
+
+        Args:
+            is_unreported: whether there is no ``PlanReport``; then the gauges of the plan are NaN, and its
+                cause is unknown.
+        """
+        self._record("fallbacks-total", 1.0)
+        if is_unreported:
+            self._planned = _Plan(causes=(Cause.UNKNOWN.value,))
+
+    # --- lag ---
+
+    @_guarded
+    def record_failed_lag_fetch(self) -> None:
+        """Record a lag fetch that failed for some partition.  From any thread."""
+        self._record("lag-fetches-failed-total", 1.0)
+
+    @_guarded
+    def watch_lag(self, age_s: Callable[[], float]) -> None:
+        """Show this age of the member's own lag, up to the next rebalance."""
+        self._lag_age = age_s
+
+    # --- registration ---
+
+    @_guarded
+    def add_gauge(self, group: str, name: str, value: Callable[[float], float]) -> None:
+        """Add a gauge, which is NaN while its function raises.
+
+        Args:
+            group: of the metric.
+            name: of a metric in ``names``.
+            value: returns the value at a time, in kafka-python's milliseconds.
+        """
+
+        def measure(_config: object, now_ms: float) -> float:
+            try:
+                return float(value(now_ms))
+            except Exception:  # must not fail the user's `consumer.metrics()`
+                self.log_failure()
+                return _NAN
+
+        if self._registry is not None:
+            add = partial(self._registry.add_metric, measurable=AnonMeasurable(measure))
+            self._register_metric(group, name, add)
+
+    @_guarded
+    def _register(self, group: str) -> None:
+        per_hour = partial(Rate, TimeUnit.HOURS)
+        latency = "rebalance-latency"
+        self._add(latency, group, {f"{latency}-avg": Avg, f"{latency}-max": Max, f"{latency}-total": Total})
+        for name in ("rebalance", "failed-rebalance"):
+            rate = partial(per_hour, sampled_stat=Count())
+            self._add(name, group, {f"{name}-total": Total, f"{name}-rate-per-hour": rate})
+        for name in _LISTENER.values():
+            self._add(name, group, {f"{name}-avg": Avg, f"{name}-max": Max})
+        for name in (
+            "rebalances-led-total",
+            "partitions-moved-total",
+            "partitions-held-back-total",
+            "fallbacks-total",
+            "lag-fetches-failed-total",
+            "records-during-rebalance-total",
+        ):
+            self._add(name, OWN_GROUP, {name: Total})
+        # All from 0 on: Prometheus's `increase` misses a counter that appears at 1.
+        for cause in Cause:
+            self._add(f"{_CAUSES}-{cause.value}", OWN_GROUP, {_CAUSES: Total}, {"cause": cause.value})
+        # The sum comes last, as `KafkaConsumer.metrics()` drops tags and shows the last one of a name.
+        self._add(_CAUSES, OWN_GROUP, {_CAUSES: Total})
+        self.add_gauge(group, "last-rebalance-seconds-ago", self._since_rebalance)
+        self.add_gauge(OWN_GROUP, "lag-age-seconds", self._current_lag_age)
+        for metric in PLAN:
+            self.add_gauge(OWN_GROUP, metric.name, partial(self._plan_figure, metric.name))
+
+    def _add(
+        self,
+        sensor_name: str,
+        group: str,
+        stats: Mapping[str, Callable[[], AbstractMeasurableStat]],
+        tags: Mapping[str, str] | None = None,
+    ) -> None:
+        """Add a sensor with its metrics."""
+        if self._registry is None:
+            return
+        sensor = self._sensors[sensor_name] = self._registry.sensor(f"kafka-assignors-{sensor_name}")
+        for name, stat in stats.items():
+            self._register_metric(group, name, partial(sensor.add, stat=stat()), tags)
+
+    def _register_metric(
+        self, group: str, name: str, add: Callable[..., None], tags: Mapping[str, str] | None = None
+    ) -> None:
+        """Register one metric; the others are registered even if a reporter refuses it."""
+        if self._registry is None:
+            return
+        try:
+            add(self._registry.metric_name(name, group, MEANINGS[name], dict(tags or {})))
+        except Exception:
+            self.log_failure()
+
+    def _record(self, sensor_name: str, value: float) -> None:
+        if (sensor := self._sensors.get(sensor_name)) is not None:
+            sensor.record(value, 1000 * self._clock())
+
+    def _since_rebalance(self, now_ms: float) -> float:
+        return -1.0 if self._ended_at is None else now_ms / 1000 - self._ended_at
+
+    def _current_lag_age(self, _now_ms: float) -> float:
+        age_s = self._lag_age
+        return _NAN if age_s is None else age_s()
+
+    def _plan_figure(self, name: str, _now_ms: float) -> float:
+        return self._plan.get(name, _NAN)
+
+
+NO_METRICS = Recorder(None)
+"""Records nothing: for an assignor without a consumer, or whose consumer's metrics are disabled."""

@@ -1,0 +1,81 @@
+"""The capacities of members, as whole numbers: how long a lag takes one member compared with another.
+
+A load is a lag weighed by capacity: the records that the fastest member would read in the time in which this
+member reads its own.  The largest load is therefore the longest time to drain.  If all members are equal, a
+load is a lag.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.errors import ProblemError
+from kafka_assignors.validators import is_number
+
+LEAST, MOST = 2.0**-10, 2.0**10
+"""Bounds of a capacity.  1 is an ordinary member."""
+
+UNIT = 1024
+"""Capacities are rounded to whole parts of this size, so that plans are exact and deterministic."""
+
+_Vector = npt.NDArray[np.int64]
+
+
+def in_units(capacity: float) -> int | None:
+    """Return a capacity in parts of ``UNIT``; None if it is no number within the bounds."""
+    return round(capacity * UNIT) if is_number(capacity, LEAST, MOST) else None
+
+
+class Capacities:
+    """Converts the records of members to loads and back.
+
+    Args:
+        capacities: by member.
+
+    Attributes:
+        parts: by member, its capacity in whole numbers without a common divisor.
+        most: the largest of them.
+        equal: whether all are the same.  Then a load is a lag.
+        ratio: how many times as much the fastest member reads as the slowest, rounded up.
+
+    Raises:
+        ProblemError: a capacity is no number within the bounds.
+    """
+
+    def __init__(self, capacities: Sequence[float]) -> None:
+        self.parts: _Vector = np.array([_checked(capacity) for capacity in capacities], np.int64)
+        self.parts //= max(int(np.gcd.reduce(self.parts)), 1)
+        self.most = int(self.parts.max(initial=1))
+        self.equal = bool((self.parts == self.most).all())
+        self.ratio = -(-self.most // int(self.parts.min(initial=self.most)))
+
+    def loads(self, records: _Vector) -> _Vector:
+        """Return the load of each member from its records, rounded up."""
+        return records if self.equal else self.of(slice(None), records)
+
+    def of(self, members: slice | int | _Vector, records: _Vector) -> _Vector:
+        """Return the loads of some members, or of one with different records; rounded up."""
+        if self.equal:
+            return records
+        parts = self.parts[members]
+        # Divide first, because the product could be too large for 64 bits.
+        whole, rest = np.divmod(records, parts)
+        load: _Vector = whole * self.most - -(rest * self.most) // parts
+        return load
+
+    def load(self, member: int, records: int) -> int:
+        """Return the load of a member with these records, rounded up."""
+        return records if self.equal else -(-records * self.most // int(self.parts[member]))
+
+    def rooms(self, load: int) -> list[int]:
+        """Return the most records of each member whose load is at most this."""
+        return [load * part // self.most for part in self.parts.tolist()]
+
+
+def _checked(capacity: float) -> int:
+    if (units := in_units(capacity)) is None:
+        raise ProblemError(f"a capacity is {capacity!r:.60}, must be from {LEAST} to {MOST:g}")
+    return units

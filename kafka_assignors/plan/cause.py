@@ -1,0 +1,258 @@
+"""The causes of a rebalance, from two views of a group."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import NamedTuple
+
+from kafka_assignors.plan.model import shown
+
+_NAMES = 3
+"""Names that one cause lists; of the rest it gives the number."""
+
+
+class Cause(Enum):
+    """Why a group rebalanced.  The values are stable words, for labels.
+
+    A list of causes has this order: requests of the leader itself, changes of members and topics, the rest.
+    """
+
+    SKEW = "skew"
+    FORECAST = "forecast"
+    PROBE = "probe"
+    UPGRADE = "upgrade"
+    STATIC_WATCH = "static-watch"
+    JOINED = "joined"
+    REJOINED = "rejoined"
+    RESTARTED = "restarted"
+    LEFT = "left"
+    LOST = "lost"
+    GONE = "gone"
+    SUBSCRIPTION = "subscription"
+    TOPIC_APPEARED = "topic-appeared"
+    TOPIC_GREW = "topic-grew"
+    TOPIC_SHRANK = "topic-shrank"
+    TOPIC_DISAPPEARED = "topic-disappeared"
+    SECOND_ROUND = "second-round"
+    METADATA = "metadata"
+    LEADER_CHANGED = "leader-changed"
+    UNOWNED = "unowned"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class RebalanceCause:
+    """One cause of a rebalance.
+
+    Attributes:
+        cause: the kind.
+        names: the members or topics that it concerns, sorted.
+        details: for each name a text about its change, such as ``4 to 6``; empty if the kind says it all.
+    """
+
+    cause: Cause
+    names: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """The kind as one stable word, for a metric's label."""
+        return self.cause.value
+
+    def __str__(self) -> str:
+        names = map(shown, self.names)
+        texts = map(": ".join, zip(names, self.details, strict=True)) if self.details else names
+        return f"{self.label} ({listed(texts)})" if self.names else self.label
+
+
+class Change(NamedTuple):
+    """A change of one member or topic; the changes of one kind are one `RebalanceCause`."""
+
+    cause: Cause
+    name: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenMember:
+    """A member as a view shows it; None where the view does not show it.
+
+    Attributes:
+        topics: the topics it subscribes to.
+        instance_id: the id of a static member.
+        client_id: the ``client_id`` of its consumer.
+        generation: the last generation it was in, ``NO_GENERATION`` (-1) if it never was in one.
+        requests: cause -> a number that the member changes to request a rebalance for this cause.
+    """
+
+    topics: frozenset[str]
+    instance_id: str | None = None
+    client_id: str | None = None
+    generation: int | None = None
+    requests: Mapping[Cause, int] = field(default_factory=lambda: MappingProxyType({}))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSnapshot:
+    """A view of a group.
+
+    Attributes:
+        members: member id -> member.
+        partitions: topic -> number of its partitions; at least the subscribed topics that exist.
+        leader: member id of the leader; None if unknown.
+        all_topics: the names of all topics of the cluster; None if only the subscribed ones are known.
+    """
+
+    members: Mapping[str, SeenMember]
+    partitions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    leader: str | None = None
+    all_topics: frozenset[str] | None = None
+
+    def name(self, member_id: str) -> str:
+        """Return a member's name: the instance id of a static member, else the member id."""
+        return self.members[member_id].instance_id or member_id
+
+
+def compare(
+    before: GroupSnapshot, after: GroupSnapshot, *, missing: Cause = Cause.GONE
+) -> list[RebalanceCause]:
+    """Return the changes of a group that cause a rebalance, in the order of ``Cause``.
+
+    - A member id that is new is *restarted* if a static member with its instance id was there.  It is
+      *rejoined* if it still knows a generation (its membership ended while it ran), or if its client id
+      belonged to one other member only, which is missing now.  Else it has *joined*.
+    - A static member that is missing is *lost*, because only the end of its session, or an administrator,
+      removes it.  A missing dynamic member either left or was lost.  The protocol does not show which, so it
+      is *gone* unless the caller knows more.
+    - A topic that members subscribe to may appear, grow, shrink or disappear, in the metadata of the viewer.
+
+    Args:
+        before: the group at the last rebalance.
+        after: the group at this one.
+        missing: the cause for a dynamic member that is missing.
+    """
+    old_ids = _old_ids(before, after)
+    return causes_of(
+        [
+            *_requests(before, after),
+            *_member_changes(before, after, old_ids, missing),
+            *_topic_changes(before, after),
+            *_subscription_changes(before, after, old_ids),
+            *_leader_change(before, after, old_ids),
+        ]
+    )
+
+
+def causes_of(changes: Iterable[Change]) -> list[RebalanceCause]:
+    """Return the causes of some changes, in the order of ``Cause``."""
+    grouped: dict[Cause, list[Change]] = {cause: [] for cause in Cause}
+    for change in sorted(changes, key=lambda change: change.name):
+        grouped[change.cause].append(change)
+    return [
+        RebalanceCause(
+            cause,
+            tuple(change.name for change in same),
+            tuple(change.detail for change in same if change.detail),
+        )
+        for cause, same in grouped.items()
+        if same
+    ]
+
+
+def listed(names: Iterable[str]) -> str:
+    """List three names and the number of the rest."""
+    all_names = tuple(names)
+    more = f" and {len(all_names) - _NAMES} more" if len(all_names) > _NAMES else ""
+    return ", ".join(all_names[:_NAMES]) + more
+
+
+def _old_ids(before: GroupSnapshot, after: GroupSnapshot) -> dict[str, str]:
+    """Map the ids of members that were there before to their ids then."""
+    stayed = before.members.keys() & after.members.keys()
+    came, went = after.members.keys() - stayed, before.members.keys() - stayed
+    instances = {before.members[old].instance_id: old for old in went}
+    clients = {before.members[old].client_id: old for old in went}
+    used = [Counter(member.client_id for member in view.members.values()) for view in (before, after)]
+    old_ids = {member_id: member_id for member_id in stayed}
+    for member_id in came:
+        member = after.members[member_id]
+        if member.instance_id is not None:
+            old_id = instances.get(member.instance_id)
+        else:
+            # Members with the default client id share it, so it does not identify them.
+            is_own = member.client_id is not None and all(use[member.client_id] == 1 for use in used)
+            old_id = clients.get(member.client_id) if is_own else None
+            if old_id is not None and before.members[old_id].instance_id is not None:
+                old_id = None
+        if old_id is not None:
+            old_ids[member_id] = old_id
+    return old_ids
+
+
+def _requests(before: GroupSnapshot, after: GroupSnapshot) -> Iterator[Change]:
+    for member_id in before.members.keys() & after.members.keys():
+        old = before.members[member_id].requests
+        for cause, number in after.members[member_id].requests.items():
+            if old.get(cause, number) != number:
+                yield Change(cause, after.name(member_id))
+
+
+def _member_changes(
+    before: GroupSnapshot, after: GroupSnapshot, old_ids: Mapping[str, str], missing: Cause
+) -> Iterator[Change]:
+    for member_id in after.members.keys() - before.members.keys():
+        member, was_there = after.members[member_id], member_id in old_ids
+        if was_there and member.instance_id is not None:
+            cause = Cause.RESTARTED
+        elif was_there or (member.generation is not None and member.generation >= 0):
+            cause = Cause.REJOINED
+        else:
+            cause = Cause.JOINED
+        yield Change(cause, after.name(member_id))
+    for member_id in before.members.keys() - set(old_ids.values()):
+        is_static = before.members[member_id].instance_id is not None
+        yield Change(Cause.LOST if is_static else missing, before.name(member_id))
+
+
+def _topic_changes(before: GroupSnapshot, after: GroupSnapshot) -> Iterator[Change]:
+    yield from (Change(Cause.TOPIC_APPEARED, topic) for topic in _appeared(before, after))
+    yield from (Change(Cause.TOPIC_DISAPPEARED, topic) for topic in _appeared(after, before))
+    for topic, new in after.partitions.items():
+        old = before.partitions.get(topic, new)
+        if new != old:
+            yield Change(Cause.TOPIC_GREW if new > old else Cause.TOPIC_SHRANK, topic, f"{old} to {new}")
+
+
+def _subscription_changes(
+    before: GroupSnapshot, after: GroupSnapshot, old_ids: Mapping[str, str]
+) -> Iterator[Change]:
+    appeared, disappeared = _appeared(before, after), _appeared(after, before)
+    for member_id, old_id in old_ids.items():
+        had, has = before.members[old_id].topics, after.members[member_id].topics
+        if had is has or had == has:
+            continue
+        texts = [f"+{shown(topic)}" for topic in sorted(has - had - appeared)]
+        texts += [f"-{shown(topic)}" for topic in sorted(had - has - disappeared)]
+        if texts:
+            yield Change(Cause.SUBSCRIPTION, after.name(member_id), listed(texts))
+
+
+def _leader_change(
+    before: GroupSnapshot, after: GroupSnapshot, old_ids: Mapping[str, str]
+) -> Iterator[Change]:
+    leader = after.leader
+    if leader is None or before.leader in (None, leader, old_ids.get(leader)):
+        return
+    yield Change(Cause.LEADER_CHANGED, after.name(leader) if leader in after.members else leader)
+
+
+def _appeared(before: GroupSnapshot, after: GroupSnapshot) -> set[str]:
+    """Return the topics that exist after and not before.  An unsubscribed topic may have existed."""
+    came = after.partitions.keys() - before.partitions.keys()
+    if before.all_topics is not None:
+        return came - before.all_topics
+    return came & frozenset[str]().union(*{member.topics for member in before.members.values()})

@@ -1,0 +1,110 @@
+"""Checks the plan of a strategy that is not in this package; a plan may be plain dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.errors import PlanError
+from kafka_assignors.plan.assignment import Assignment, Owners
+from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership, shown
+
+Planned: TypeAlias = Mapping[str, Ownership | Iterable[tuple[str, int]]]
+"""Member id -> its partitions: topic -> numbers, or (topic, number) pairs.  An `Assignment` is one, too."""
+
+
+def as_assignment(group: Group, planned: object) -> Assignment:
+    """Convert a plan to an assignment of the group, and check it.
+
+    A valid plan gives each partition of a subscribed topic to one member, which subscribes to the topic.
+    Members without partitions may be left out.  Cost: linear; dictionaries take thirty times as long as
+    an `Assignment` of this group.
+
+    Raises:
+        PlanError: one sentence that names the first fault.
+    """
+    if isinstance(planned, Assignment) and _has_same_indices(planned.group, group):
+        owners = _checked_owners(planned)
+    elif isinstance(planned, Mapping):
+        owners = _owners_in(group, planned)
+    else:
+        kind = "nothing" if planned is None else f"a {type(planned).__name__}"
+        raise PlanError(f"plan() returned {kind}, expected an Assignment or a dict of member ids")
+    owned = np.flatnonzero(owners != NO_MEMBER)
+    subscribes: npt.NDArray[np.bool_] = group.subscribed[group.topic_of[owned], owners[owned]]
+    foreign = owned[~subscribes]
+    if len(foreign):
+        foreign = foreign[owners[foreign] == owners[foreign[0]]]
+        member_id = group.members[owners[foreign[0]]].member_id
+        raise PlanError(f"{_names(group, foreign)} assigned to {shown(member_id)}, which does not subscribe")
+    wanted: npt.NDArray[np.bool_] = np.any(group.subscribed, axis=1)
+    missing = np.flatnonzero((owners == NO_MEMBER) & wanted[group.topic_of])
+    if len(missing):
+        raise PlanError(f"{_names(group, missing)} left without an owner")
+    return Assignment(group, owners)
+
+
+def _has_same_indices(other: Group, group: Group) -> bool:
+    """Whether an assignment of the other group has the indices of this one.
+
+    A strategy may plan for a copy of its group, such as one with other subscriptions.
+    """
+    return other is group or (other.index == group.index and other.topics == group.topics)
+
+
+def _checked_owners(planned: Assignment) -> Owners:
+    """Return the owners of an assignment, whose array a strategy may have made itself."""
+    group, owners = planned.group, np.asarray(planned.owners)
+    if owners.shape != (group.size,) or owners.dtype.kind not in "iu":
+        raise PlanError(f"owners must be {group.size} whole numbers, one for each partition")
+    if group.size and not (owners.min() >= NO_MEMBER and owners.max() < len(group.members)):
+        raise PlanError(f"owners must be from {NO_MEMBER} to {len(group.members) - 1}, indices of members")
+    return owners.astype(np.int32, copy=False)
+
+
+def _owners_in(group: Group, planned: Mapping[Any, Any]) -> Owners:
+    """Return the owners that plain dictionaries name."""
+    owners = [NO_MEMBER] * group.size
+    for member_id, entry in planned.items():
+        if (index := group.index.get(member_id)) is None:
+            raise PlanError(f"{shown(str(member_id))} is no member of the group")
+        for topic, number in _pairs(member_id, entry):
+            count = group.topics.get(topic) if isinstance(topic, str) else None
+            if count is None:
+                raise PlanError(f"{shown(str(topic))} is no known topic")
+            is_whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
+            if not (is_whole and 0 <= number < count):
+                raise PlanError(f"{topic} has no partition {number!r:.60}, it has {count}")
+            place = group.first[topic] + int(number)
+            if owners[place] != NO_MEMBER:
+                first = shown(group.members[owners[place]].member_id)
+                to = (
+                    f"both times to {first}"
+                    if owners[place] == index
+                    else f"to {first} and {shown(member_id)}"
+                )
+                raise PlanError(f"{topic}-{number} is assigned twice, {to}")
+            owners[place] = index
+    return np.array(owners, np.int32)
+
+
+def _pairs(member_id: str, entry: Any) -> Iterator[tuple[Any, Any]]:
+    """Return a member's (topic, number) pairs."""
+    try:
+        if isinstance(entry, Mapping):
+            return iter([(topic, number) for topic, numbers in entry.items() for number in numbers])
+        return iter([(topic, number) for topic, number in entry])
+    except (TypeError, ValueError):
+        raise PlanError(
+            f"the entry of {shown(member_id)} must be (topic, partition) pairs, or a dict of topics"
+        ) from None
+
+
+def _names(group: Group, partitions: Any) -> str:
+    """Name the first partition, and count the others."""
+    topic, number = group.at(int(partitions[0]))
+    more = len(partitions) - 1
+    return f"{topic}-{number} is" if not more else f"{topic}-{number} and {more:,} more are"

@@ -1,0 +1,18 @@
+"""The number of members a group needs, found by simulations through its planner.  Pure.
+
+==============  ===========================================================  ====================
+file            purpose                                                      key names
+==============  ===========================================================  ====================
+``target.py``   the largest time lag, and what no number of members reaches  ``Target``, ``Limits``
+``least.py``    the least number of members that holds the target            ``Search``
+``sizing.py``   sizes by step, advice, and the cost of scaling               ``size``, ``Sizing``
+==============  ===========================================================  ====================
+"""
+
+from __future__ import annotations
+
+from kafka_assignors.simulation.sizing.least import Least, Reason
+from kafka_assignors.simulation.sizing.sizing import Cost, Sizing, StepSize, size
+from kafka_assignors.simulation.sizing.target import HotPartition, Target
+
+__all__ = ["Cost", "HotPartition", "Least", "Reason", "Sizing", "StepSize", "Target", "size"]

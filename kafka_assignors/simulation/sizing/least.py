@@ -1,0 +1,214 @@
+"""The least number of members that holds a time lag, by trying sizes in the simulation.
+
+A size is tried with a settled group: the strategy has planned it from the present owners, and it keeps that
+plan.  The cost of getting there is another figure (``sizing``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from kafka_assignors.plan import Group
+from kafka_assignors.simulation.churn import first_members
+from kafka_assignors.simulation.group import GroupModel
+from kafka_assignors.simulation.history import Counts, History, Levels
+from kafka_assignors.simulation.scenario import Scenario, Strategy
+from kafka_assignors.simulation.simulate import simulate
+from kafka_assignors.simulation.sizing.target import Limits, Target, largest_backlog, limits
+
+_EACH = 64
+"""This many sizes are tried one by one.  Beyond them the search takes larger strides and then halves the
+last one, so that a smaller size may exist where a planner's loads do not fall with each member."""
+
+_MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why one member fewer is not enough: the partition that waits longest, and its member.
+
+    Attributes:
+        members: number of members tried.
+        topic: topic of the partition.
+        partition: its number.
+        time_lag_s: its largest time lag.
+        arriving: records/s of the partition, its present lag spread over the time tried.
+        member_partitions: number of partitions of its member.
+        member_arriving: records/s of its member's partitions, in the same way.
+        rate: records/s counted on of a member.
+    """
+
+    members: int
+    topic: str
+    partition: int
+    time_lag_s: float
+    arriving: float
+    member_partitions: int
+    member_arriving: float
+    rate: float
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether the partition alone is most of its member's load."""
+        return 2 * self.arriving > self.member_arriving
+
+
+@dataclass(frozen=True, slots=True)
+class Least:
+    """A least number of members.
+
+    Attributes:
+        members: the number.
+        reason: why it is not one less; None: there is no smaller size.
+    """
+
+    members: int
+    reason: Reason | None
+
+
+class Search:
+    """Tries sizes of one group.
+
+    Args:
+        strategy: plans the group.
+        target: the time lag to hold.
+        present: number of members now; None: each size is planned from nothing.
+        owners: present owner of each partition, as a member's number; None: planned.
+    """
+
+    def __init__(
+        self, strategy: Strategy, target: Target, present: int | None = None, owners: Counts | None = None
+    ) -> None:
+        self._strategy, self._target = strategy, target
+        self._present, self._owners = present, owners
+
+    def least(self, history: History, rate: float, most: int | None = None) -> Least:
+        """Return the least size that holds the target in a history.
+
+        Args:
+            history: the arrivals.
+            rate: records/s counted on of a member.
+            most: a size that is known to hold it; by default the number of partitions, beyond which members
+                are idle.
+        """
+        limit = limits(history, rate, self._target)
+        most = max(history.partitions, 1) if most is None else most
+        low = members = self._bound(history, rate, limit, most)
+        failed = low - 1
+        while members < most and not self._holds(history, rate, limit, members):
+            failed = members
+            members = min(members + (1 if members - low < _EACH else members // 16), most)
+        while members - failed > 1:
+            middle = (failed + members) // 2
+            if self._holds(history, rate, limit, middle):
+                members = middle
+            else:
+                failed = middle
+        return Least(members, self._reason(history, rate, limit, failed) if failed else None)
+
+    def owners(self, members: int, load: Counts, topics: dict[str, int]) -> Counts:
+        """Return the owners after a rebalance to this size, through the planner."""
+        names = first_members(max(members, self._present or 0))
+        group = GroupModel(self._strategy, topics, names)
+        before = 0 if self._owners is None else self._present or 0
+        for number in range(before):
+            group.join(number)
+        if self._owners is not None:
+            group.settle(self._owners.copy())
+        for number in range(before, members):
+            group.join(number)
+        for number in range(members, before):
+            group.remove(number)
+        for _ in range(_MOST_ROUNDS):
+            if not group.round(load).again:
+                break
+        return group.owner
+
+    def _bound(self, history: History, rate: float, limit: Limits, most: int) -> int:
+        """Return a size below which no plan holds the target.
+
+        All lag of a moment has to be read within the time allowed, and members read no more than their rate.
+        Members that could share each partition would have no more lag.
+        """
+        of = ~limit.hot
+        if not of.any():
+            return 1
+        demand = History(
+            group=history.group,
+            step_s=history.step_s,
+            topics={"all": 1},
+            arrivals=history.arrivals[:, of].sum(axis=1, keepdims=True),
+            start_lags=history.start_lags[of].sum(keepdims=True),
+        )
+        longest = float(limit.allowed[of].max())
+        low, high = 0, most
+        while high - low > 1:
+            middle = (low + high) // 2
+            fits = float(largest_backlog(demand, rate, middle)[0]) <= rate * middle * longest
+            low, high = (low, middle) if fits else (middle, high)
+        return high
+
+    def _holds(self, history: History, rate: float, limit: Limits, members: int) -> bool:
+        owners = self._planned(history, members)
+        if _falls_behind(history, owners, rate, limit, members):
+            return False
+        return bool((self._time_lags(history, owners, rate, members) <= limit.allowed).all())
+
+    def _planned(self, history: History, members: int) -> Counts:
+        load = history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
+        return self.owners(members, load, dict(history.topics))
+
+    def _time_lags(self, history: History, owners: Counts, rate: float, members: int) -> Levels:
+        """Return the largest time lag of each partition in the simulation."""
+        names = first_members(members)
+        scenario = Scenario(
+            history="",
+            strategy=self._strategy,
+            members=members,
+            service_rate=rate,
+            owners=tuple(names[owner] for owner in owners.tolist()),
+            drain_limit_s=max(history.length_s, 2 * self._target.max_time_lag_s),
+        )
+        time_lags = simulate(history, scenario).time_lags
+        if time_lags is None:
+            raise AssertionError("a simulation with a series has the time lags")
+        return time_lags
+
+    def _reason(self, history: History, rate: float, limit: Limits, members: int) -> Reason:
+        """Return the partition and the member that make a size too small."""
+        owners = self._planned(history, members)
+        time_lags = self._time_lags(history, owners, rate, members)
+        load = (history.start_lags + history.arrivals.sum(axis=0)) / history.length_s
+        # Of partitions that wait equally long, the one with the largest load.
+        worst = int(np.lexsort((load, np.round(time_lags / limit.allowed, 3)))[-1])
+        is_same = owners == owners[worst]
+        place = Group((), history.topics).at(worst)
+        return Reason(
+            members=members,
+            topic=place.topic,
+            partition=place.partition,
+            time_lag_s=float(time_lags[worst]),
+            arriving=float(load[worst]),
+            member_partitions=int(is_same.sum()),
+            member_arriving=float(load[is_same].sum()),
+            rate=rate,
+        )
+
+
+def _falls_behind(history: History, owners: Counts, rate: float, limit: Limits, members: int) -> bool:
+    """Return whether a member has more lag at one moment than it reads in the time allowed.
+
+    Such a size needs no simulation.
+    """
+    cool = ~limit.hot
+    longest = np.zeros(members)
+    np.maximum.at(longest, owners[cool], limit.allowed[cool])
+    backlog: Levels = np.bincount(owners[cool], history.start_lags[cool], members).astype(np.float64)
+    largest = backlog
+    for arrivals in history.arrivals:
+        backlog = backlog + np.bincount(owners[cool], arrivals[cool], members) - rate * history.step_s
+        backlog = np.maximum(backlog, 0.0)
+        largest = np.maximum(largest, backlog)
+    return bool((largest > rate * longest).any())

@@ -1,0 +1,221 @@
+"""Sizes of a group by step, the size it should have, and the cost of scaling."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from kafka_assignors.plan import NO_MEMBER
+from kafka_assignors.simulation.churn import ChurnStep, Kind, first_members
+from kafka_assignors.simulation.history import Counts, History
+from kafka_assignors.simulation.scenario import Pauses, Scenario, Strategy
+from kafka_assignors.simulation.simulate import simulate
+from kafka_assignors.simulation.sizing.least import Least, Reason, Search
+from kafka_assignors.simulation.sizing.target import (
+    HotPartition,
+    Target,
+    hot_partitions,
+    limits,
+    service_rate,
+)
+
+DOWN_MARGIN = 0.1
+"""A group shrinks to a size that holds the target even at a rate that is smaller by this part.  So a load
+that hovers around the limit of a size does not make the group grow and shrink in turn."""
+
+_LASTS = 10
+"""A load is tried for this many times the target at least, so that a group that falls behind shows it."""
+
+_AT_ONCE_S = 1e-3  # churn has to be after the start
+
+
+@dataclass(frozen=True, slots=True)
+class StepSize:
+    """The size a step needs.
+
+    Attributes:
+        starts_s: seconds from now.
+        arriving: records/s of all partitions.
+        least: the least number of members.
+    """
+
+    starts_s: float
+    arriving: float
+    least: Least
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What happens from now to the end of the horizon if the group gets a size now.
+
+    Attributes:
+        members: the size.
+        moved: number of partitions that get another owner.
+        rebalances: number of rounds.
+        pause_s: member-seconds without reading.
+        time_lag_s: the largest time lag, at the members' whole rate.
+    """
+
+    members: int
+    moved: int
+    rebalances: int
+    pause_s: float
+    time_lag_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Sizing:
+    """The sizes of a group.
+
+    Attributes:
+        target: the time lag to hold.
+        rate: records/s of a member.
+        members: the present size; None: unknown.
+        advised: the size the group should have now.
+        steps: sizes by step.
+        horizon: the least size that holds the target over the whole horizon without another scaling.
+        hot: partitions that are too much for one member; sizes do not count with them.
+        behind: number of partitions whose present lag even a member of its own does not read in time.
+        stay: with the present size; None: unknown.
+        scale: with the advised size; None: it is the present one, or that is unknown.
+    """
+
+    target: Target
+    rate: float
+    members: int | None
+    advised: int
+    steps: tuple[StepSize, ...]
+    horizon: Least
+    hot: tuple[HotPartition, ...] = ()
+    behind: int = 0
+    stay: Cost | None = None
+    scale: Cost | None = None
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the present size is the advised one."""
+        return self.members == self.advised
+
+    @property
+    def reason(self) -> Reason | None:
+        """Why the advised size is not smaller; None: no simulated limit demands it."""
+        for least in (self.steps[0].least, *(step.least for step in self.steps[1:2]), self.horizon):
+            if least.members >= self.advised:
+                return least.reason
+        return None
+
+
+def size(
+    history: History,
+    strategy: Strategy,
+    target: Target,
+    *,
+    members: int | None = None,
+    owners: Counts | None = None,
+    stay_at: int | None = None,
+    pauses: Pauses | None = None,
+) -> Sizing:
+    """Return the least number of members with which no record waits longer than the target.
+
+    - The size of the horizon is the least that holds the target from now to its end, the present lag
+      included.
+    - The size of a step is the least that would hold the target if the step's arrivals lasted for the whole
+      horizon; the first one has to read the present lag, too.  It is never more than the size of the horizon.
+    - The advised size is at least that of the first two steps: the group grows at once, and a step ahead.
+      It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.  Between
+      the two it stays.
+
+    Cost: some simulations for each step with another load, each linear in partitions, and a plan.
+
+    Args:
+        history: present lag and expected arrivals; a step is a step of the horizon.
+        strategy: the group's.
+        target: the time lag to hold.
+        members: number of members now; None: unknown, so the size of the horizon is advised.
+        owners: present owners by partition, as numbers from 0 to below ``members``; None: unknown.
+        stay_at: the size to stay at while it does, such as the last advice: members that are starting or
+            have crashed are no reason for another size.  None: ``members``.
+        pauses: cost of a rebalance; None: the defaults.
+
+    Raises:
+        OptionError: the history has no service rate.
+    """
+    rate = service_rate(history, target)
+    if owners is not None and (owners == NO_MEMBER).any():
+        owners = None  # the next rebalance plans them anyway
+    lasting = _lasting(history, target)
+    search = Search(strategy, target, members, owners)
+    horizon = search.least(lasting, rate)
+    known: dict[bytes, Least] = {}
+    steps: list[StepSize] = []
+    for number, arrivals in enumerate(history.arrivals):
+        step = _repeated(history, number, lasting.length_s)
+        key = step.start_lags.tobytes() + step.arrivals.tobytes()
+        if key not in known:
+            known[key] = search.least(step, rate, most=horizon.members)
+        steps.append(StepSize(number * history.step_s, float(arrivals.sum()) / history.step_s, known[key]))
+    advised = horizon.members
+    stay_at = members if stay_at is None else stay_at
+    if stay_at is not None:
+        lower = max(step.least.members for step in steps[:2])
+        advised = max(stay_at, lower)
+        if stay_at > horizon.members:
+            shrunk = search.least(lasting, rate * (1 - DOWN_MARGIN)).members
+            advised = min(stay_at, max(shrunk, lower))
+    present = None if members is None else _Present(history, strategy, members, owners, pauses or Pauses())
+    return Sizing(
+        target=target,
+        rate=rate / (1 - target.headroom),
+        members=members,
+        advised=advised,
+        steps=tuple(steps),
+        horizon=horizon,
+        hot=hot_partitions(lasting, rate, target),
+        behind=int(limits(lasting, rate, target).behind.sum()),
+        stay=None if present is None else present.cost(present.members),
+        scale=None if present is None or advised == present.members else present.cost(advised),
+    )
+
+
+def _lasting(history: History, target: Target) -> History:
+    """Return the history, its last step repeated until it is long enough."""
+    missing = _LASTS * target.max_time_lag_s - history.length_s
+    more = max(int(np.ceil(missing / history.step_s)), 0)
+    arrivals = np.vstack([history.arrivals, np.repeat(history.arrivals[-1:], more, axis=0)])
+    return replace(history, arrivals=arrivals, pace=None, expected=None)
+
+
+def _repeated(history: History, step: int, length_s: float) -> History:
+    """Return a history of one long step, with the arrivals of a step, and the present lag if it is now."""
+    arrivals = np.rint(history.arrivals[step : step + 1] * (length_s / history.step_s)).astype(np.int64)
+    start_lags = history.start_lags if step == 0 else np.zeros_like(history.start_lags)
+    return replace(
+        history, step_s=length_s, arrivals=arrivals, start_lags=start_lags, pace=None, expected=None
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Present:
+    """The present group, at the members' whole rate."""
+
+    history: History
+    strategy: Strategy
+    members: int
+    owners: Counts | None
+    pauses: Pauses
+
+    def cost(self, to: int) -> Cost:
+        """Simulate the group with a size from now on."""
+        kind: Kind = "join" if to > self.members else "leave"
+        names = first_members(self.members)
+        scenario = Scenario(
+            history="",
+            strategy=self.strategy,
+            members=self.members,
+            churn=(ChurnStep(kind, _AT_ONCE_S),) * abs(to - self.members),
+            pauses=self.pauses,
+            owners=None if self.owners is None else tuple(names[owner] for owner in self.owners.tolist()),
+        )
+        outcome = simulate(self.history, scenario, series=False)
+        return Cost(to, outcome.moved, outcome.rebalances, outcome.pause_s, outcome.time_lag_max)

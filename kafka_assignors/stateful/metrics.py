@@ -1,0 +1,114 @@
+"""The metrics of a stateful member, in the registry of its ``KafkaConsumer``.
+
+Each is computed when it is read, from values that the runtime keeps anyway.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+
+from kafka_assignors.metrics import STATEFUL, STATEFUL_GROUP, Recorder
+from kafka_assignors.stateful.changelog.reader import ChangelogReader
+from kafka_assignors.stateful.runtime.copies import OpenCopies
+from kafka_assignors.stateful.runtime.processing import Processing
+from kafka_assignors.stateful.runtime.tasks import MemberTasks
+from kafka_assignors.wire.stateful.task_section import Task
+
+_WINDOW_MS = 30_000.0
+_SAMPLE_MS = 1_000.0
+
+
+class RestoreRate:
+    """Records restored per second, since a reading about 30 s ago; with fewer readings, since the last one.
+
+    Args:
+        restored: returns the records restored so far.
+        now_ms: the time, as kafka-python's metrics have it.
+    """
+
+    def __init__(self, restored: Callable[[], float], now_ms: float) -> None:
+        self._restored = restored
+        self._samples = deque([(now_ms, restored())])  # time, records restored until then
+        self._lock = threading.Lock()
+
+    def per_second(self, now_ms: float) -> float:
+        """Return the rate."""
+        with self._lock:
+            restored = self._restored()
+            if now_ms - self._samples[-1][0] >= _SAMPLE_MS:
+                self._samples.append((now_ms, restored))
+            while len(self._samples) > 1 and now_ms - self._samples[1][0] >= _WINDOW_MS:
+                self._samples.popleft()
+            since_ms, before = self._samples[0]
+        return 1000 * (restored - before) / (now_ms - since_ms) if now_ms > since_ms else 0.0
+
+
+class StatefulMetrics:
+    """Measures a member.  Any thread may read it.
+
+    Args:
+        tasks: duties and active tasks.
+        reader: has the lags of copies, and the number of records restored.
+        processing: has the age of the last commit.
+        copies: has the age of the oldest checkpoint.
+
+    Attributes:
+        values: by name of a metric, a function of the time in milliseconds.
+    """
+
+    def __init__(
+        self, tasks: MemberTasks, reader: ChangelogReader, processing: Processing, copies: OpenCopies
+    ) -> None:
+        self._tasks = tasks
+        self._reader = reader
+        rate = RestoreRate(lambda: reader.applied, 1000 * time.monotonic())
+        self.values: dict[str, Callable[[float], float]] = {
+            "active-running-tasks": lambda _: sum(self._actives().values()),
+            "active-restoring-tasks": lambda _: len(self._restoring()),
+            "standby-tasks": lambda _: len({*tasks.duties.standbys} - self._actives().keys()),
+            "warmup-tasks": lambda _: len({*tasks.duties.warmups} - self._actives().keys()),
+            "restore-lag": lambda _: sum(self._lags(self._restoring())),
+            "copy-lag": lambda _: sum(self._lags(self._copies())),
+            "copy-lag-max": lambda _: max(self._lags(self._copies()), default=0),
+            "restored-records-total": lambda _: reader.applied,
+            "restored-records-rate": rate.per_second,
+            "last-commit-seconds-ago": lambda _: _age(processing.commit_age_s),
+            "last-checkpoint-seconds-ago": lambda _: _age(copies.checkpoint_age_s),
+        }
+
+    def _actives(self) -> dict[Task, bool]:
+        """Return each active task, and whether it is ready."""
+        return {task: active.ready for task, active in self._tasks.actives.copy().items()}
+
+    def _restoring(self) -> set[Task]:
+        return {task for task, ready in self._actives().items() if not ready}
+
+    def _copies(self) -> set[Task]:
+        duties = self._tasks.duties
+        return {*duties.standbys, *duties.warmups} - self._actives().keys()
+
+    def _lags(self, tasks: set[Task]) -> list[int]:
+        """Return the lags of these tasks' copies that are measured already."""
+        lags = self._reader.lags
+        return [lags[task] for task in tasks if task in lags]
+
+
+def register_metrics(
+    recorder: Recorder,
+    tasks: MemberTasks,
+    reader: ChangelogReader,
+    *,
+    processing: Processing,
+    copies: OpenCopies,
+) -> None:
+    """Add the metrics of a member to its consumer's registry.  Never raises; they end with the consumer."""
+    values = StatefulMetrics(tasks, reader, processing, copies).values
+    for metric in STATEFUL:
+        recorder.add_gauge(STATEFUL_GROUP, metric.name, values[metric.name])
+
+
+def _age(seconds: float | None) -> float:
+    return -1.0 if seconds is None else seconds

@@ -1,0 +1,111 @@
+"""Gives assigned tasks their state, and takes it from tasks that are given up."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from kafka import KafkaConsumer
+from kafka.structs import TopicPartition
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.stateful.runtime.commits import Commits
+from kafka_assignors.stateful.runtime.copies import OpenCopies
+from kafka_assignors.stateful.runtime.lease import Lease
+from kafka_assignors.stateful.runtime.processing import Processing
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks, Process
+from kafka_assignors.stateful.topology import Topology
+from kafka_assignors.validators import instance
+from kafka_assignors.wire.stateful.task_section import Task
+
+
+class Ownership:
+    """Begins and ends the active tasks of a member.  One thread at a time.
+
+    Args:
+        topology: the topology of the application.
+        process: the function of each subtopology, by its id.
+        tasks: the member's active tasks, which are added and removed here.
+        consumer: the member.
+        lease: says when a task may get its state.
+        copies: the state.
+        commits: forget the partitions that are given up.
+        processing: may go on once a task has freed its memory.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        process: Mapping[str, Process],
+        tasks: MemberTasks,
+        *,
+        consumer: KafkaConsumer,
+        lease: Lease,
+        copies: OpenCopies,
+        commits: Commits,
+        processing: Processing,
+    ) -> None:
+        self._topology = topology
+        self._process = process
+        self._tasks = tasks
+        self._consumer: Any = consumer
+        self._lease = lease
+        self._copies = copies
+        self._commits = commits
+        self._processing = processing
+        self._to_begin: set[Task] = set()
+
+    def begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
+        """Add assigned partitions to their tasks, for this member id."""
+        for partition in partitions:
+            task = self.task_of(partition)
+            new_task = ActiveTask(task, self._process[task[0]], member_id)
+            active = self._tasks.actives.setdefault(task, new_task)
+            active.partitions |= {partition}
+            active.flowing = False
+            self._to_begin.add(task)
+        self.begin_waiting()
+
+    def begin_waiting(self) -> None:
+        """Give assigned tasks their state, once no other process can write as this member."""
+        if self._to_begin and self._lease.is_alone():
+            tasks, self._to_begin = sorted(self._to_begin & self._tasks.actives.keys()), set()
+            for task in tasks:
+                self._copies.begin(self._tasks.actives[task])
+
+    def release(self, partitions: Collection[TopicPartition]) -> None:
+        """Give up partitions; uncommitted work of their tasks is dropped."""
+        self._commits.forget(partitions)
+        for task in sorted(
+            {self.task_of(partition) for partition in partitions} & self._tasks.actives.keys()
+        ):
+            active = self._tasks.actives[task]
+            began = active.undo()
+            active.partitions -= frozenset(partitions)
+            if not active.partitions:
+                del self._tasks.actives[task]
+                self._copies.end(active)
+                continue
+            for partition in began.keys() & active.partitions:
+                self._consumer.seek(partition, began[partition])
+        self._processing.clear_hold()
+
+    def task_of(self, partition: TopicPartition) -> Task:
+        """Return the task of a source partition."""
+        (task,) = self._topology.tasks_of([partition])
+        return task
+
+
+def processes(topology: Any, process: Any) -> dict[str, Process]:
+    """Check ``process`` and return the function of each subtopology.
+
+    Raises:
+        OptionError: it is no topology, or a subtopology has no function.
+    """
+    instance("topology", topology, Topology, "a Topology")
+    ids = {subtopology.id for subtopology in topology.subtopologies}
+    if callable(process):
+        return dict.fromkeys(ids, process)
+    if not isinstance(process, Mapping) or set(process) != ids or not all(map(callable, process.values())):
+        raise OptionError("process", f"expected a function, or one for each of {', '.join(sorted(ids))}")
+    return dict(process)

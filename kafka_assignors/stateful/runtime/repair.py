@@ -1,0 +1,92 @@
+"""Writes values again that other records in the changelog have replaced.
+
+No broker fences an ordinary producer.  The system may stop a process after it checked its lease and before it
+sends.  When it continues, its old records may arrive after newer ones of the next owner.  And a failed write
+of this member may have arrived although its changes were undone.  In both cases the owner's next write begins
+at a higher offset than expected.  Then the owner compares that part of the changelog with its store, because
+a restore takes the last value of each key.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from kafka.errors import KafkaError
+
+from kafka_assignors.errors import ChangelogUnreachableError, StateError
+from kafka_assignors.plan.model import TopicPartition
+from kafka_assignors.stateful.changelog.writer import ChangelogWriter
+from kafka_assignors.stateful.runtime.lease import Lease
+from kafka_assignors.stateful.runtime.tasks import ActiveTask
+from kafka_assignors.stateful.state.copy import Copy
+
+log = logging.getLogger("kafka_assignors")
+
+LastValues = Callable[[TopicPartition, int, int, Callable[[], float]], Mapping[bytes, bytes | None]]
+"""Partition, first offset, end, seconds left -> the last value of each key; see ``changelog.values``."""
+
+
+class Repair:
+    """Compares changelogs with their owner's stores, and writes what differs.
+
+    Args:
+        read: reads a part of a changelog.
+        writer: of changelogs.
+        lease: says how long the member may write.
+    """
+
+    def __init__(self, read: LastValues, writer: ChangelogWriter, lease: Lease) -> None:
+        self._read = read
+        self._writer = writer
+        self._lease = lease
+
+    def finish(self, active: ActiveTask, left_s: Callable[[], float]) -> StateError | None:
+        """Move the store past all records of the changelog.  Call it again if the cluster does not answer.
+
+        The group has taken this member's offsets, which proves that it owns the task.
+
+        Args:
+            active: the task.
+            left_s: returns the seconds left for reading and writing the changelog.
+
+        Returns:
+            The error of the store, if any.
+
+        Raises:
+            ChangelogError: the changelog refuses a record.
+        """
+        copy, end = active.copy, active.unproven
+        if copy is None or copy.changelog is None or end is None:
+            return None
+        partition = copy.changelog.partition
+        try:
+            if replaced := self._replaced(copy, partition, end, left_s):
+                log.warning(
+                    "task %s: a former owner or a failed write replaced %d values in changelog %s-%d: "
+                    "writing them again",
+                    copy,
+                    len(replaced),
+                    partition.topic,
+                    partition.partition,
+                )
+                written = self._writer.write({partition: replaced}, self._lease.holds, left_s())[partition]
+                active.unproven = written.end
+                if not written.follows(end):
+                    return None  # more such records: the next commit repairs them
+                end = written.end
+            copy.apply((), end)
+            active.unproven = None
+        except (KafkaError, ChangelogUnreachableError) as error:
+            log.warning("task %s: cannot compare its changelog with its state: %s; trying again", copy, error)
+        except StateError as error:
+            return error
+        return None
+
+    def _replaced(
+        self, copy: Copy, partition: TopicPartition, end: int, left_s: Callable[[], float]
+    ) -> dict[bytes, bytes | None]:
+        """Return the store's value of each key whose last value in the changelog differs."""
+        logged = self._read(partition, copy.position, end, left_s)
+        values = {key: copy.store.get(key) for key in logged}
+        return {key: value for key, value in values.items() if value != logged[key]}

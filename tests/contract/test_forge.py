@@ -1,0 +1,103 @@
+"""The files that a public forge and pre-commit read, without either."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def read(workflow: str) -> dict[Any, Any]:
+    text = (ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text(encoding="utf-8")
+    return dict(yaml.safe_load(text))
+
+
+def check(file: Path) -> subprocess.CompletedProcess[str]:
+    """Compare a workflow with the forge's schema, which ``check-jsonschema`` brings."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
+    return subprocess.run([*command, str(file)], capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_workflow_follows_the_schema(file: Path) -> None:
+    checked = check(file)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_schema_check_finds_a_mistake(tmp_path: Path) -> None:
+    text = WORKFLOWS[0].read_text(encoding="utf-8")
+    assert "runs-on:" in text
+    (tmp_path / "wrong.yml").write_text(text.replace("runs-on:", "run-on:"), encoding="utf-8")
+    assert check(tmp_path / "wrong.yml").returncode == 1
+
+
+def test_every_supported_python_is_in_each_matrix() -> None:
+    """The classifiers, the workflow, tox and the bootstrap name the same versions."""
+    setup = configparser.ConfigParser()
+    setup.read(ROOT / "setup.cfg", encoding="utf-8")
+    versions = re.findall(r"Python :: (3\.\d+)", setup["metadata"]["classifiers"])
+    assert read("test")["jobs"]["unit"]["strategy"]["matrix"]["python"] == versions
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini", encoding="utf-8")
+    names = "".join(f",-py{version.replace('.', '')}" for version in versions)
+    assert f"testenv:unit{{{names}}}{{,-all}}" in tox
+    numbers = ",".join(version.removeprefix("3.") for version in versions)
+    assert f"unit-py3{{{numbers}}}-all" in tox["tox"]["labels"]
+    limits = f"OLDEST, NEWEST = {numbers.split(',')[0]}, {numbers.split(',')[-1]}"
+    assert limits in (ROOT / "tools" / "bootstrap.py").read_text(encoding="utf-8")
+
+
+def test_every_environment_of_make_test_runs_on_the_forge() -> None:
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini", encoding="utf-8")
+    commands = [step.get("run", "") for job in read("test")["jobs"].values() for step in job["steps"]]
+    runs = set(re.findall(r"[a-z]+", " ".join(c.partition("-e ")[2] for c in commands)))
+    assert {name.strip() for name in tox["tox"]["env_list"].split(",")} <= runs
+
+
+def test_release_is_published_without_a_stored_secret() -> None:
+    """Only the job that publishes may ask for a token, and it runs nothing but the forge's actions."""
+    jobs = read("release")["jobs"]
+    assert jobs["publish"]["permissions"] == {"id-token": "write"}
+    assert "permissions" not in jobs["build"]
+    assert all("uses" in step for step in jobs["publish"]["steps"])
+    for file in WORKFLOWS:
+        assert "secrets." not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("tag", "code"), [("v0.1.0", 0), ("0.1.0", 0), ("v0.1", 1), ("v0.1.1", 1)])
+def test_release_has_the_version_of_its_tag(tmp_path: Path, tag: str, code: int) -> None:
+    """``python -m build`` names its files after the package's version."""
+    (tmp_path / "dist").mkdir()
+    (tmp_path / "dist" / "kafka_assignors-0.1.0.tar.gz").touch()
+    (script,) = (step["run"] for step in read("release")["jobs"]["build"]["steps"] if "name" in step)
+    command = ["bash", "-e", "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, "GITHUB_REF_NAME": tag}, check=False)
+    assert done.returncode == code
+
+
+def test_release_waits_for_all_tests() -> None:
+    jobs = read("release")["jobs"]
+    assert jobs["publish"]["needs"] == ["test", "build"]
+    assert jobs["test"]["uses"] == "./.github/workflows/test.yml"
+    assert "workflow_call" in read("test")[True]  # YAML's reading of the key ``on``
+
+
+def test_hooks_run_the_commands_of_the_lint_and_types_environments() -> None:
+    config = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    (local,) = config["repos"]
+    assert local["repo"] == "local"  # nothing is downloaded
+    entries = [hook["entry"].split(" --")[0] for hook in local["hooks"]]
+    assert entries == ["ruff check", "ruff format", "tox run -e types"]
+    for hook in local["hooks"]:
+        assert {"id", "name", "entry", "language"} <= hook.keys()

@@ -1,0 +1,64 @@
+"""The manifests of docs/guides/size.md fit KEDA's and Kubernetes' schemas (``schemas/README.md``)."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_assignors.cli.size.serve import METRICS
+from tests.unit.cli.size.test_size import shown_report
+
+ROOT = Path(__file__).parents[2]
+SCHEMAS = Path(__file__).parent / "schemas"
+GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
+MANIFESTS: dict[str, Any] = {
+    manifest["kind"]: manifest
+    for manifest in map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE))
+}
+KINDS = [("ScaledObject", "scaledobject.json"), ("HorizontalPodAutoscaler", "hpa.json")]
+
+
+def refusal(manifest: Any, schema: str, folder: Path) -> str:
+    """Return what check-jsonschema says against a manifest; empty if it is valid."""
+    file = folder / "manifest.json"
+    file.write_text(json.dumps(manifest), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "check_jsonschema", "--schemafile", SCHEMAS / schema, file],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    return "" if done.returncode == 0 else done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("kind", "schema"), KINDS)
+def test_manifest_fits_its_schema(kind: str, schema: str, tmp_path: Path) -> None:
+    assert refusal(MANIFESTS[kind], schema, tmp_path) == ""
+
+
+@pytest.mark.parametrize(("kind", "schema"), KINDS)
+def test_mistakes_do_not_fit(kind: str, schema: str, tmp_path: Path) -> None:
+    misspelt = deepcopy(MANIFESTS[kind])
+    misspelt["spec"]["minReplica"] = 1
+    assert "minReplica" in refusal(misspelt, schema, tmp_path)
+    headless = deepcopy(MANIFESTS[kind])
+    del headless["spec"]["scaleTargetRef"]
+    assert "scaleTargetRef" in refusal(headless, schema, tmp_path)
+
+
+def test_manifests_ask_for_what_the_pages_have() -> None:
+    (trigger,) = MANIFESTS["ScaledObject"]["spec"]["triggers"]
+    assert set(trigger["metadata"]) == {"url", "valueLocation", "targetValue"}
+    assert trigger["metadata"]["url"].endswith("/size")
+    assert trigger["metadata"]["valueLocation"] in shown_report().as_json()
+    (metric,) = MANIFESTS["HorizontalPodAutoscaler"]["spec"]["metrics"]
+    assert metric["external"]["metric"]["name"] in METRICS

@@ -1,0 +1,107 @@
+"""Least sizes of random groups, compared with every size tried, and laws of the advice."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hypothesis import Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from kafka_assignors.simulation import History, Scenario, Strategy, simulate
+from kafka_assignors.simulation.sizing import Target, size
+from kafka_assignors.simulation.sizing.target import limits
+from tests.support.histories import BY_RANGE, COOPERATIVE, EVERY, STICKY
+from tests.support.searching import times
+
+TARGETS = st.sampled_from([5.0, 30.0, 120.0]).map(lambda lag: Target(lag, headroom=0.2))
+FEW = settings(max_examples=times(0.3), phases=(Phase.explicit, Phase.reuse, Phase.generate))
+BY_COUNT = (BY_RANGE, STICKY, COOPERATIVE)
+
+
+@st.composite
+def loads(draw: st.DrawFn, lag: int = 2000) -> History:
+    """Return a load of up to 8 partitions and 4 steps; a member reads 100 records/s."""
+    partitions, steps = draw(st.integers(1, 8)), draw(st.integers(1, 4))
+    row = st.lists(st.integers(0, 90), min_size=partitions, max_size=partitions)
+    rates = draw(st.lists(row, min_size=steps, max_size=steps))
+    start = draw(st.lists(st.integers(0, lag), min_size=partitions, max_size=partitions))
+    step_s = draw(st.sampled_from([60.0, 600.0]))
+    arrivals = np.array(rates, np.int64) * int(step_s)
+    return History("g", step_s, {"t": partitions}, arrivals, np.array(start), service_rate=100.0)
+
+
+def tried(load: History, strategy: Strategy, target: Target) -> int:
+    """Return the least size that holds the target, by trying one after the other."""
+    lasting = load
+    while lasting.length_s < 10 * target.max_time_lag_s:
+        lasting = replace(lasting, arrivals=np.vstack([lasting.arrivals, lasting.arrivals[-1:]]))
+    allowed = limits(lasting, 80.0, target)
+    assume(not allowed.hot.any() and not allowed.behind.any())
+    for members in range(1, load.partitions):
+        outcome = simulate(lasting, Scenario("h", strategy, members, service_rate=80.0))
+        if outcome.time_lag_max <= target.max_time_lag_s + 1e-3:
+            return members
+    return load.partitions
+
+
+@FEW
+@given(loads(lag=400), st.sampled_from(EVERY), TARGETS)
+def test_size_of_the_horizon_is_the_least_of_all_sizes(
+    load: History, strategy: Strategy, target: Target
+) -> None:
+    assert size(load, strategy, target).advised == tried(load, strategy, target)
+
+
+@FEW
+@given(loads(lag=400), st.sampled_from(EVERY), TARGETS, st.data())
+def test_size_of_a_step_is_the_least_for_its_load(
+    load: History, strategy: Strategy, target: Target, data: st.DataObject
+) -> None:
+    sizing = size(load, strategy, target)
+    step = data.draw(st.integers(0, load.steps - 1))
+    start = load.start_lags if step == 0 else None
+    length = max(load.length_s, np.ceil(10 * target.max_time_lag_s / load.step_s) * load.step_s)
+    alone = load.between(step, step + 1, start)
+    arrivals = np.rint(alone.arrivals * length / load.step_s).astype(np.int64)
+    lasting = replace(alone, step_s=length, arrivals=arrivals)
+    expected = min(tried(lasting, strategy, target), sizing.horizon.members)
+    assert sizing.steps[step].least.members == expected
+
+
+@FEW
+@given(loads(), st.sampled_from(EVERY), TARGETS, st.integers(1, 10))
+def test_advice_followed_is_advice_that_stays(
+    load: History, strategy: Strategy, target: Target, members: int
+) -> None:
+    advised = size(load, strategy, target, members=members).advised
+    assert size(load, strategy, target, members=advised).advised == advised
+
+
+@FEW
+@given(loads(), st.sampled_from(EVERY), TARGETS, st.integers(1, 10))
+def test_advice_is_within_the_sizes_of_now_and_of_the_horizon(
+    load: History, strategy: Strategy, target: Target, members: int
+) -> None:
+    sizing = size(load, strategy, target, members=members)
+    least = max(step.least.members for step in sizing.steps[:2])
+    assert least <= sizing.horizon.members
+    assert sizing.advised >= least
+    assert sizing.advised <= max(members, least)
+
+
+@FEW
+@given(loads(), st.sampled_from(BY_COUNT), TARGETS)
+def test_faster_members_are_never_more(load: History, strategy: Strategy, target: Target) -> None:
+    faster = replace(load, service_rate=150.0)
+    assume(not limits(load, 80.0, target).hot.any() and not limits(load, 80.0, target).behind.any())
+    assert size(faster, strategy, target).advised <= size(load, strategy, target).advised
+
+
+@FEW
+@given(loads(), st.sampled_from(BY_COUNT))
+def test_longer_target_never_needs_more_members(load: History, strategy: Strategy) -> None:
+    short, long = Target(60), Target(120)
+    repeated = replace(load, arrivals=np.repeat(load.arrivals, 20, axis=0))  # tried as long for both
+    assume(not limits(repeated, 80.0, short).hot.any())
+    assert size(repeated, strategy, long).horizon.members <= size(repeated, strategy, short).horizon.members

@@ -1,0 +1,87 @@
+"""The leader with a user's own strategy: dictionaries are a plan, and an invalid plan costs one line."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_assignors import Assignor, Claims, Group, Planned, PlanReport, RebalanceProtocol
+from kafka_assignors.plan import Assignment, plan_range
+from kafka_assignors.strategies import STRATEGIES
+from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.own_strategies import ToAStranger, ToTheFirst
+
+TOPICS = {"t": 2}
+
+
+def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+
+
+def test_plain_dictionaries_are_a_plan(caplog: pytest.LogCaptureFixture) -> None:
+    reports: list[PlanReport] = []
+    leader = ToTheFirst(on_plan=reports.append)
+    plan = plan_of(leader.assign(cluster(TOPICS), [joined(m, raw(["t"])) for m in "ab"]))
+    assert plan == {"a": {"t": [0, 1]}, "b": {}}
+    assert reports[0].target == plan
+    assert not errors(caplog)
+
+
+def test_invalid_plan_costs_one_line_and_the_group_goes_on(caplog: pytest.LogCaptureFixture) -> None:
+    plan = plan_of(ToAStranger().assign(cluster(TOPICS), [joined(m, raw(["t"])) for m in "ab"]))
+    assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
+    assert errors(caplog) == [
+        "to-a-stranger: invalid plan: stranger is no member of the group; falling back to ranges"
+    ]
+    assert not any(record.exc_info for record in caplog.records)
+
+
+def test_fallback_of_a_cooperative_strategy_waits_for_revocations() -> None:
+    """No partition has two owners, though the plan is not the strategy's."""
+
+    class Cooperative(ToAStranger):
+        protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+    holder = Cooperative()
+    own(holder, {"t": [0, 1]}, 1)
+    members = [joined("a", holder.metadata(["t"])), joined("b", raw(["t"]))]
+    assert plan_of(Cooperative().assign(cluster(TOPICS), members)) == {"a": {"t": [0]}, "b": {}}
+
+
+@pytest.mark.parametrize(
+    "planner",
+    [
+        lambda _: None,
+        lambda _: {"a": {"t": object()}},
+        lambda group: Assignment(group, plan_range(group).owners[:1]),
+        lambda _: 1 / 0,
+    ],
+    ids=["none", "objects", "short array", "exception"],
+)
+def test_any_fault_of_a_plan_is_survived(
+    planner: Callable[[Group], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    class Mine(Assignor):
+        name = "mine"
+
+        def plan(self, group: Group, claims: Claims) -> Planned:
+            made: Planned = planner(group)
+            return made
+
+    assert plan_of(Mine().assign(cluster(TOPICS), [joined("a", raw(["t"]))])) == {"a": {"t": [0, 1]}}
+    assert len(errors(caplog)) == 1
+
+
+def test_plans_of_this_package_are_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests prove them; in a large group the check takes some milliseconds."""
+
+    def refuse(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("kafka_assignors.assignor.hooks.as_assignment", refuse)
+    for kind in STRATEGIES.values():
+        plan = plan_of(kind().assign(cluster(TOPICS), [joined("a", kind().metadata(["t"]))]))
+        assert plan == {"a": {"t": [0, 1]}}

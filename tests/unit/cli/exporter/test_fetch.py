@@ -1,0 +1,240 @@
+"""A reading of a whole cluster: its groups, its topics, and brokers that do not answer."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from kafka.errors import (
+    ClusterAuthorizationFailedError,
+    CoordinatorNotAvailableError,
+    GroupAuthorizationFailedError,
+    KafkaError,
+    KafkaTimeoutError,
+    LeaderNotAvailableError,
+    NodeNotReadyError,
+    SaslAuthenticationFailedError,
+    TopicAuthorizationFailedError,
+)
+
+from kafka_assignors.cli import connection
+from kafka_assignors.cli.exporter import fetch
+from kafka_assignors.cli.exporter.fetch import ClusterReader
+from kafka_assignors.cli.exporter.reading import ClusterReading
+from kafka_assignors.errors import LagDeniedError
+from kafka_assignors.lag.fetch import group_offsets
+from kafka_assignors.lag.fetch.group_offsets import GroupsReading
+from kafka_assignors.plan import TopicPartition
+from tests.unit.lag.cluster import errors
+from tests.unit.lag.fetch.test_oldest_unread import marker
+from tests.unit.lag.whole_cluster import WholeCluster
+
+T0 = TopicPartition("t", 0)
+
+
+@pytest.fixture
+def whole(monkeypatch: pytest.MonkeyPatch) -> WholeCluster:
+    """Groups ``a``, ``bb`` and ``other`` commit at the length of their name; ``t-0`` has 10 records."""
+    link = WholeCluster("a", "bb", "other")
+    monkeypatch.setattr(connection, "connect", link.connect)
+    return link
+
+
+def reader_of(*groups_like: str, topics_like: str = ".*") -> ClusterReader:
+    """A reader of the groups that match."""
+    return ClusterReader({}, [re.compile(p) for p in groups_like], [re.compile(topics_like)], 0.5)
+
+
+def read(*groups_like: str, topics_like: str = ".*") -> ClusterReading:
+    """Read the groups that match."""
+    return reader_of(*groups_like, topics_like=topics_like).read()
+
+
+def lags(reading: ClusterReading) -> dict[str, list[int | None]]:
+    """Return the lags of each group."""
+    return {name: [partition.lag for partition in each] for name, each in reading.groups.items()}
+
+
+@pytest.mark.usefixtures("whole")
+def test_groups_match_one_pattern_with_their_whole_name() -> None:
+    reading = read("a", "b.*", "othe")
+    assert lags(reading) == {"a": [9], "bb": [8]}
+    assert (reading.is_complete, reading.left_out, reading.problems) == (True, {}, {})
+    assert [each[0].seconds for each in reading.groups.values()] == pytest.approx([900, 800], abs=50)
+    assert reading.offsets[T0].end == 10
+
+
+@pytest.mark.usefixtures("whole")
+def test_topics_match_a_pattern() -> None:
+    assert lags(read("a", topics_like="orders")) == {"a": []}
+
+
+@pytest.mark.usefixtures("whole")
+def test_pattern_without_a_group_is_a_problem() -> None:
+    reading = read("billing")
+    assert (reading.groups, reading.is_complete) == ({}, True)
+    assert [*reading.problems.values()] == ["no group matches --groups, or the user may not describe it"]
+
+
+def test_denied_group_is_left_out(whole: WholeCluster) -> None:
+    denied = GroupAuthorizationFailedError.errno
+    whole.groups.codes = lambda kind, group_id, _: denied * ((kind, group_id) == ("DescribeGroups", "bb"))
+    reading = read("a|bb")
+    assert (lags(reading), reading.is_complete) == ({"a": [9]}, True)
+    assert reading.left_out == {"bb": "not authorised to describe the group"}
+    assert next(iter(reading.problems.values())) == "left out group bb: not authorised to describe the group"
+
+
+def test_group_without_a_coordinator_makes_the_reading_incomplete(whole: WholeCluster) -> None:
+    code = CoordinatorNotAvailableError.errno
+    whole.groups.codes = lambda _kind, group_id, _: code * (group_id == "bb")
+    reading = read("a|bb")
+    assert (lags(reading), reading.is_complete) == ({"a": [9]}, False)
+    assert reading.left_out.keys() == {"bb"}
+
+
+def test_partition_without_a_leader_makes_the_reading_incomplete(whole: WholeCluster) -> None:
+    whole.logs.faults = errors("ListOffsets", {T0: LeaderNotAvailableError.errno})
+    reading = read("a")
+    assert (lags(reading), reading.is_complete) == ({"a": [None]}, False)
+    assert [*reading.problems.values()] == ["offsets unknown of t-0: LeaderNotAvailable"]
+
+
+@pytest.mark.parametrize(
+    "error", [KafkaTimeoutError("no answer"), SaslAuthenticationFailedError("refused")], ids=repr
+)
+def test_timestamp_that_a_broker_does_not_return_leaves_the_offsets_complete(
+    whole: WholeCluster, error: KafkaError
+) -> None:
+    def fail(kind: str, *_: object) -> None:
+        if kind == "Fetch":
+            raise error
+
+    whole.logs.faults = fail
+    reading = read("a")
+    assert (lags(reading), reading.is_complete) == ({"a": [9]}, True)
+    assert reading.groups["a"][0].seconds is None
+    assert not whole.is_open
+
+
+def test_reading_without_seconds_reads_no_record(whole: WholeCluster) -> None:
+    reading = ClusterReader({}, [re.compile("a")], [re.compile(".*")], 0.5, with_seconds=False).read()
+    assert (lags(reading), reading.is_complete, reading.problems) == ({"a": [9]}, True, {})
+    assert reading.groups["a"][0].seconds is None
+    assert whole.logs.asked["Fetch"] == 0
+
+
+def test_ages_belong_to_the_moment_when_the_commits_were_read(
+    whole: WholeCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests for ends and records may take seconds, which are no lag."""
+    plain = group_offsets.read_groups
+
+    def slow(*args: Any, **options: Any) -> GroupsReading:
+        reading = plain(*args, **options)
+        return replace(reading, read_at={name: at - 20 for name, at in reading.read_at.items()})
+
+    (fresh,) = read("a").groups["a"]
+    monkeypatch.setattr(fetch, "read_groups", slow)
+    whole.shut()
+    (late,) = read("a").groups["a"]
+    assert fresh.seconds is not None
+    assert late.seconds == pytest.approx(fresh.seconds - 20, abs=10)
+
+
+def test_topic_that_may_not_be_read_leaves_the_reading_complete(whole: WholeCluster) -> None:
+    whole.logs.faults = errors("Fetch", {T0: TopicAuthorizationFailedError.errno})
+    reading = read("a")
+    assert (reading.groups["a"][0].seconds, reading.is_complete) == (None, True)
+
+
+def test_cluster_that_lists_no_groups_is_an_error(whole: WholeCluster) -> None:
+    whole.list_error = ClusterAuthorizationFailedError.errno
+    with pytest.raises(LagDeniedError, match="does not let us in"):
+        read("a")
+
+
+# --- from reading to reading ---
+
+
+def test_complete_readings_share_a_connection(whole: WholeCluster) -> None:
+    reader = reader_of("a|new")
+    assert lags(reader.read()) == {"a": [9]}
+    whole.groups.nodes["new"] = 2  # a broker that joins the cluster
+    assert lags(reader.read()) == {"a": [9], "new": [7]}
+    assert (whole.connected, whole.is_open) == (1, True)
+
+
+def test_connection_keeps_no_names_of_groups(whole: WholeCluster) -> None:
+    reader_of(".*").read()
+    assert whole.kept == {""}
+
+
+def test_leaders_of_deleted_topics_are_forgotten(whole: WholeCluster) -> None:
+    reader = reader_of("a")
+    reader.read()
+    whole.leaders[TopicPartition("deleted", 0)] = 1
+    reader.read()
+    assert whole.leaders.keys() == {T0}
+
+
+def test_only_a_silent_broker_ends_the_connection(whole: WholeCluster) -> None:
+    def silent(kind: str, *_: object) -> None:
+        if kind == "ListOffsets":
+            raise KafkaTimeoutError("no answer")
+
+    reader = reader_of("a")
+    whole.logs.faults = errors("ListOffsets", {T0: LeaderNotAvailableError.errno})
+    assert (reader.read().is_complete, whole.is_open) == (False, True)
+    whole.logs.faults = silent
+    assert (reader.read().is_complete, whole.is_open) == (False, False)
+    whole.list_error = ClusterAuthorizationFailedError.errno
+    with pytest.raises(LagDeniedError):
+        reader.read()
+    assert (whole.connected, whole.is_open) == (2, False)
+
+
+def test_connection_whose_brokers_are_away_is_replaced(whole: WholeCluster) -> None:
+    reader = reader_of("a")
+    reader.read()
+    whole.refresh_error = NodeNotReadyError("metadata")
+    assert reader.read().is_complete
+    assert whole.connected == 2
+
+
+def test_oldest_unread_record_is_read_once_for_each_offset(whole: WholeCluster) -> None:
+    reader = reader_of("a|bb")
+
+    def fetched() -> tuple[int, list[float | None]]:
+        """Read; return the number of records that were fetched, and the ages in seconds."""
+        before = whole.logs.asked["Fetch"]
+        reading = reader.read()
+        ages = [each[0].seconds for each in reading.groups.values()]
+        return whole.logs.asked["Fetch"] - before, ages
+
+    (first, ages), (second, later) = fetched(), fetched()
+    assert (first, second) == (2, 0)
+    assert later == pytest.approx(ages, abs=5)
+    assert later > ages
+    whole.logs.logs[T0] = (3, 10)  # the next records of both groups are deleted
+    count, ages = fetched()
+    assert count == 1
+    assert ages == pytest.approx([700, 700], abs=5)
+    whole.logs.logs[T0] = (0, 10)  # the topic is made again
+    assert fetched()[0] == 2
+    whole.logs.faults = errors("ListOffsets", {T0: LeaderNotAvailableError.errno})
+    assert fetched() == (0, [None, None])
+    whole.logs.faults = lambda *_: None
+    assert fetched()[0] == 2, "nothing is kept of a partition that is gone"
+
+
+def test_offset_without_a_record_is_read_again(whole: WholeCluster) -> None:
+    """Only the marker of a transaction follows; a record may come."""
+    reader = reader_of("a")
+    whole.logs.logs[T0] = (0, 2)
+    whole.logs.batches[T0] = [(1, marker(1, 7, commit=True))]
+    for _ in range(2):
+        assert reader.read().groups["a"][0].seconds == 0
+    assert whole.logs.asked["Fetch"] == 2

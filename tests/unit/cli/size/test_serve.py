@@ -1,0 +1,121 @@
+"""``size --serve``: the pages, and the manifests of the guide that use them."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from prometheus_client.parser import text_string_to_metric_families
+
+from kafka_assignors.broker.ports import HOST
+from kafka_assignors.cli.exporter.server import parse_address, serving
+from kafka_assignors.cli.size import command as cli_size
+from kafka_assignors.cli.size import serve as cli_serve
+from kafka_assignors.cli.size.serve import METRICS, SizePage
+from kafka_assignors.errors import GroupError
+from tests.support.examples import ROOT
+from tests.unit.cli.size.test_size import REQUEST, Looks, look, shown_report
+
+GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
+
+
+class Clock:
+    """A clock that the test sets."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def get(url: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(url, timeout=30) as answer:  # noqa: S310  # http
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def values(text: str) -> dict[str, float]:
+    return {
+        sample.name.removeprefix("kafka_assignors_size_"): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.labels == {"group": "billing"}
+    }
+
+
+def test_pages_over_http() -> None:
+    clock = Clock()
+    page = SizePage("billing", 60, clock)
+    with serving(page, parse_address(f"{HOST}:0"), {"/size": page.as_json}) as address:
+        size_url, metrics_url = f"http://{address}/size", f"http://{address}/metrics"
+        assert get(size_url) == (HTTPStatus.SERVICE_UNAVAILABLE, '{"problem": "there is no recent size"}')
+        assert values(get(metrics_url)[1]) == {"up": 0}
+        page.publish(shown_report())
+        status, body = get(size_url)
+        assert (status, json.loads(body)) == (200, shown_report().as_json())
+        assert values(get(metrics_url)[1]) == {
+            "up": 1,
+            "members": 2,
+            "advised": 4,
+            "horizon": 4,
+            "hot_partitions": 1,
+        }
+        page.fail()
+        clock.now = 180
+        assert get(size_url)[0] == 200
+        assert values(get(metrics_url)[1])["up"] == 0
+        clock.now = 181
+        assert get(size_url)[0] == 503
+        assert values(get(metrics_url)[1]) == {"up": 0}
+
+
+def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    rates, none = [40, 40, 40, 40], [0, 0, 0, 0]
+    lags = [900, 900, 900, 900]
+    looks = Looks(look(rates, lags), look(rates, lags), look(rates, none), look(rates, none, members=1))
+    monkeypatch.setattr(cli_size, "LagReader", looks)
+    advised: list[int] = []
+
+    def serve(_listen: str, read: Any, group_id: str, interval_s: float) -> None:
+        assert (group_id, interval_s) == (REQUEST.group_id, 60)
+        with pytest.raises(GroupError, match="a size needs two"):
+            read()
+        for _ in range(3):
+            report = read()
+            assert report.sizing.rate == 80  # a member commits 40/s of two partitions
+            advised.append(report.sizing.advised)
+
+    monkeypatch.setattr(cli_serve, "serve", serve)
+    words = ["billing", "--bootstrap", "b:9092", "--max-time-lag", "30s", "--serve", f"{HOST}:0"]
+    result = CliRunner().invoke(cli_size.command, words)
+    assert result.exception is None, result.output
+    assert advised == [4, 4, 4]
+    assert looks.closed
+
+
+def test_wrong_address_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli_size, "LagReader", Looks())
+    words = ["billing", "--bootstrap", "b:9092", "--max-time-lag", "30s", "--serve", "8001"]
+    result = CliRunner().invoke(cli_size.command, words)
+    assert (result.exit_code, "expected HOST:PORT" in result.output) == (2, True)
+
+
+def test_guide_names_the_metrics_and_its_commands_are_valid(tmp_path: Path) -> None:
+    for name, meaning in METRICS.items():
+        assert f"| `{name}` | {meaning[0].lower() + meaning[1:]} |" in GUIDE
+    config = tmp_path / "client.properties"
+    config.touch()
+    lines = [line for line in GUIDE.splitlines() if line.startswith("kafka-assignors size ")]
+    assert len(lines) == 3
+    for line in lines:
+        words = line.replace("client.properties", str(config)).split()[2:]
+        with cli_size.command.make_context("size", words) as context:  # closes the file
+            assert context.params["max_time_lag_s"] == 30

@@ -1,0 +1,60 @@
+"""The lag that ``watch`` reads: from the commits of a look and the ends of its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_assignors.cli.watch_group import source
+from kafka_assignors.cli.watch_group.source import GroupLag, GroupSource
+from kafka_assignors.lag import Offsets
+from kafka_assignors.lag.reading import Reading
+from kafka_assignors.plan import TopicPartition
+from tests.unit.cli.watch_group.watched import START, TWO, look, snapshot, tps
+
+SETTINGS = {"bootstrap_servers": ["localhost:9092"]}
+
+
+class FakeEnds:
+    """Knows the end of one partition; nothing asks a coordinator."""
+
+    failure = None
+    connection_failed = False
+
+    def __init__(
+        self, _link: Any, _settings: Any, partitions: Collection[TopicPartition], _by: float
+    ) -> None:
+        (known,) = tps("orders-0")
+        missing = {tp: "no leader" for tp in partitions if tp != known}
+        self._reading = Reading({known: 0}, {known: Offsets(2, 10, None)}, missing)
+
+    async def run(self) -> None:
+        """Do nothing."""
+
+    def reading(self) -> Reading:
+        return self._reading
+
+
+def test_lag_counts_from_the_commits_of_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source, "connect", lambda *_: SimpleNamespace(shut=lambda: None, wait_shut=bool))
+    monkeypatch.setattr(source, "attempt", lambda *_: None)
+    monkeypatch.setattr(source, "EndsFetch", FakeEnds)
+    view = snapshot(3, *TWO)
+    view = replace(view, group=replace(view.group, commits=dict.fromkeys(tps("orders-0"), 4)))
+    lag = GroupSource(SETTINGS, "billing", "earliest").read_lag(look(view))
+    assert (lag.time_s, lag.lags) == (START + 3, dict.fromkeys(tps("orders-0"), 6))
+    assert lag.problem == "lag of 5 partitions unknown, such as orders-1: no leader"
+
+
+def test_group_without_partitions_has_a_lag_without_a_connection() -> None:
+    empty = look(snapshot(0, state="Empty"))
+    assert GroupSource(SETTINGS, "billing", "earliest").read_lag(empty) == GroupLag(START)
+
+
+def test_lag_of_partitions_that_do_not_count_any_more_is_dropped() -> None:
+    lag = GroupLag(START, dict.fromkeys(tps("orders-0", "old-0"), 5))
+    assert look(snapshot(0, *TWO)).with_lag(lag).lag == GroupLag(START, dict.fromkeys(tps("orders-0"), 5))

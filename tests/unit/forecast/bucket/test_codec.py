@@ -1,0 +1,116 @@
+"""The state of a bucket as bytes."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.forecast import UNKNOWN
+from kafka_assignors.forecast.bucket import codec
+from kafka_assignors.forecast.bucket.bucket import Bucket
+from kafka_assignors.forecast.bucket.steps import Samples
+from tests.unit.forecast.looks import SETTINGS, look
+
+PARTITIONS = 100
+
+
+def samples(first: int, last: int) -> Samples:
+    """Return samples every 10 s of a hundred partitions, in the order of times."""
+    looks = [
+        (n, look(10 * n, (7 + p) * n, (6 + p) * n)) for n in range(first, last) for p in range(PARTITIONS)
+    ]
+    rows = np.tile(np.arange(PARTITIONS), last - first)
+    return Samples(rows, *np.array([sample for _, sample in looks], np.int64).T)
+
+
+@pytest.fixture(scope="module")
+def stored() -> dict[str, bytes]:
+    bucket = Bucket(SETTINGS)
+    bucket.rows([("group", "topic", number) for number in range(PARTITIONS)])
+    bucket.take(samples(0, 541))
+    return codec.encode(bucket)
+
+
+def test_look_writes_less_than_a_kilobyte_a_partition(stored: dict[str, bytes]) -> None:
+    """Partitions are sampled every 10 s for an hour; the season is written once a quarter of an hour."""
+    parts, written = dict(stored), []
+    for n in range(541, 900):
+        bucket = codec.decode(SETTINGS, parts.get)
+        bucket.take(samples(n, n + 1))
+        changed = codec.encode(bucket)
+        assert not changed.keys() & {"names", "odd"}
+        written.append(sum(map(len, changed.values())) / PARTITIONS)
+        parts |= changed
+    assert np.mean(written) < 700
+    assert np.median(written) < 600
+    assert sum(size > 2_000 for size in written) <= 5
+
+
+def test_decoded_state_is_encoded_to_the_same_bytes(stored: dict[str, bytes]) -> None:
+    bucket = codec.decode(SETTINGS, stored.get)
+    bucket.changed.update(("names", "odd"))
+    bucket.table.changed.update(("scores", "season"))
+    again = codec.encode(bucket)
+    assert {part: again[part] for part in stored} == stored
+
+
+def test_season_is_read_only_when_a_step_ends(stored: dict[str, bytes]) -> None:
+    read = []
+
+    def load(part: str) -> bytes | None:
+        read.append(part)
+        return stored.get(part)
+
+    bucket = codec.decode(SETTINGS, load)
+    bucket.take(samples(541, 542))
+    codec.encode(bucket)
+    assert read == ["names", "hot", "odd"]
+    bucket.take(samples(542, 549))
+    assert set(read) == set(codec.PARTS)
+
+
+@pytest.mark.parametrize("part", ["names", "hot", "season"])
+def test_damaged_or_missing_part_is_refused(stored: dict[str, bytes], part: str) -> None:
+    whole = stored[part]
+    for damaged in (b"", whole[:3], whole[:-1], whole + b"\0", whole[:40] + b"\xff" + whole[41:]):
+        parts = {**stored, part: damaged}
+        if part == "hot" and not damaged:
+            continue
+        with pytest.raises(CodecError, match=rf"state of partitions \({part}\)"):
+            codec.decode(SETTINGS, parts.get).take(samples(541, 560))
+
+
+def test_state_of_another_version_or_of_one_partition_is_refused(stored: dict[str, bytes]) -> None:
+    for version in (2, 9):
+        other = {**stored, "hot": bytes([version]) + stored["hot"][1:]}
+        with pytest.raises(CodecError, match=f"version {version}, know only 3"):
+            codec.decode(SETTINGS, other.get)
+
+
+def test_state_encoded_with_other_settings_is_refused(stored: dict[str, bytes]) -> None:
+    with pytest.raises(CodecError, match="of 60, 900, 600, 120 s, not 60, 1800, 600, 120 s"):
+        codec.decode(dataclasses.replace(SETTINGS, horizon_s=1800), stored.get)
+
+
+def test_forgotten_partitions_leave_the_rows_of_the_others(stored: dict[str, bytes]) -> None:
+    """Partitions with an even number are dropped, and one of them comes again as a new one."""
+    bucket, other = codec.decode(SETTINGS, stored.get), codec.decode(SETTINGS, stored.get)
+    even = np.arange(PARTITIONS) % 2 == 0
+    assert len(bucket.flush(even).at)
+    bucket.forget(even)
+    assert bucket.keys == [("group", "topic", number) for number in range(1, PARTITIONS, 2)]
+    parts = codec.encode(bucket)
+    bucket = codec.decode(SETTINGS, parts.get)
+    more = samples(541, 600)
+    few = more.where(~even[more.row])
+    rows, _ = bucket.take(few._replace(row=bucket.rows([("group", "topic", n) for n in few.row.tolist()])))
+    expected, _ = other.take(more)
+    numbers = np.array([number for _, _, number in bucket.keys])
+    mine = sorted(zip(numbers[rows.row], *rows[1:], strict=True))
+    theirs = sorted(values for values in zip(*expected, strict=True) if values[0] % 2)
+    assert mine == theirs
+    assert bucket.rows([("group", "topic", 0)]).tolist() == [PARTITIONS // 2]
+    assert bucket.partition(PARTITIONS // 2).last.time == UNKNOWN

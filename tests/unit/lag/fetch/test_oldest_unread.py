@@ -1,0 +1,310 @@
+"""The timestamp of the oldest unread record: which bytes are requested, and which record counts."""
+
+from __future__ import annotations
+
+import struct
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import FetchRequest
+from kafka.record.memory_records import MemoryRecordsBuilder
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.lag.fetch import requests
+from kafka_assignors.lag.fetch.oldest_unread import fetch_oldest_unread
+from kafka_assignors.lag.fetch.records import FirstRecord, first_record
+from kafka_assignors.lag.reading import Position
+from kafka_assignors.plan import TopicPartition
+from tests.unit.lag.cluster import Cluster, errors
+
+A0, A1, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 1), ("b", 0)])
+NOT_LEADER, DENIED = 6, 29
+ATTRIBUTES = 21  # where a batch has them
+GZIP, LZ4, ZSTD = 1, 3, 4
+
+
+def batch(
+    *times: int, at: int = 0, codec: int = 0, size: int = 10, magic: int = 2, producer: int = -1
+) -> bytes:
+    """Records of these timestamps from offset ``at``; with a producer, in a transaction."""
+    builder = MemoryRecordsBuilder(
+        magic,
+        codec,
+        10_000_000,
+        offset=0,
+        transactional=producer >= 0,
+        producer_id=producer,
+        producer_epoch=0 if producer >= 0 else -1,
+        base_sequence=0 if producer >= 0 else -1,
+    )
+    for time in times:
+        builder.append(timestamp=time, key=None, value=b"x" * size)
+    builder.close()
+    data = bytearray(builder.buffer())
+    struct.pack_into(">q", data, 0, at)
+    return bytes(data)
+
+
+def marker(at: int, producer: int, *, commit: bool) -> bytes:
+    """The end of a transaction."""
+    builder = MemoryRecordsBuilder(
+        2, 0, 1000, transactional=True, producer_id=producer, producer_epoch=0, base_sequence=0
+    )
+    builder.append(timestamp=1, key=struct.pack(">hh", 0, commit), value=b"\0" * 6)
+    builder.close()
+    data = bytearray(builder.buffer())
+    struct.pack_into(">q", data, 0, at)
+    data[ATTRIBUTES + 1] |= 0x20
+    return bytes(data)
+
+
+def with_attribute(data: bytes, bits: int) -> bytes:
+    changed = bytearray(data)
+    changed[ATTRIBUTES + 1] |= bits
+    return bytes(changed)
+
+
+# --- decoding ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("codec", [0, GZIP])
+@pytest.mark.parametrize("magic", [1, 2])
+def test_first_record_at_or_after_an_offset(codec: int, magic: int) -> None:
+    if (codec, magic) == (GZIP, 1):
+        data = batch(100, 101, 102, codec=codec, magic=magic)  # relative offsets, the last outside
+        data = struct.pack(">q", 2) + data[8:]
+    else:
+        data = batch(100, 101, 102, codec=codec, magic=magic)
+    assert [first_record(data, offset).timestamp_ms for offset in (0, 1, 2)] == [100, 101, 102]
+
+
+def test_offset_after_the_batches_is_fetched_next() -> None:
+    data = batch(100, 101) + batch(102, at=2)
+    assert first_record(data, 2) == FirstRecord(102, 2)
+    assert first_record(data, 3) == FirstRecord(None, 3)
+    assert first_record(b"", 7) == FirstRecord(None, 7)
+
+
+def test_cut_off_batch_is_not_read() -> None:
+    data = batch(100, 101) + batch(102, at=2)[:-1]
+    assert first_record(data, 1) == FirstRecord(101, 1)
+    assert first_record(data, 2) == FirstRecord(None, 2)
+
+
+def test_gaps_of_compaction_are_skipped() -> None:
+    """The header keeps the last offset of a batch whose last records are gone."""
+    data = bytearray(batch(100, 101))
+    struct.pack_into(">i", data, 23, 9)  # the last offset's delta
+    assert first_record(bytes(data) + batch(102, at=10), 5) == FirstRecord(102, 10)
+    assert first_record(bytes(data), 5) == FirstRecord(None, 10)
+
+
+def test_log_append_time_is_the_brokers() -> None:
+    data = bytearray(with_attribute(batch(100, 101, 250), 0x08))
+    assert first_record(bytes(data), 0) == FirstRecord(250, 0)
+
+
+def test_marker_of_a_transaction_is_no_record() -> None:
+    data = batch(100, producer=7) + marker(1, 7, commit=True)
+    assert first_record(data, 1) == FirstRecord(None, 2)
+    assert first_record(data + batch(103, at=2), 1) == FirstRecord(103, 2)
+
+
+def test_aborted_records_are_skipped_until_the_marker() -> None:
+    data = (
+        batch(100, 101, producer=7)
+        + batch(102, at=2, producer=8)
+        + marker(3, 7, commit=False)
+        + batch(104, at=4, producer=7)
+    )
+    assert first_record(data, 0) == FirstRecord(100, 0)
+    assert first_record(data, 0, [(7, 0)]) == FirstRecord(102, 2)
+    assert first_record(data, 3, [(7, 0)]) == FirstRecord(104, 4)
+    assert first_record(data, 0, [(8, 2), (7, 0)]) == FirstRecord(104, 4)
+
+
+def test_producer_with_two_aborted_transactions() -> None:
+    data = b"".join(
+        [
+            batch(100, producer=7),
+            marker(1, 7, commit=False),
+            batch(102, at=2, producer=7),
+            marker(3, 7, commit=False),
+            batch(104, at=4),
+        ]
+    )
+    assert first_record(data, 0, [(7, 0), (7, 2)]) == FirstRecord(104, 4)
+
+
+@pytest.mark.parametrize("codec", [LZ4, ZSTD])
+def test_batch_of_a_missing_codec_has_the_time_of_its_first_record(
+    codec: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kafka.codec.has_lz4", lambda: False)
+    monkeypatch.setattr("kafka.codec.has_zstd", lambda: False)
+    data = with_attribute(batch(100, 101, 102), codec)
+    assert first_record(data, 1).timestamp_ms == 100
+    assert first_record(with_attribute(data, 0x40), 1).timestamp_ms == 102, "the first is a tombstone's end"
+
+
+def test_record_without_a_timestamp() -> None:
+    assert first_record(batch(-1), 0) == FirstRecord(-1, 0)
+
+
+# --- requests ----------------------------------------------------------------------------------------------
+
+
+def test_fetch_request_bytes() -> None:
+    """Version 4, field by field."""
+    request = requests.fetch_request({A1: 5, B0: 7}, 100, 1_000, 1)
+    each = struct.Struct(">iqi")
+    expected = (
+        struct.pack(">iiiibi", -1, 0, 0, 1_000, 1, 2)
+        + struct.pack(">h1si", 1, b"a", 1) + each.pack(1, 5, 100)
+        + struct.pack(">h1si", 1, b"b", 1) + each.pack(0, 7, 100)
+    )  # fmt: skip
+    assert isinstance(request, FetchRequest)
+    assert bytes(request.encode(version=4)) == expected
+
+
+# --- a fetch -----------------------------------------------------------------------------------------------
+
+
+def cluster(**batches: list[bytes]) -> Cluster:
+    """One partition for each argument, such as ``a0``."""
+    logs, kept = {}, {}
+    for name, stored in batches.items():
+        tp = TopicPartition(name[0], int(name[1:]))
+        ends = []
+        for data in stored:
+            base, delta = struct.unpack_from(">q", data)[0], struct.unpack_from(">i", data, 23)[0]
+            ends.append((base + delta, data))
+        kept[tp] = ends
+        logs[tp] = (struct.unpack_from(">q", stored[0])[0], ends[-1][0] + 1)
+    known = Cluster(logs)
+    known.batches = kept
+    return known
+
+
+def test_one_request_has_all_partitions_of_a_leader() -> None:
+    known = cluster(**{f"a{p}": [batch(p, p + 1)] for p in range(300)})
+    positions = [Position(TopicPartition("a", p), 1) for p in range(300)]
+    oldest = known.oldest_unread(*positions)
+    assert oldest.timestamps == {position: position.tp.partition + 1 for position in positions}
+    assert oldest.missing == {}
+    assert [kind for kind, _ in known.sent] == ["Metadata", "Fetch"]
+
+
+def test_batch_that_exceeds_its_share_is_requested_with_more_bytes() -> None:
+    small, full, huge = batch(1), batch(2, size=10_000), batch(3, size=500_000)
+    known = cluster(a0=[small], a1=[full], a2=[huge], a3=[full], a4=[huge], a5=[small])
+    positions = [Position(TopicPartition("a", p), 0) for p in range(6)]
+    oldest = known.oldest_unread(*positions)
+    assert [oldest.timestamps[position] for position in positions] == [1, 2, 3, 2, 3, 1]
+    assert [kind for kind, _ in known.sent].count("Fetch") == 1 + 1 + 2, "all, four, and each of the huge"
+
+
+def test_positions_of_several_groups_share_a_partition() -> None:
+    known = cluster(a0=[batch(100, 101, 102)])
+    oldest = known.oldest_unread(Position(A0, 0), Position(A0, 2), Position(A0, 1))
+    assert oldest.timestamps == {Position(A0, 0): 100, Position(A0, 2): 102, Position(A0, 1): 101}
+
+
+def test_only_markers_left_is_no_unread_record() -> None:
+    known = cluster(a0=[batch(100, producer=7), marker(1, 7, commit=True)])
+    assert known.oldest_unread(Position(A0, 1)).timestamps == {Position(A0, 1): None}
+
+
+def test_markers_are_skipped_by_the_next_request() -> None:
+    """The share of a partition may hold only the marker."""
+    known = cluster(a0=[marker(0, 7, commit=True), batch(9, at=1, size=10_000)], a1=[batch(5)])
+    oldest = known.oldest_unread(Position(A1, 0), Position(A0, 0))
+    assert oldest.timestamps == {Position(A0, 0): 9, Position(A1, 0): 5}
+
+
+def test_aborted_records_count_unless_read_committed() -> None:
+    known = cluster(a0=[batch(100, producer=7), marker(1, 7, commit=False), batch(102, at=2)])
+    known.aborted[A0] = [SimpleNamespace(producer_id=7, first_offset=0)]
+    position = Position(A0, 0)
+    assert known.oldest_unread(position).timestamps == {position: 100}
+    assert known.oldest_unread(position, isolation_level="read_committed").timestamps == {position: 102}
+
+
+def test_records_deleted_meanwhile_are_skipped() -> None:
+    known = cluster(a0=[batch(105, 106, at=5)])
+    assert known.oldest_unread(Position(A0, 2)).timestamps == {Position(A0, 2): 105}
+    assert known.oldest_unread(Position(A0, 9)).missing == {Position(A0, 9): "the log ends before the offset"}
+
+
+def test_moved_leader_is_looked_up_again() -> None:
+    known = cluster(a0=[batch(100)], a1=[batch(200)])
+    known.faults = errors("Fetch", {A0: NOT_LEADER}, times=1)
+    oldest = known.oldest_unread(Position(A0, 0), Position(A1, 0))
+    assert oldest.timestamps == {Position(A0, 0): 100, Position(A1, 0): 200}
+    assert [kind for kind, _ in known.sent].count("Metadata") == 2
+
+
+def test_denied_and_unknown_partitions_cost_only_themselves() -> None:
+    known = cluster(a0=[batch(100)], b0=[batch(200)])
+    known.faults = errors("Fetch", {B0: DENIED})
+    nowhere = Position(TopicPartition("c", 0), 0)
+    oldest = known.oldest_unread(Position(A0, 0), Position(B0, 0), nowhere)
+    assert oldest.timestamps == {Position(A0, 0): 100}
+    denied = "not authorised to read the topic"
+    assert oldest.missing == {Position(B0, 0): denied, nowhere: "no such partition"}
+    assert known.now == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (batch(100)[:-1] + b"\xff", "the record cannot be decoded"),
+        (batch(-1), "the record has no timestamp"),
+    ],
+)
+def test_unreadable_record_costs_only_its_partition(data: bytes, why: str) -> None:
+    known = cluster(a0=[batch(100)], a1=[data])
+    oldest = known.oldest_unread(Position(A0, 0), Position(A1, 0))
+    assert oldest.timestamps == {Position(A0, 0): 100}
+    assert oldest.missing == {Position(A1, 0): why}
+
+
+def test_long_trouble_ends_with_the_deadline() -> None:
+    known = cluster(a0=[batch(100)], a1=[batch(200)])
+    known.faults = errors("Fetch", {A0: NOT_LEADER})
+    oldest = known.oldest_unread(Position(A0, 0), Position(A1, 0), timeout_ms=1000)
+    assert oldest.timestamps == {Position(A1, 0): 200}
+    assert oldest.missing == {Position(A0, 0): "NotLeaderForPartition"}
+    assert known.now <= 1.0
+
+
+def test_answer_without_the_partition_is_retried() -> None:
+    """A broker that throttles a client returns an empty answer."""
+    known = cluster(a0=[batch(100)])
+    answer, throttled = known.answer, [True]
+
+    def throttling(request: Any, node: int | None, timeout_ms: float) -> Any:
+        response = answer(request, node, timeout_ms)
+        if isinstance(request, FetchRequest) and throttled:
+            throttled.pop()
+            response.responses = []
+        return response
+
+    known.answer = throttling  # type: ignore[method-assign]
+    assert known.oldest_unread(Position(A0, 0)).timestamps == {Position(A0, 0): 100}
+
+
+# kafka-python leaves sockets of failed connections to the garbage collector.
+@pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
+def test_unreachable_cluster_leaves_all_missing() -> None:
+    position = Position(A0, 0)
+    oldest = fetch_oldest_unread({"bootstrap_servers": "127.0.0.1:1"}, [position], 300)
+    assert oldest.timestamps == {}
+    assert set(oldest.missing) == {position}
+    assert fetch_oldest_unread({"bootstrap_servers": "127.0.0.1:1"}, [], 300).missing == {}
+
+
+def test_invalid_settings_raise() -> None:
+    with pytest.raises(OptionError):
+        fetch_oldest_unread({"bootstrap_servers": "h:1", "security_protocol": "x"}, [Position(A0, 0)], 300)

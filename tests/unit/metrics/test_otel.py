@@ -1,0 +1,205 @@
+"""The instruments on OpenTelemetry's API, read with its SDK."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import weakref
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from opentelemetry.metrics import CallbackOptions, NoOpMeter
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import Gauge, InMemoryMetricReader, Sum
+
+from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors.metrics import otel
+from kafka_assignors.metrics.otel import ConsumerInstruments, register
+from tests.support.waiting import until
+from tests.unit.conftest import MakeConsumer
+from tests.unit.metrics.members import Member
+
+Read = Callable[[], dict[str, Any]]
+
+
+@pytest.fixture
+def reader() -> InMemoryMetricReader:
+    return InMemoryMetricReader()
+
+
+@pytest.fixture
+def provider(reader: InMemoryMetricReader) -> Any:
+    provider = MeterProvider([reader])
+    yield provider
+    provider.shutdown()
+
+
+@pytest.fixture
+def read(reader: InMemoryMetricReader) -> Read:
+    def by_name() -> dict[str, Any]:
+        data = reader.get_metrics_data()
+        resources = [] if data is None else data.resource_metrics
+        found = [m for resource in resources for scope in resource.scope_metrics for m in scope.metrics]
+        assert len({metric.name for metric in found}) == len(found)
+        return {metric.name: metric for metric in found}
+
+    return by_name
+
+
+def values(metric: Any) -> dict[frozenset[tuple[str, Any]], float]:
+    return {frozenset(point.attributes.items()): point.value for point in metric.data.data_points}
+
+
+def tags(**names: str) -> frozenset[tuple[str, str]]:
+    return frozenset(
+        {"client-id": "c", **{name.replace("_", "-"): value for name, value in names.items()}}.items()
+    )
+
+
+def test_names_units_and_values_are_those_of_the_java_client(provider: MeterProvider, read: Read) -> None:
+    """Counters and gauges by kind."""
+    member = Member()
+    member.add("fetch-latency-avg", 250, "consumer-fetch-manager-metrics", "The average time in ms.")
+    member.add("rebalance-total", 2, "consumer-coordinator-metrics")
+    member.add("bytes-consumed-rate", 5, "consumer-fetch-manager-metrics")
+    member.add("copy-lag", 300, "kafka-assignors-stateful-metrics")
+    register(member, provider)
+    metrics = read()
+    assert {name: (metric.unit, type(metric.data)) for name, metric in metrics.items()} == {
+        "kafka.metrics.count": ("", Gauge),
+        "kafka.consumer.fetch_latency_avg": ("ms", Gauge),
+        "kafka.consumer.rebalance_total": ("", Sum),
+        "kafka.consumer.bytes_consumed_rate": ("By/s", Gauge),
+        "kafka.assignors.stateful.copy_lag": ("", Gauge),
+    }
+    assert metrics["kafka.consumer.rebalance_total"].data.is_monotonic
+    assert metrics["kafka.consumer.fetch_latency_avg"].description == "The average time in ms"
+    assert values(metrics["kafka.consumer.fetch_latency_avg"]) == {tags(): 250}
+
+
+def test_broker_is_an_attribute_and_the_finest_values_count(provider: MeterProvider, read: Read) -> None:
+    member = Member()
+    member.add("request-rate", 9)
+    member.add("request-rate", 4, "consumer-node-metrics.node-1")
+    member.add("request-rate", 5, "consumer-node-metrics.node-2")
+    register(member, provider)
+    assert values(read()["kafka.consumer.request_rate"]) == {tags(node_id="1"): 4, tags(node_id="2"): 5}
+
+
+def test_metrics_that_come_later_are_exported_at_the_next_collection(
+    provider: MeterProvider, read: Read
+) -> None:
+    member = Member()
+    register(member, provider)
+    member.add("records-lag-max", 7)
+    read()
+    until(lambda: "kafka.consumer.records_lag_max" in read(), "the new instrument")
+
+
+def test_collection_reads_each_consumer_once(provider: MeterProvider, read: Read) -> None:
+    member = Member()
+    for number in range(20):
+        member.add(f"load-{number}", number)
+    register(member, provider)
+    for _collection in range(2):
+        before = member.readings
+        assert len(read()) == 21
+        assert member.readings == before + 1
+
+
+def test_collections_at_the_same_time_have_all_values_and_create_one_thread() -> None:
+    """OpenTelemetry's SDK takes turns; another one may not."""
+    member, callbacks, may_create = Member(), [], threading.Event()
+    member.add("first", 1)
+
+    class Recording(NoOpMeter):
+        def create_observable_gauge(self, name: str, *arguments: Any, **_: Any) -> Any:
+            assert may_create.wait(60)
+            callbacks.extend(arguments[0])
+
+    instruments = ConsumerInstruments(Recording("test"))
+    instruments.consumers.add(member)
+    may_create.set()
+    instruments.create()
+    may_create.clear()
+    member.add("second", 2)
+
+    def collect(_number: int) -> list[int]:
+        return [len(list(callback(CallbackOptions()))) for callback in callbacks * 50]
+
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert all(set(counts) == {1} for counts in threads.map(collect, range(4)))
+        assert len([thread for thread in threading.enumerate() if "otel" in thread.name]) == 1
+    finally:
+        may_create.set()
+    until(lambda: len(callbacks) == 3, "the instrument of the second metric")
+
+
+def test_provider_is_not_kept() -> None:
+    reader = InMemoryMetricReader()
+    provider = MeterProvider([reader])
+    member, reference = Member(), weakref.ref(provider)
+    register(member, provider)
+    assert reader.get_metrics_data() is not None
+    provider.shutdown()
+    del provider, reader
+    gc.collect()
+    assert reference() is None
+
+
+def test_values_that_are_no_numbers_are_left_out(provider: MeterProvider, read: Read) -> None:
+    member = Member()
+    member.add("records-lag-max", float("-inf"))
+    register(member, provider)
+    assert read().keys() == {"kafka.metrics.count"}
+
+
+def test_consumers_share_instruments_until_they_are_closed_or_deleted(
+    provider: MeterProvider, read: Read, caplog: pytest.LogCaptureFixture
+) -> None:
+    members = [Member(), Member(), Member("d")]
+    for member in members:
+        register(member, provider)
+    assert values(read()["kafka.metrics.count"]).keys() == {
+        tags(),
+        tags(client_id="c-2"),
+        tags(client_id="d"),
+    }
+    members[0].close()
+    del members[1], member
+    gc.collect()
+    assert values(read()["kafka.metrics.count"]).keys() == {tags(client_id="d")}
+    assert not caplog.records, "the SDK warns of instruments that are created twice"
+
+
+def test_global_provider_may_be_set_after_the_first_consumer_is_registered(
+    reader: InMemoryMetricReader, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Consumers registered before and after, and with the global provider itself, share instruments."""
+    from opentelemetry.metrics import _internal, set_meter_provider
+    from opentelemetry.util._once import Once
+
+    monkeypatch.setattr(otel, "_global", None)
+    monkeypatch.setattr(_internal, "_METER_PROVIDER_SET_ONCE", Once())
+    monkeypatch.setattr(_internal, "_METER_PROVIDER", None)
+    monkeypatch.setattr(_internal, "_PROXY_METER_PROVIDER", _internal._ProxyMeterProvider())
+    members = [Member("a"), Member("b"), Member("c")]
+    register(members[0])
+    provider = MeterProvider([reader])
+    set_meter_provider(provider)
+    register(members[1])
+    register(members[2], provider)
+    assert len(values(read()["kafka.metrics.count"])) == 3
+    provider.shutdown()
+
+
+def test_real_consumer_has_its_instruments(
+    provider: MeterProvider, read: Read, consumer: MakeConsumer
+) -> None:
+    register(consumer(CooperativeStickyAssignor, client_id="real"), provider)
+    metrics = read()
+    assert {"kafka.consumer.assigned_partitions", "kafka.consumer.connection_count"} <= metrics.keys()
+    assert values(metrics["kafka.consumer.assigned_partitions"]) == {tags(client_id="real"): 0}

@@ -1,0 +1,383 @@
+"""``Recorder`` with a clock of the test's."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from kafka.metrics import MetricConfig, Metrics
+from kafka.metrics.metrics_reporter import AbstractMetricsReporter
+
+from kafka_assignors.assignor.options import PlanReport
+from kafka_assignors.metrics import (
+    COORDINATOR,
+    NO_METRICS,
+    OWN,
+    OWN_GROUP,
+    Recorder,
+    plan_figures,
+    prometheus,
+)
+from kafka_assignors.metrics.exported import ExportedConsumers
+from kafka_assignors.plan import Assignment, Group, Member, Rebalance, rebalance
+from kafka_assignors.plan.cause import Cause
+from tests.support.examples import metric_rows
+from tests.unit.metrics.members import Member as ConsumerWithMetrics
+
+JAVA = "consumer-coordinator-metrics"
+
+
+class Clock:
+    """Seconds that pass when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Recorded:
+    """A recorder with its registry and clock."""
+
+    def __init__(self, *reporters: object) -> None:
+        self.clock = Clock()
+        self.registry = Metrics(MetricConfig(tags={"client-id": "c"}), list(reporters))
+        self.recorder = Recorder(self.registry, "consumer", self.clock)
+
+    def value(self, name: str, group: str = JAVA, **tags: str) -> float:
+        """Return a metric's current value."""
+        key = self.registry.metric_name(name, group, tags=tags)
+        return float(self.registry.metrics[key].value(1000 * self.clock.now))
+
+    def own(self, name: str, **tags: str) -> float:
+        """Return one of our own metrics."""
+        return self.value(name, OWN_GROUP, **tags)
+
+    def join(self, seconds: float, *, strategies: int = 1, fails: bool = False) -> None:
+        """Attempt to join for some seconds."""
+        for _strategy in range(strategies):
+            self.recorder.begin_join()
+        self.clock.now += seconds
+        for _again in range(2):
+            if fails:
+                self.recorder.fail_join()
+            else:
+                self.recorder.end_join()
+
+
+def planned(
+    lags: list[int] | None = None,
+    *,
+    held: bool = False,
+    forecasts: int | None = None,
+    owned: Sequence[int] = (0, 1, 2),
+) -> tuple[PlanReport, Rebalance]:
+    """Return a plan of one topic with three partitions for two members, the first of which owned all.
+
+    Args:
+        lags: of the partitions.
+        held: whether the group is cooperative, so that partition 2 waits for the first member.
+        forecasts: number of partitions with a forecast.
+        owned: the partitions that the first member claims.
+    """
+    members = (
+        Member("m0", frozenset({"t"}), {"t": owned}, generation=1, holds=held),
+        Member("m1", frozenset({"t"})),
+    )
+    group = Group(members, {"t": 3}, lags={} if lags is None else {"t": lags})
+    target = Assignment(group, np.array([0, 0, 1], np.int32))
+    result = rebalance(group, lambda *_: target)
+    return PlanReport("sticky", target, result.assigned, result.metrics, 12.5, list, forecasts), result
+
+
+# --- rebalances
+
+
+def test_rebalance_counts_from_its_first_attempt() -> None:
+    recorded = Recorded()
+    recorded.join(2.0, fails=True)
+    recorded.join(1.0)
+    recorded.clock.now += 10
+    recorded.join(1.0)
+    assert recorded.value("rebalance-total") == 2
+    assert recorded.value("failed-rebalance-total") == 1
+    assert recorded.value("rebalance-latency-avg") == pytest.approx(2000)
+    assert recorded.value("rebalance-latency-max") == pytest.approx(3000)
+    assert recorded.value("rebalance-latency-total") == pytest.approx(4000)
+    recorded.clock.now += 5
+    assert recorded.value("last-rebalance-seconds-ago") == pytest.approx(5)
+
+
+def test_rates_are_per_hour() -> None:
+    recorded = Recorded()
+    for _ in range(3):
+        recorded.join(0.0, fails=True)
+    recorded.join(0.0)
+    recorded.clock.now += 30  # one of the two windows
+    assert recorded.value("rebalance-rate-per-hour") == pytest.approx(120)
+    assert recorded.value("failed-rebalance-rate-per-hour") == pytest.approx(360)
+
+
+def test_several_strategies_make_one_attempt() -> None:
+    recorded = Recorded()
+    recorded.join(1.0, strategies=2)
+    assert recorded.value("failed-rebalance-total") == 0
+    recorded.join(1.0, strategies=2, fails=True)
+    recorded.join(1.0, strategies=2)
+    assert recorded.value("failed-rebalance-total") == 1
+    assert recorded.value("rebalance-total") == 2
+
+
+def test_end_without_a_join_counts_nothing() -> None:
+    recorded = Recorded()
+    recorded.recorder.end_join()
+    recorded.recorder.fail_join()
+    assert recorded.value("rebalance-total") == recorded.value("failed-rebalance-total") == 0
+
+
+def test_initial_values_match_javas() -> None:
+    recorded = Recorded()
+    for metric in COORDINATOR:
+        value = recorded.value(metric.name)
+        if metric.name.endswith(("-avg", "-max")):
+            assert math.isnan(value), metric.name
+        else:
+            assert value == (-1 if metric.name.endswith("-ago") else 0), metric.name
+
+
+def test_average_and_maximum_are_nan_again_after_the_windows() -> None:
+    recorded = Recorded()
+    recorded.join(1.0)
+    recorded.clock.now += 61
+    assert math.isnan(recorded.value("rebalance-latency-avg"))
+    assert math.isnan(recorded.value("rebalance-latency-max"))
+    assert recorded.value("rebalance-latency-total") == pytest.approx(1000)
+
+
+def test_listener_calls_are_timed_by_kind() -> None:
+    recorded = Recorded()
+    recorded.recorder.record_listener("on_partitions_assigned", 0.1)
+    recorded.recorder.record_listener("on_partitions_assigned", 0.3)
+    recorded.recorder.record_listener("on_partitions_lost", 0.7)
+    recorded.recorder.record_listener("another", 9.0)
+    assert recorded.value("partition-assigned-latency-avg") == pytest.approx(200)
+    assert recorded.value("partition-assigned-latency-max") == pytest.approx(300)
+    assert recorded.value("partition-lost-latency-max") == pytest.approx(700)
+    assert math.isnan(recorded.value("partition-revoked-latency-max"))
+
+
+# --- plans
+
+
+def test_leader_shows_its_plan_and_nan_when_another_member_leads() -> None:
+    recorded = Recorded()
+    recorded.recorder.begin_join()
+    recorded.recorder.record_plan(*planned([5, 5, 10], held=True, forecasts=2), ("joined", "topic-grew"))
+    recorded.recorder.end_join()
+    figures = {
+        "plan-time-ms": 12.5,
+        "partitions-kept": 2,
+        "partitions-moved": 1,
+        "partitions-held-back": 1,
+        "partition-spread": 1,
+        "largest-load": 10,
+        "largest-load-bound": 10,
+        "forecasts-used": 2,
+        "rebalances-led-total": 1,
+    }
+    assert {name: recorded.own(name) for name in figures} == figures
+    assert recorded.own("rebalance-causes-total", cause="joined") == 1
+    assert recorded.own("rebalance-causes-total", cause="topic-grew") == 1
+    recorded.join(1.0)
+    gauges = [name for name in figures if not name.endswith("-total")]
+    assert all(math.isnan(recorded.own(name)) for name in gauges)
+    assert recorded.own("rebalances-led-total") == 1
+
+
+def test_reader_of_a_plan_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded = Recorded()
+    recorded.recorder.begin_join()
+    recorded.recorder.record_plan(*planned([5, 5, 10]), ())
+    recorded.recorder.end_join()
+    monkeypatch.setattr(plan_figures, "quick_lag_bound", None)
+    assert recorded.own("largest-load-bound") == 10
+
+
+def test_plan_of_a_failed_attempt_is_dropped_if_another_member_leads_the_next() -> None:
+    recorded = Recorded()
+    recorded.recorder.begin_join()
+    recorded.recorder.record_plan(*planned(), ())
+    recorded.join(1.0)
+    assert math.isnan(recorded.own("partitions-kept"))
+
+
+def test_figures_that_a_strategy_lacks_are_nan() -> None:
+    recorded = Recorded()
+    recorded.recorder.begin_join()
+    recorded.recorder.record_plan(*planned(), ())
+    recorded.recorder.end_join()
+    assert recorded.own("partitions-kept") == 2
+    for name in ("largest-load", "largest-load-bound", "forecasts-used"):
+        assert math.isnan(recorded.own(name)), name
+
+
+def test_unreported_fallback_has_no_figures_and_counts_as_led() -> None:
+    recorded = Recorded()
+    recorded.recorder.begin_join()
+    recorded.recorder.record_plan(*planned(), ())
+    recorded.recorder.end_join()
+    recorded.recorder.begin_join()
+    recorded.recorder.record_fallback(is_unreported=True)
+    recorded.recorder.end_join()
+    assert recorded.own("fallbacks-total") == 1
+    assert recorded.own("rebalances-led-total") == 2
+    assert math.isnan(recorded.own("partitions-kept"))
+
+
+@pytest.mark.parametrize("busy_rounds", [0, 2])
+def test_move_counts_once_in_all_rounds_of_a_cooperative_rebalance(busy_rounds: int) -> None:
+    """A scrape after the last round misses none; a busy member revokes its partitions rounds later."""
+    recorded = Recorded()
+    for _round in range(1 + busy_rounds):
+        recorded.recorder.begin_join()
+        recorded.recorder.record_plan(*planned(held=True), ())
+        recorded.recorder.end_join()
+    recorded.recorder.begin_join()
+    recorded.recorder.record_plan(*planned(held=True, owned=[0, 1]), ())
+    recorded.recorder.end_join()
+    assert recorded.own("partitions-moved") == recorded.own("partitions-held-back") == 0
+    assert recorded.own("partitions-moved-total") == recorded.own("partitions-held-back-total") == 1
+    recorded.recorder.begin_join()
+    recorded.recorder.record_plan(*planned(held=True), ())  # the next rebalance moves it again
+    recorded.recorder.end_join()
+    assert recorded.own("partitions-moved-total") == recorded.own("partitions-held-back-total") == 2
+
+
+def test_all_causes_count_from_0_and_their_sum_is_what_metrics_without_tags_show() -> None:
+    """A reporter of the user's gets no metric during a rebalance, and ``increase`` sees the first one."""
+    reporter = Reporter("nothing refused")
+    recorded = Recorded(reporter)
+    assert all(recorded.own("rebalance-causes-total", cause=cause.value) == 0 for cause in Cause)
+    registered = list(reporter.seen)
+    recorded.recorder.begin_join()
+    recorded.recorder.record_plan(*planned(), ("joined", "topic-grew"))
+    recorded.recorder.end_join()
+    assert reporter.seen == registered
+    shown = {name.name: metric for name, metric in recorded.registry.metrics.items()}
+    assert shown["rebalance-causes-total"].value() == recorded.own("rebalance-causes-total") == 2
+    member, exported = ConsumerWithMetrics(), ExportedConsumers(prometheus._family)
+    member.registry = recorded.registry
+    exported.add(member)
+    causes = [value for value in exported.read() if value.family.name.endswith("rebalance_causes_total")]
+    assert {value.tags.get("cause") for value in causes} == {cause.value for cause in Cause}
+
+
+def test_lag_age_ends_with_the_next_rebalance() -> None:
+    recorded = Recorded()
+    assert math.isnan(recorded.own("lag-age-seconds"))
+    recorded.recorder.watch_lag(lambda: 3.0)
+    assert recorded.own("lag-age-seconds") == 3
+    recorded.join(1.0)
+    assert math.isnan(recorded.own("lag-age-seconds"))
+
+
+def test_failures_and_deliveries_are_counted() -> None:
+    recorded = Recorded()
+    recorded.recorder.record_failed_lag_fetch()
+    recorded.recorder.record_fallback()
+    recorded.recorder.record_delivered(500)
+    recorded.recorder.record_delivered(0)
+    assert recorded.own("lag-fetches-failed-total") == 1
+    assert recorded.own("fallbacks-total") == 1
+    assert recorded.own("records-during-rebalance-total") == 500
+
+
+# --- failures
+
+
+class Reporter(AbstractMetricsReporter):  # type: ignore[misc]
+    """Refuses metrics with a word in their name."""
+
+    def __init__(self, refused: str) -> None:
+        self.refused = refused
+        self.seen: list[str] = []
+
+    def init(self, metrics: list[Any]) -> None:
+        """Do nothing."""
+
+    def metric_change(self, metric: Any) -> None:
+        """Note or refuse a metric."""
+        if self.refused in metric.metric_name.name:
+            raise RuntimeError("no such table")
+        self.seen.append(metric.metric_name.name)
+
+    def metric_removal(self, metric: Any) -> None:
+        """Do nothing."""
+
+    def configure(self, configs: dict[str, Any]) -> None:
+        """Do nothing."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+
+def test_reporter_that_refuses_a_metric_gets_the_others(caplog: pytest.LogCaptureFixture) -> None:
+    reporter = Reporter("rebalance-latency")
+    with caplog.at_level(logging.WARNING, "kafka_assignors"):
+        recorded = Recorded(reporter)
+        recorded.join(1.0)
+    names = {metric.name for metric in (*COORDINATOR, *OWN)}
+    missing = names - set(reporter.seen)
+    assert missing == {f"rebalance-latency-{of}" for of in ("avg", "max", "total")}
+    assert recorded.value("rebalance-total") == 1
+    assert len(caplog.records) == 1
+
+
+def test_registry_that_fails_raises_nothing() -> None:
+    def fail(*_args: object) -> None:
+        raise RuntimeError("closed")
+
+    recorder = Recorder(SimpleNamespace(sensor=fail, metric_name=fail, add_metric=fail))
+    recorder.begin_join()
+    recorder.record_plan(*planned(), ("joined",))
+    recorder.end_join()
+
+
+def test_gauge_that_fails_is_nan() -> None:
+    recorded = Recorded()
+    recorded.recorder.watch_lag(lambda: 1 / 0)
+    assert math.isnan(recorded.own("lag-age-seconds"))
+
+
+def test_without_a_registry_nothing_is_kept() -> None:
+    NO_METRICS.begin_join()
+    NO_METRICS.record_plan(*planned(), ())
+    assert not NO_METRICS.is_enabled
+    assert NO_METRICS._planned is None
+    assert not NO_METRICS._is_joining
+
+
+# --- the page
+
+
+def test_page_lists_every_metric_with_its_unit_and_meaning() -> None:
+    assert metric_rows("metrics.md") == [tuple(metric) for metric in (*COORDINATOR, *OWN)]
+    registered = {name.name for name in Recorded().registry.metrics} - {"count"}
+    assert registered == {metric.name for metric in (*COORDINATOR, *OWN)}
+
+
+def test_round_that_is_interrupted_counts_no_plan() -> None:
+    """The leader plans again, and its rebalance is one."""
+    recorded = Recorded()
+    for _attempt in range(2):
+        recorded.recorder.begin_join()
+        recorded.recorder.record_plan(*planned(), ("joined",))
+    recorded.recorder.end_join()
+    assert recorded.own("rebalances-led-total") == 1
+    assert recorded.own("rebalance-causes-total", cause="joined") == 1

@@ -1,0 +1,148 @@
+"""Sizes of groups small enough to compute by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from kafka_assignors.errors import OptionError
+from kafka_assignors.simulation.sizing import Sizing, Target, size
+from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, STICKY, history
+
+TARGET = Target(30, headroom=0)
+HOUR = 3600
+
+
+def steps(sizing: Sizing) -> list[int]:
+    return [step.least.members for step in sizing.steps]
+
+
+def flat(*rates: list[int], **fields: float) -> Sizing:
+    """Return the sizes for an hour a row of records/s by partition; members read 10 records/s."""
+    load = history(*([HOUR * rate for rate in row] for row in rates), step_s=HOUR)
+    return size(load, STICKY, Target(30, **fields))
+
+
+@pytest.mark.parametrize(
+    ("rate", "partitions", "headroom", "expected"),
+    # A member reads two of eight partitions of 5 records/s, or one; or two of twelve of 4 records/s, or one.
+    [(5, 8, 0, 4), (5, 8, 0.2, 8), (5, 8, 0.5, 8), (4, 12, 0, 6), (4, 12, 0.2, 6), (4, 12, 0.5, 12)],
+)
+def test_size_is_that_of_the_arrivals_and_the_headroom(
+    rate: int, partitions: int, headroom: float, expected: int
+) -> None:
+    assert flat([rate] * partitions, headroom=headroom).advised == expected
+
+
+def test_each_step_has_its_size_and_the_horizon_the_largest() -> None:
+    sizing = flat([1] * 12, [5] * 12, [2] * 12, headroom=0)
+    assert steps(sizing) == [2, 6, 3]
+    assert sizing.horizon.members == 6
+    assert [(step.starts_s, step.arriving) for step in sizing.steps] == [(0, 12), (3600, 60), (7200, 24)]
+
+
+def test_peak_shorter_than_the_target_needs_no_member_more() -> None:
+    load = history(*[[1000] * 2] * 10, *[[2000] * 2], *[[500] * 2] * 10, step_s=10, rate=200)
+    # For 10 s members read half of the arrivals; the last record waits 10 s.
+    assert size(load, STICKY, Target(10, headroom=0)).advised == 1
+    assert size(load, STICKY, Target(9, headroom=0)).advised == 2
+
+
+def test_present_lag_has_to_be_read_within_the_target() -> None:
+    load = history([0] * 4, start=[300] * 4, step_s=HOUR)  # 30 s of one member each
+    assert size(load, STICKY, TARGET).advised == 4
+    assert size(load, STICKY, Target(60, headroom=0)).advised == 2
+    assert size(load, STICKY, Target(120, headroom=0)).advised == 1
+    assert size(load, STICKY, TARGET).behind == 0
+
+
+def test_present_lag_too_large_for_one_member_gets_as_many_as_help() -> None:
+    load = history([0] * 4, start=[3000] * 4, step_s=HOUR)
+    sizing = size(load, STICKY, TARGET)
+    assert (sizing.behind, sizing.hot, sizing.advised) == (4, (), 4)
+    one = size(history([0] * 4, start=[3000, 0, 0, 0], step_s=HOUR), STICKY, TARGET)
+    assert (one.behind, one.advised) == (1, 1)  # the others leave it the whole member
+
+
+def test_hot_partition_is_named_with_the_partitions_that_would_do() -> None:
+    sizing = flat([25, 1, 1, 1], headroom=0)
+    assert sizing.advised == 1
+    (hot,) = sizing.hot
+    assert (hot.topic, hot.partition, hot.arriving, hot.partitions) == ("t", 0, 25, 4)
+    # 10 partitions get 10 records/s each; 30 s in an hour allow a little more.
+    assert hot.enough == 10
+    assert flat([10, 1], headroom=0).hot == ()
+
+
+def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
+    reason = flat([9, 2, 2, 2], headroom=0).reason
+    assert reason is not None
+    assert (reason.members, reason.partition, reason.is_partition, reason.member_partitions) == (
+        3,
+        0,
+        True,
+        2,
+    )
+    reason = flat([4] * 6, headroom=0).reason
+    assert reason is not None
+    assert (reason.members, reason.is_partition, reason.member_partitions) == (2, False, 3)
+    assert reason.member_arriving == pytest.approx(12)
+    assert reason.rate == 10
+    assert reason.time_lag_s > 30
+    assert flat([1], headroom=0).reason is None
+
+
+def test_plan_by_lag_needs_fewer_members_than_one_by_ranges() -> None:
+    lag = [140, 130, 60, 10, 20, 100]
+    load = history([0] * 6, start=lag, step_s=HOUR)
+    by_lag, by_range = (size(load, strategy, TARGET).advised for strategy in (COOPERATIVE_BY_LAG, BY_RANGE))
+    assert by_lag == 2
+    assert by_range > by_lag
+
+
+def test_group_grows_at_once_and_a_step_ahead_but_no_further() -> None:
+    load = history(*[[HOUR * rate] * 12 for rate in (1, 2, 5, 1)], step_s=HOUR)
+    advised = {now: size(load, STICKY, TARGET, members=now).advised for now in (1, 2, 3, 5, 6)}
+    assert advised == {1: 3, 2: 3, 3: 3, 5: 5, 6: 6}
+
+
+def test_group_shrinks_only_to_a_size_for_the_whole_horizon_with_a_margin() -> None:
+    load = history(*[[HOUR * rate] * 12 for rate in (1, 5, 1)], step_s=HOUR)
+    # Two partitions are 10 records/s, all that a member reads: no margin, so each gets a member.
+    assert size(load, STICKY, TARGET, members=20).advised == 12
+    assert size(load, STICKY, TARGET, members=8).advised == 8
+    assert size(load.scaled(0.9), STICKY, TARGET, members=8).advised == 6
+
+
+def test_last_advice_stays_while_members_start_or_crash() -> None:
+    load = history(*[[HOUR * rate] * 12 for rate in (1, 2, 5, 1)], step_s=HOUR)  # 2, 3, 6 and 2 members
+    assert size(load, STICKY, TARGET, members=4, stay_at=5).advised == 5
+    assert size(load, STICKY, TARGET, members=1, stay_at=5).advised == 5
+    assert size(load, STICKY, TARGET, members=5, stay_at=2).advised == 3
+
+
+def test_costs_of_staying_and_scaling() -> None:
+    load = history([HOUR * 4] * 12, step_s=HOUR)
+    owners = np.arange(12) % 2
+    sizing = size(load, COOPERATIVE, TARGET, members=2, owners=owners)
+    assert (sizing.advised, sizing.is_right) == (6, False)
+    assert sizing.stay is not None
+    assert sizing.scale is not None
+    assert (sizing.stay.members, sizing.stay.moved, sizing.stay.rebalances) == (2, 0, 0)
+    assert sizing.stay.time_lag_s > HOUR / 2
+    assert (sizing.scale.members, sizing.scale.moved, sizing.scale.rebalances) == (6, 8, 2)
+    assert sizing.scale.pause_s > 0
+    assert sizing.scale.time_lag_s < 30
+    right = size(load, COOPERATIVE, TARGET, members=6)
+    assert (right.is_right, right.scale) == (True, None)
+
+
+def test_rate_and_target_are_checked() -> None:
+    with pytest.raises(OptionError, match="rate"):
+        size(replace(history([1]), service_rate=None), STICKY, TARGET)
+    with pytest.raises(OptionError, match="max_time_lag"):
+        Target(0)
+    with pytest.raises(OptionError, match="headroom"):
+        Target(30, headroom=1)

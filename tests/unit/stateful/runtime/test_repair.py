@@ -1,0 +1,198 @@
+"""Values that other records in the changelog replaced are written again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.errors import KafkaTimeoutError
+
+from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError, StateFullError
+from tests.unit.stateful.bench import T0, T1, Bench
+
+
+def test_late_record_of_a_former_owner_does_not_stay_the_last_value(bench: Bench) -> None:
+    bench.process(T0, b"a", b"a", b"b")
+    assert bench.processing.commit()
+    bench.cluster.log[0].append((b"a", b"1"))
+    bench.process(T0, b"b")
+    assert bench.processing.commit()
+    assert bench.in_log(0) == {b"a": b"2", b"b": b"2"}
+    assert bench.store(T0).position == len(bench.cluster.log[0])
+
+
+def test_key_that_the_store_does_not_have_is_deleted(bench: Bench) -> None:
+    """A failed write of this member may have arrived although its changes were undone."""
+    bench.process(T0, b"a")
+    assert bench.processing.commit()
+    bench.cluster.log[0].append((b"undone", b"1"))
+    bench.process(T0, b"a")
+    assert bench.processing.commit()
+    assert bench.in_log(0) == {b"a": b"2", b"undone": None}
+
+
+def test_own_records_of_a_failed_write_are_not_written_a_third_time(bench: Bench) -> None:
+    bench.process(T0, b"a")
+    bench.cluster.log[0].append((b"a", b"1"))  # it arrived, the acknowledgement did not
+    assert bench.processing.commit()
+    assert bench.cluster.log[0] == [(b"a", b"1"), (b"a", b"1")]
+    assert bench.cluster.did == ["changelog", "offsets", "read"]
+    assert bench.store(T0).position == 2
+
+
+@pytest.mark.parametrize("fails", ["read", "write"])
+def test_cluster_that_does_not_answer_is_asked_again_with_the_next_commit(bench: Bench, fails: str) -> None:
+    bench.process(T0, b"a", b"a")
+    assert bench.processing.commit()
+    bench.cluster.log[0].append((b"a", b"1"))
+    bench.process(T0, b"b")
+    really = bench.cluster.last_values
+
+    def fail_once(*args: Any) -> dict[bytes, bytes | None]:
+        if fails == "read":
+            raise KafkaTimeoutError("away")
+        bench.cluster.write_fails = ChangelogUnreachableError("away")
+        return really(*args)
+
+    bench.cluster.on_read = fail_once
+    assert bench.processing.commit(), "the offsets are committed"
+    assert bench.in_log(0)[b"a"] == b"1"
+    assert bench.store(T0).position == 1
+    bench.cluster.write_fails = None
+    assert bench.processing.commit()
+    assert bench.in_log(0) == {b"a": b"2", b"b": b"1"}
+    assert bench.store(T0).position == len(bench.cluster.log[0])
+
+
+def test_more_late_records_during_the_repair_are_repaired_with_the_next_commit(bench: Bench) -> None:
+    bench.process(T0, b"a", b"a")
+    assert bench.processing.commit()
+    bench.cluster.log[0].append((b"a", b"1"))
+    really = bench.cluster.last_values
+
+    def interrupt(*args: Any) -> dict[bytes, bytes | None]:
+        values = really(*args)
+        bench.cluster.log[0].append((b"b", b"0"))
+        return values
+
+    bench.cluster.on_read = interrupt
+    bench.process(T0, b"b")
+    assert bench.processing.commit()
+    assert bench.processing.commit()
+    assert bench.in_log(0) == {b"a": b"2", b"b": b"1"}
+    assert bench.store(T0).position == len(bench.cluster.log[0])
+
+
+def test_time_for_repairs_is_that_of_the_lease_and_ends_with_the_first_failure(bench: Bench) -> None:
+    for partition, source in enumerate((T0, T1)):
+        bench.process(source, b"a", b"a")
+        assert bench.processing.commit()
+        bench.cluster.log[partition].append((b"a", b"1"))
+    bench.cluster.did.clear()
+    timeouts: list[float] = []
+
+    def fail(
+        _partition: object, _first: int, _end: int, left_s: Callable[[], float]
+    ) -> dict[bytes, bytes | None]:
+        timeouts.append(left_s())
+        raise KafkaTimeoutError("away")
+
+    bench.cluster.on_read = fail
+    bench.process(T0, b"b")
+    bench.process(T1, b"b")
+    assert bench.processing.commit(), "the offsets are committed"
+    assert bench.cluster.did == ["changelog", "offsets", "read"]
+    assert 0 < timeouts[0] <= bench.lease.patience_s
+    assert bench.processing.commit()
+    assert (bench.in_log(0)[b"a"], bench.in_log(1)[b"a"]) == (b"2", b"2")
+
+
+def test_write_has_the_time_that_the_read_has_left(bench: Bench) -> None:
+    """Otherwise a turn takes twice the time of the lease."""
+    bench.process(T0, b"a", b"a")
+    assert bench.processing.commit()
+    bench.cluster.log[0].append((b"a", b"1"))
+    bench.process(T0, b"b")
+    left: list[float] = []
+
+    def read(*args: Any) -> dict[bytes, bytes | None]:
+        left.append(args[-1]())
+        return {b"a": b"1"}
+
+    bench.cluster.on_read = read
+    assert bench.processing.commit()
+    assert 0 < bench.cluster.write_s[-1] < left[0] <= bench.lease.patience_s
+
+
+def test_repair_gets_no_time_beyond_that_of_the_shutdown(bench: Bench) -> None:
+    bench.process(T0, b"a")
+    bench.cluster.log[0].append((b"a", b"1"))
+    left: list[float] = []
+
+    def close(*args: Any) -> dict[bytes, bytes | None]:
+        bench.stop.set()
+        left.append(args[-1]())
+        bench.now += 1.0
+        left.append(args[-1]())
+        raise KafkaTimeoutError("away")
+
+    bench.cluster.on_read = close
+    assert bench.processing.commit()
+    assert left == [0.6, 0.0]
+    bench.cluster.did.clear()
+    assert bench.processing.commit()
+    assert bench.cluster.did == []
+
+
+def test_store_that_lacks_changes_does_not_move(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would end with a checkpoint after changes that only the changelog has."""
+    bench.process(T0, b"a")
+    bench.cluster.log[0].append((b"a", b"7"))
+    with monkeypatch.context() as patch:
+        patch.setattr(type(bench.store(T0)), "commit", refuse)
+        with pytest.raises(StateFullError):
+            bench.processing.commit()
+    assert bench.cluster.did == ["changelog", "offsets"]
+    assert bench.store(T0).position is None
+
+
+def refuse(*_: object) -> None:
+    raise StateFullError("no room")
+
+
+def test_damaged_store_needs_no_repair(bench: Bench) -> None:
+    """It is restored from the whole changelog, and must not hold up other repairs."""
+    for source in (T0, T1):
+        bench.process(source, b"a", b"a")
+        bench.cluster.log[source.partition].append((b"a", b"1"))
+
+    def fail(*_: object) -> dict[bytes, bytes | None]:
+        raise KafkaTimeoutError("away")
+
+    bench.cluster.on_read = fail
+    assert bench.processing.commit()
+    damaged = bench.actives[T0]
+    bench.processing.suspend(damaged, StateDamagedError("flipped"))
+    copy, damaged.copy = damaged.copy, None  # with the changelog's reader
+    assert copy is not None
+    copy.drop()
+    assert bench.processing.commit()
+    assert [active.unproven for active in bench.actives.values()] == [None, None]
+    assert bench.store(T1).position == len(bench.cluster.log[1])
+
+
+def test_lease_without_time_leaves_the_repair_to_the_next_commit(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.process(T0, b"a", b"a")
+    assert bench.processing.commit()
+    bench.cluster.log[0].append((b"a", b"1"))
+    bench.process(T0, b"b")
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.lease, "patience_s", -1.0)
+        patch.setattr(bench.lease, "holds", lambda *_: True)
+        assert bench.processing.commit()
+    assert "read" not in bench.cluster.did
+    assert bench.processing.commit()
+    assert bench.in_log(0)[b"a"] == b"2"
