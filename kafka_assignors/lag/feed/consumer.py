@@ -58,8 +58,6 @@ class FeedConsumer:
             self._link = Link(client)
         except Exception as error:
             raise lag_error(error) from error
-        # The consumer's own option for this does not reach its metadata requests.
-        self._link.manager.cluster.config["allow_auto_create_topics"] = False
         self._consumer: Any = None
         self._topic_seen: tuple[object, frozenset[int]] | None = None
         self._to_reach: dict[TheirPartition, int] = {}

@@ -39,6 +39,16 @@ _HANG_UPS = 3
 """Disconnects during authentication after which we take them for a refusal."""
 
 
+def never_create_topics(**configs: Any) -> Any:
+    """Make a ``kafka_client`` argument whose metadata requests create no topic.
+
+    The option ``allow_auto_create_topics`` of kafka-python's clients does not reach these requests.
+    """
+    client = KafkaNetClient(**configs)
+    client.cluster.config["allow_auto_create_topics"] = False
+    return client
+
+
 class Link:
     """An open, or opening, connection to a cluster.  Owns one daemon thread; the constructor never waits.
 
@@ -67,7 +77,7 @@ class Link:
     def _make_client(self, **configs: Any) -> Any:
         self._loop = _Loop(self, **configs)
         self.manager = _Manager(self._loop, **configs)
-        return KafkaNetClient(net=self._loop, manager=self.manager)
+        return never_create_topics(net=self._loop, manager=self.manager)
 
     async def ready(self, timeout_ms: float) -> None:
         """Wait for a first answer of the cluster; returns at once after it.

@@ -21,6 +21,7 @@ from kafka import KafkaConsumer
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
 from kafka_assignors.errors import StateError
+from kafka_assignors.lag.fetch.link import never_create_topics
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets, TaskEndOffsets
 from kafka_assignors.stateful.changelog.rate_limit import RateLimit
 from kafka_assignors.stateful.changelog.tailing import Tailing
@@ -62,7 +63,7 @@ class ChangelogReader:
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
-            allow_auto_create_topics=False,  # a deleted changelog would come back without compaction
+            kafka_client=never_create_topics,  # a deleted changelog would come back without compaction
             fetch_max_bytes=fetch_max_bytes,
             max_partition_fetch_bytes=min(fetch_max_bytes, 1024 * 1024),
             max_poll_records=10_000,

@@ -9,6 +9,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as TheirPartition
 from kafka.errors import KafkaTimeoutError
 
+from kafka_assignors.lag.fetch.link import never_create_topics
 from kafka_assignors.plan.model import TopicPartition
 
 _POLL_MS = 100
@@ -41,7 +42,7 @@ def last_values(
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",  # compaction may have removed the first records
-        allow_auto_create_topics=False,
+        kafka_client=never_create_topics,
     )
     try:
         consumer.assign([changelog])

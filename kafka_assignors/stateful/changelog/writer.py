@@ -32,6 +32,7 @@ from kafka.errors import (
 
 from kafka_assignors.assignor.coordinator_access import stop_producer
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
+from kafka_assignors.lag.fetch.link import never_create_topics
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.shutdown import Shutdown
 
@@ -106,7 +107,7 @@ class ChangelogWriter:
         self._config = {
             **client,
             "acks": "all",
-            "allow_auto_create_topics": False,  # a deleted changelog would come back without compaction
+            "kafka_client": never_create_topics,  # a deleted changelog would come back without compaction
             "linger_ms": _LINGER_MS,
             "batch_size": 256 * 1024,
             "max_request_size": max_request_size,

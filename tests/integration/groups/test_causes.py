@@ -15,6 +15,7 @@ from kafka_assignors import (
     RangeAssignor,
     RebalanceOnSkew,
 )
+from kafka_assignors.lag.fetch.link import never_create_topics
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import write
@@ -108,7 +109,7 @@ def test_deleted_topic(fresh: FreshNames) -> None:
     """The member that read the topic revokes its partitions, so a second round follows."""
     with Group(fresh, 4, 2) as group:
         (leader,) = group.join_all(
-            1, CooperativeStickyAssignor, metadata_max_age_ms=500, allow_auto_create_topics=False
+            1, CooperativeStickyAssignor, metadata_max_age_ms=500, kafka_client=never_create_topics
         )
         group.settled()
         deleted = group.topics[1]

@@ -7,7 +7,7 @@ import threading
 from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
 from kafka.net.compat import KafkaNetClient
 from kafka.net.connection import KafkaConnection
@@ -17,7 +17,7 @@ from kafka.net.selector import NetworkSelector
 from kafka_assignors.errors import LagError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.lag.fetch import link as fetch_link
-from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.link import Link, never_create_topics
 from kafka_assignors.plan import TopicPartition
 
 NOWHERE = {"bootstrap_servers": "127.0.0.1:1"}
@@ -45,10 +45,22 @@ def test_used_parts_of_kafka_python_exist(call: Any, arguments: list[str]) -> No
 
 
 def test_used_settings_exist_in_kafka_python() -> None:
-    assert "kafka_client" in KafkaAdminClient.DEFAULT_CONFIG
+    for client in KafkaAdminClient, KafkaConsumer, KafkaProducer:
+        assert "kafka_client" in client.DEFAULT_CONFIG
     assert "slow_task_threshold_secs" in NetworkSelector.DEFAULT_CONFIG
     assert isinstance(KafkaConnectionManager.bootstrapped, property)
     assert isinstance(KafkaConnection.sasl_enabled, property)
+
+
+def test_client_never_creates_topics() -> None:
+    """kafka-python's own option for this does not reach its metadata requests."""
+    option = ClusterMetadata(allow_auto_create_topics=False)
+    client = never_create_topics(**NOWHERE)
+    try:
+        for cluster in option, client.cluster:
+            assert cluster.metadata_request().allow_auto_topic_creation is False
+    finally:
+        client.close()
 
 
 def test_link_constructor_does_not_wait() -> None:

@@ -12,6 +12,7 @@ from kafka.errors import KafkaConnectionError, LogTruncationError, OffsetOutOfRa
 from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateError, StateFullError
+from kafka_assignors.lag.fetch.link import never_create_topics
 from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores
 from kafka_assignors.stateful.changelog import reader as changelog_reader
@@ -114,7 +115,7 @@ def test_consumer_has_no_group_and_no_offset_reset(bench: Bench) -> None:
         "group_id": None,
         "auto_offset_reset": "none",
         "enable_auto_commit": False,
-        "allow_auto_create_topics": False,
+        "kafka_client": never_create_topics,
         "fetch_max_bytes": 4096,
         "max_partition_fetch_bytes": 4096,
     }
