@@ -68,6 +68,7 @@ class Causes:
         self._began = 0.0
         self._led: _Round | None = None  # None: another member led the last rebalance
         self._now: _Round | None = None
+        self._reported: dict[str, int | None] = {}  # member id -> generation, from rounds that did not end
         self._last_leader: str | None = None
         self._generation: int | None = None  # of the last plan
 
@@ -88,12 +89,16 @@ class Causes:
         # Many members share the same topics, so they share one set.
         last = {} if self._led is None else self._led.group.members
         known = {seen.topics: seen.topics for seen in last.values()}
+        # A member that got a plan whose round did not end for this leader has joined, not rejoined.
+        self._reported = {
+            joined.member_id: self._reported.get(joined.member_id, _generation(joined)) for joined in members
+        }
         seen = {
             joined.member_id: SeenMember(
                 topics=known.setdefault(member.topics, member.topics),
                 instance_id=joined.group_instance_id or None,
                 client_id=None if joined.group_instance_id else _prefix(joined.member_id),
-                generation=joined.metadata.generation_id if joined.metadata.version >= _DATED else None,
+                generation=self._reported[joined.member_id],
                 requests=report.requests,
             )
             for joined, (member, report) in zip(members, reports, strict=True)
@@ -136,6 +141,7 @@ class Causes:
     def end(self, access: CoordinatorAccess) -> None:
         """End the rebalance, as the leader or another member; not called for an interrupted round."""
         self._led, self._now = self._now, None
+        self._reported.clear()
         self._last_leader = access.leader_id()
         access.rejoin_causes.clear()
 
@@ -143,6 +149,7 @@ class Causes:
         generation = access.generation()
         if generation is not None and self._generation is not None and generation > self._generation + 1:
             self._led = self._last_leader = None  # another member led since
+            self._reported.clear()
         self._generation = generation
 
     def _missing(self, access: CoordinatorAccess, led: _Round) -> Cause:
@@ -173,6 +180,10 @@ class Causes:
             names = (now.name(own_id),) if own_id in now.members else ()
             causes.append(RebalanceCause(Cause.LEADER_CHANGED, names))
         return causes
+
+
+def _generation(member: JoinedMember) -> int | None:
+    return member.metadata.generation_id if member.metadata.version >= _DATED else None
 
 
 def _unowned(result: Rebalance) -> list[RebalanceCause]:

@@ -284,6 +284,17 @@ def test_interrupted_round_keeps_its_causes(group: GroupOfMembers) -> None:
     assert group.round() == ["joined (c, d)"]
 
 
+def test_member_that_got_the_plan_of_an_interrupted_round_has_not_rejoined(group: GroupOfMembers) -> None:
+    """The leader's own answer was lost; the others have their assignments."""
+    new = group.join("c")
+    assert group.plan() == ["joined (c)"]
+    part = ConsumerProtocolAssignment.decode(group.given["c"].encode())
+    new.on_assignment(part, group.generation + 1)
+    assert group.round() == ["joined (c)"]
+    new.metadata(["t"])
+    assert group.round() == ["second-round"]
+
+
 def test_new_leader_after_the_former_one_has_gone(group: GroupOfMembers) -> None:
     group.settled("c")
     del group.members["a"]
