@@ -3,8 +3,8 @@
 A static leader that restarts gets its old assignment back without a rebalance.  kafka-python then does not
 know that it leads, so no member watches the metadata.  A static member that restarts with more topics does
 not cause a rebalance either.  So each static member compares its metadata with the assignments that the
-broker describes, and requests a rebalance if a partition has no owner.  Its subscription has a new
-generation, so the broker starts a rebalance even if the member is not the leader.
+broker describes, and requests a rebalance if a partition has no owner.  The subscription it joins with has a
+newer generation than the broker knows of it, so the broker starts a rebalance even if it does not lead.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ log = logging.getLogger("kafka_assignors")
 
 _FIRST_S = 0.3
 _SPREAD_S = 1.2
-"""Members request one after the other, in the order of a hash of their instance ids.  The first is enough."""
+"""A member delays its check by a hash of its instance id.  The first request spares the others theirs."""
 
 _NAMES = 3
 
@@ -29,16 +29,16 @@ class StaticWatch:
     """Checks the group after a restart, and when the metadata lists other partitions than at the last check.
 
     A check is one DescribeGroups request.  Dynamic members never check: their leader is always the member
-    that planned.  A member that took part in the last rebalance leaves it to its leader while the leader is
-    in the group.  A member that restarted since cannot know whether the leader planned, so it checks itself.
+    that planned.  A member that took part in the last rebalance requests one only if the leader has left the
+    group.  A member that restarted since cannot know whether the leader planned, so it requests one itself.
     """
 
     def __init__(self) -> None:
         self._access: CoordinatorAccess | None = None
         self._member_id: str | None = None
-        self._is_restarted = False
+        self._may_have_missed_rebalance = False
         self._leader_watches_lag = False
-        self._checked: dict[str, int] | None = None  # partition counts at the last check; None: never checked
+        self._known_counts: dict[str, int] | None = None  # of the last check or rebalance; None: check now
         self._checking_in: int | None = None  # the generation whose check is under way
 
     def on_assignment(self, access: CoordinatorAccess, *, leader_watches_lag: bool) -> None:
@@ -52,9 +52,9 @@ class StaticWatch:
             return
         # A restarted static member gets a new id, and takes part in no rebalance.
         before, self._member_id = self._member_id, access.member_id()
-        self._is_restarted = self._member_id not in (before, access.leader_id())
+        self._may_have_missed_rebalance = self._member_id not in (before, access.leader_id())
         self._leader_watches_lag = leader_watches_lag
-        self._checked = None if self._is_restarted else access.partition_counts()
+        self._known_counts = None if self._may_have_missed_rebalance else access.partition_counts()
         if self._access is None:
             self._access = access
             self._delay_s = _FIRST_S + _SPREAD_S * (zlib.crc32(instance_id.encode()) % 1000) / 1000
@@ -66,7 +66,7 @@ class StaticWatch:
         try:
             if (
                 access is None
-                or access.partition_counts() == self._checked
+                or access.partition_counts() == self._known_counts
                 or self._checking_in == access.generation()
             ):
                 return
@@ -87,7 +87,7 @@ class StaticWatch:
             described = await access.describe_group()
             if access.settled_generation() != generation or described.group_state != "Stable":
                 return
-            self._checked = listed
+            self._known_counts = listed
             self._decide(access, listed, members_of(described))
         except Exception as error:  # the next metadata update triggers another check
             log.debug("cannot check the group's partitions: %s", error)
@@ -99,7 +99,7 @@ class StaticWatch:
         self, access: CoordinatorAccess, listed: dict[str, int], members: tuple[GroupMember, ...]
     ) -> None:
         has_leader = any(member.member_id == access.leader_id() for member in members)
-        if has_leader and not self._is_restarted:
+        if has_leader and not self._may_have_missed_rebalance:
             return
         owned = {tp for member in members for tp in member.owned}
         free = [(t, p) for t, count in sorted(listed.items()) for p in range(count) if (t, p) not in owned]

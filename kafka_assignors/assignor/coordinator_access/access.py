@@ -40,7 +40,7 @@ _SHARED = "_kafka_assignors_"
 class CoordinatorAccess:
     """An assignor's access to the coordinator of its consumer.
 
-    Without a consumer (an assignor used by hand) every answer is None.
+    Without a consumer (an assignor used by hand) methods return None or an empty value.
 
     Attributes:
         rejoin_causes: why this member requested a rebalance since its last assignment; shared by its
@@ -65,7 +65,7 @@ class CoordinatorAccess:
         return caller is None or known is None or caller is known
 
     def shared(self, name: str, own: T) -> T:
-        """Return the value that all strategies of the consumer share: that of the first one that asks."""
+        """Return the value that all strategies of the consumer share: the first ``own`` of this name."""
         coordinator = self._live()
         value: T = own if coordinator is None else vars(coordinator).setdefault(_SHARED + name, own)
         return value
@@ -86,7 +86,9 @@ class CoordinatorAccess:
         return None if protocol is None else bool(protocol == RebalanceProtocol.COOPERATIVE)
 
     def owned(self) -> list[tuple[str, int]] | None:
-        """Return the (topic, partition)s of the consumer's assignment; none after it lost its membership.
+        """Return the (topic, partition)s of the consumer's assignment.
+
+        Empty once kafka-python has noticed that the membership was lost.
 
         A cooperative consumer still owns them when it joins.  An eager one has revoked them.
         """
@@ -202,9 +204,9 @@ class CoordinatorAccess:
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_answer_at(self) -> float:
-        """Return the earliest time (``time.monotonic``) at which a metadata request made now can be answered.
+        """Return the time from which an update answers a request made now: ``time.monotonic()``.
 
-        ``inf`` while an update is under way, because it may have been requested for other topics.
+        ``inf`` while another update is under way: it may have been requested for other topics.
         """
         coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress
@@ -240,8 +242,7 @@ class CoordinatorAccess:
     def request_rejoin_threadsafe(self, cause: Cause, generation: int | None) -> None:
         """As ``request_rejoin``, from any thread, if the consumer is still settled in this generation.
 
-        A rebalance that has begun before the I/O thread gets to it has another cause.  Does nothing after the
-        consumer's event loop has ended.
+        Does nothing if another rebalance begins first, or after the consumer's event loop has ended.
         """
 
         def request() -> None:

@@ -37,7 +37,7 @@ def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int
     """Return the brokers with a replica of each partition of a topic.
 
     kafka-python's public call takes one partition and one broker at a time: 10 s for 100,000 partitions and
-    60 brokers.  So it is only the way for a version of kafka-python with other private parts.
+    60 brokers.  It is the fallback for a kafka-python with other private parts.
     """
     topics = getattr(cluster, "_partitions", None)
     if topics is None:
@@ -67,8 +67,8 @@ def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
     A `ContinuousConsumer` counts an answer after the end of its session only once it has joined again.
 
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
-    `ContinuousConsumer` sends heartbeats during joins.  Infinite while an answer is outstanding: after a
-    process was suspended, the coordinator's state dates from before, and an answer it reads now may, too.
+    `ContinuousConsumer` sends heartbeats during joins.  Infinite while the last heartbeat is unanswered, or
+    its answer unconfirmed: a process that was suspended may read an old answer.
     """
     coordinator = consumer._coordinator
     if coordinator.generation_if_stable() is None or is_fenced(consumer):
@@ -92,7 +92,8 @@ def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
     is outstanding.
     """
     coordinator = consumer._coordinator
-    sent_at = _answered_heartbeat_at(coordinator)  # the answer was acted on before
+    # kafka-python sets ``rejoin_needed`` before it records the answer, so the answer is read first.
+    sent_at = _answered_heartbeat_at(coordinator)
     if coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
         return None
     return sent_at
@@ -133,7 +134,7 @@ def static_member_id(consumer: KafkaConsumer) -> str | None:
 
 
 class Timeouts(NamedTuple):
-    """Seconds without a heartbeat, or a poll, after which a broker gives a member's partitions to others."""
+    """The group timeouts of a consumer, in seconds."""
 
     session_s: float
     poll_s: float

@@ -26,7 +26,10 @@ class BacktestTrials:
 
 @dataclass(frozen=True, slots=True)
 class BacktestRequest:
-    """The options of a back-test; empty where not given."""
+    """The options of a back-test.
+
+    ``members`` and ``churn`` are empty, and ``service_rates`` is ``(None,)``, if they are not given.
+    """
 
     strategies: tuple[str, ...]
     parameters: Parameters
@@ -64,13 +67,14 @@ class BacktestRequest:
                 continue
             if self.service_rates == (None,):
                 how = (
-                    f"as {recorded_members} members did together"
+                    f"the group's rate divided by its {recorded_members} members"
                     if recorded_members
                     else "as its fastest partition was read while it had a backlog; more if its member "
                     "read other partitions, too"
                 )
                 yield f"group {group!r}: a member reads {rate:,.1f} records/s, {how} (--service-rate)"
             if not self.members:
-                yield f"group {group!r}: {firsts[group].members} members, by the mean load (--members)"
+                members = firsts[group].members
+                yield f"group {group!r}: {members} members, 1.3 times what the mean load needs (--members)"
             if not self.churn:
-                yield f"group {group!r}: {','.join(map(str, firsts[group].churn))} (--churn)"
+                yield f"group {group!r}: churn {','.join(map(str, firsts[group].churn))} (--churn)"

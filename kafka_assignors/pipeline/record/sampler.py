@@ -190,7 +190,7 @@ class _Stream(_Reader, DataSourceStreamReader):
 
 
 def _silence_kafka_python() -> None:
-    """Keep its log of lost connections off stderr, unless logging is configured: problems are rows."""
+    """Keep its log of lost connections off stderr, unless logging is configured: the rows report problems."""
     log = logging.getLogger("kafka")
     if not log.handlers:
         log.addHandler(logging.NullHandler())

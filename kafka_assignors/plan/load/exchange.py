@@ -32,8 +32,8 @@ class Pair:
         high: the member with the larger load.
         low: the other member.
         steps: the net numbers of partitions that ``high`` may give.
-        home: by partition, its owner before.  With it, an exchange takes at most as many partitions from home
-            as it brings home.  None: any exchange.
+        home: by partition, its owner before this plan.  An exchange may then not increase the number of
+            partitions away from their owner before.  None: any exchange.
     """
 
     def __init__(
@@ -89,6 +89,7 @@ def best_single(pair: Pair) -> RatedExchange | None:
     """The best exchange of one partition for one, or for none.  Cost: a binary search for each."""
     if not pair.calm:
         return _single(pair, None, None)
+    # The two costs of an exchange must add up to at most 0.
     gives, takes = pair.give_costs, pair.take_costs
     candidates = [_single(pair, gives <= 0, takes <= 0)]
     if (home := takes < 0).any():

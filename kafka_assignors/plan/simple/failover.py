@@ -31,9 +31,10 @@ def plan_failover(
             1. to the subscriber that owned partitions of them.  If several did (after a change of strategy or
                of subscriptions), to the one of the newest generation, then to the one with the most of their
                partitions, so that the fewest move, then to the first in line;
-            2. to a subscriber that is active for other topics by rule 1, the first in line of these;
+            2. to a subscriber that is active for other topics, by rule 1 or as one of ``elsewhere``, the
+               first in line of these;
             3. to the first in line.
-        elsewhere: members that are active for topics that the group does not list; see rule 2.
+        elsewhere: members that are active for topics that the group does not list.
 
     Returns:
         The plan.  Planning again with nothing changed changes nothing.  Cost: linear in topics x members, and

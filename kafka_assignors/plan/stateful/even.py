@@ -1,9 +1,9 @@
 """The number of tasks of each subtopology that each member gets: balanced, with the fewest moves.
 
 ``even_shares`` ranks each subtopology before the total, ``even_loads`` the total before each subtopology.
-Both are flows with convex costs.  Each row starts with its own cheapest choice.  Then columns with too much
-send units, on cheapest paths, to columns with too little (successive shortest paths from an optimal
-pseudo-flow; exact).
+Both are flows with convex costs.  ``even_shares`` starts with the cheapest choice of each row, ``even_loads``
+with the result of ``even_shares``.  Then columns with too much send units, on cheapest paths, to columns with
+too little (successive shortest paths from an optimal pseudo-flow; exact).
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ Vector = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 
 _NO_WAY = 2**60
-_MOVE = 2**20
-"""Costs have two ranks: this is more than all lower-rank costs of a path."""
+_HIGHER_RANK = 2**20
+"""Costs have two ranks.  This is more than all costs of the lower rank on a path."""
 
 
 def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix | None = None) -> Matrix:
@@ -40,7 +40,7 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix 
     rows, members = owned.shape
     floor = supply // members
     rest = supply - floor * members
-    gain = (owned > floor[:, None]) * _MOVE  # one more is kept, and not moved
+    gain = (owned > floor[:, None]) * _HIGHER_RANK  # one more is kept, and not moved
     if preference is not None:
         gain += preference
     extra = np.zeros((rows, members), np.bool_)
@@ -61,9 +61,9 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix 
             load[taker] += 1
         return bool(path.steps)
 
-    while send(load > high, load < high):
+    while send(load > high, load < high):  # until no column has too much
         pass
-    while send(load > low, load < low):
+    while send(load > low, load < low):  # until no column has too little
         pass
     shares: Matrix = floor[:, None] + extra
     return shares
@@ -85,8 +85,8 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
 
     def send(sources: Mask, sinks: Mask, at_most: int) -> bool:
         """Send one unit on the cheapest path, if it costs no more than ``at_most``."""
-        get = (2 * shares + 1) * _MOVE + (shares >= owned)
-        give = np.where(shares > 0, (1 - 2 * shares) * _MOVE - (shares > owned), _NO_WAY)
+        get = (2 * shares + 1) * _HIGHER_RANK + (shares >= owned)
+        give = np.where(shares > 0, (1 - 2 * shares) * _HIGHER_RANK - (shares > owned), _NO_WAY)
         path = _cheapest(sources, sinks, give, get)
         if not path.steps or path.cost > at_most:
             return False
@@ -101,7 +101,8 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
         low, most = int(load.min()), int(load[shares.any(axis=0)].max())
         sources = (load == most) & shares.any(axis=0)
         # A difference of one may stay, or move to other members if that costs less.
-        if most == low or not send(sources, load == low, _NO_WAY if most > low + 1 else -1):
+        at_most = _NO_WAY if most > low + 1 else -1
+        if most == low or not send(sources, load == low, at_most):
             return shares
 
 
@@ -121,25 +122,25 @@ def _cheapest(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> _Path:
     """Return the cheapest path from a source to a sink, with each member's cost to give or get a unit."""
     if not sources.any() or not sinks.any():
         return _Path(_NO_WAY, [])
-    count, people = give.shape
-    members = np.where(sources, 0, _NO_WAY)
-    through = np.full(people, -1)  # the row by which a member is reached
-    giver = np.full(count, -1)  # the member by which a row is reached
-    rows = np.full(count, _NO_WAY)
+    rows, members = give.shape
+    to_member = np.where(sources, 0, _NO_WAY)  # cost of the cheapest path found so far
+    to_row = np.full(rows, _NO_WAY)
+    through = np.full(members, -1)  # the row by which a member is reached
+    giver = np.full(rows, -1)  # the member by which a row is reached
     while True:
-        ways = members + give
-        best = ways.argmin(axis=1)
-        reached = ways[np.arange(count), best]
-        lower = reached < rows
-        rows[lower], giver[lower] = reached[lower], best[lower]
-        ways = rows[:, None] + get
-        best = ways.argmin(axis=0)
-        reached = ways[best, np.arange(people)]
-        lower = reached < np.minimum(members, _NO_WAY // 2)
+        costs = to_member + give
+        best = costs.argmin(axis=1)
+        cost = costs[np.arange(rows), best]
+        lower = cost < to_row
+        to_row[lower], giver[lower] = cost[lower], best[lower]
+        costs = to_row[:, None] + get
+        best = costs.argmin(axis=0)
+        cost = costs[best, np.arange(members)]
+        lower = cost < np.minimum(to_member, _NO_WAY // 2)
         if not lower.any():
             break
-        members[lower], through[lower] = reached[lower], best[lower]
-    ends = np.where(sinks, members, _NO_WAY)
+        to_member[lower], through[lower] = cost[lower], best[lower]
+    ends = np.where(sinks, to_member, _NO_WAY)
     member = int(ends.argmin())
     path = _Path(int(ends[member]), [])
     if path.cost < _NO_WAY // 2:

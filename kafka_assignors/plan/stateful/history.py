@@ -70,10 +70,9 @@ class TaskHistory:
         self._read_owners()
         self._read_ranks()
         self.held = [0] * len(self.process)
-        for roles in ([m] if m != NO_MEMBER else [] for m in self.owner), self.standbys:
-            for members in roles:
-                for member in members:
-                    self.held[member] += 1
+        for owner, standbys_of_task in zip(self.owner, self.standbys, strict=True):
+            for member in [owner, *standbys_of_task] if owner != NO_MEMBER else standbys_of_task:
+                self.held[member] += 1
 
     def _read_owners(self) -> None:
         self.owner = [NO_MEMBER] * len(self.tasks)
@@ -137,10 +136,10 @@ class TaskHistory:
         """How likely a copy is a warm-up for a move.
 
         Returns:
-            0: it may be a standby, because there are no more copies than wanted.
-            1: there are more, but it may replace a standby of a member with too many tasks.
-            2: there are more.
-            3: there is one more, and the rack rule excludes it as a standby beside the owner.
+            0: it may be a standby, because the task has no more copies than wanted.
+            1: the task has more, but the copy may replace a standby of a member with too many tasks.
+            2: the task has more copies than wanted.
+            3: the task has one more, and the rack rule excludes the copy as a standby beside the owner.
         """
         more = len(self.ready[task]) - self.copies[self.sub[task]]
         if more != 1 or owner == NO_MEMBER:

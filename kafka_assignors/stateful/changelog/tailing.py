@@ -127,7 +127,11 @@ class Tailing:
         return True
 
     def update_lags(self) -> bool:
-        """Measure lags every second, and return restored copies to their waiters; whether it measured."""
+        """Measure lags every second, and return restored copies to their waiters.
+
+        Returns:
+            Whether the lags were measured.
+        """
         is_due = self._clock() - self._ends_at >= _ENDS_EVERY_S or any(
             tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self._kept
         )
@@ -140,7 +144,7 @@ class Tailing:
         return is_due
 
     def reposition(self) -> None:
-        """Seek copies whose position is before the first or after the end offset of their changelog."""
+        """Seek all copies to their positions.  A position outside its changelog moves into it first."""
         by_partition = {tailed.partition: tailed for tailed in self._kept}
         begins, ends = self._ends.first(by_partition), self._ends.last(by_partition)
         for partition in begins.keys() & ends.keys():
@@ -189,10 +193,10 @@ class Tailing:
         ):
             waits = {tailed.partition for tailed in self._kept if tailed.waiter is None}
         paused = self._consumer.paused()
-        if begin := waits - paused:
-            self._consumer.pause(*begin)
-        if end := paused - waits:
-            self._consumer.resume(*end)
+        if to_pause := waits - paused:
+            self._consumer.pause(*to_pause)
+        if to_resume := paused - waits:
+            self._consumer.resume(*to_resume)
 
     def _apply(self, tailed: TailedCopy, records: Iterable[Any]) -> None:
         tailed.heard = True
@@ -257,7 +261,10 @@ class Tailing:
         self._progress.write()
 
     def _read_positions(self) -> None:
-        """Read the consumer's position of some copies, first of those without records: compacted away?"""
+        """Read the consumer's position of some copies that are behind.
+
+        Those that got no records come first: compaction may have removed what they wait for.
+        """
         behind = [t for t in self._kept if t.end is not None and t.position < t.end]
         for tailed in sorted(behind, key=lambda t: (t.heard, t.asked_at))[:_POSITIONS]:
             tailed.asked_at = self._clock()

@@ -4,9 +4,9 @@ Changes stay in memory until `commit`, which writes them and their changelog off
 `rollback` drops them.  So a store never holds half of a record's changes (unless it was restored from a
 changelog whose writer was killed), and always knows its position.
 
-RocksDB's own log is off for a store with a changelog.  Committed changes are on disk once `flush` returns;
-only then may a checkpoint be written.  After a crash the store is in the state of some commit, at the
-checkpoint or beyond it, and `position` says which.
+RocksDB's write-ahead log is off for a store with a changelog.  Committed changes are on disk once `flush`
+returns; only then may a checkpoint be written.  After a crash the store is in the state of some commit, at
+the checkpoint or beyond it, and `position` says which.
 
 Memory: `StoreOptions` bounds all stores of one `Stores` together, except for uncommitted changes
 (`Store.uncommitted_bytes`) and indexes of open files (`max_open_files` of each store).
@@ -163,7 +163,8 @@ class Store:
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
         """Write changelog records (a value of None deletes) and the new position in one step.
 
-        Other threads stand still meanwhile (10 ms a megabyte), so pass a few hundred kilobytes at a time.
+        No other thread of the process runs meanwhile (10 ms a megabyte), so pass a few hundred kilobytes at a
+        time.
         """
         self._write(changes, position)
 
@@ -256,7 +257,7 @@ class Store:
             self._position = position
 
     def _merged(self, start: bytes, end: bytes | None) -> Generator[tuple[bytes, bytes], None, None]:
-        """Merge the keys on disk with the uncommitted changes, which come first."""
+        """Merge the keys on disk with the uncommitted changes, which take precedence."""
         changes = self._changes.between(start, end)
         options = self._read_options()
         if end is not None:
@@ -291,7 +292,7 @@ class Store:
 
 def _must_be_bytes(what: str, given: object) -> None:
     if not isinstance(given, bytes):
-        raise TypeError(f"{what} of {type(given).__name__}, expected bytes")
+        raise TypeError(f"{what} must be bytes, not {type(given).__name__}")
 
 
 def _after(prefix: bytes) -> bytes | None:

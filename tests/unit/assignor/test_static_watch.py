@@ -30,7 +30,7 @@ def described(*owned: tuple[str, list[int]], state: str = "Stable") -> Any:
     return SimpleNamespace(group_state=state, protocol_type="consumer", members=members)
 
 
-class Consumer:
+class FakeAccess:
     """A fake ``CoordinatorAccess``."""
 
     def __init__(self, *, instance_id: str | None = "i", leader: str = "leader", listed: int = 4) -> None:
@@ -38,8 +38,8 @@ class Consumer:
         self.instance, self.me, self.leader, self.now = instance_id, "me", leader, 5
         self.partitions = {"t": listed}
         self.group: Any = described(("me", [0, 1]), ("leader", [2, 3]))
-        self.asked = 0
-        self.looks = 0
+        self.rejoin_requests = 0
+        self.describes = 0
         self.slept: list[float] = []
         self.meanwhile: Callable[[], None] = lambda: None
         self._jobs: list[Callable[[], Coroutine[Any, Any, None]]] = []
@@ -91,46 +91,46 @@ class Consumer:
         self.meanwhile()
 
     async def describe_group(self) -> Any:
-        self.looks += 1
+        self.describes += 1
         if isinstance(self.group, Exception):
             raise self.group
         return self.group
 
     def request_rejoin(self, cause: Cause) -> None:
         assert cause is Cause.STATIC_WATCH
-        self.asked += 1
+        self.rejoin_requests += 1
 
 
-def in_rebalance(consumer: Consumer) -> Consumer:
+def in_rebalance(consumer: FakeAccess) -> FakeAccess:
     """A member that has taken part in a rebalance since it started."""
     consumer.assigned()
     consumer.now += 1
     consumer.assigned()
-    assert not consumer.asked
-    consumer.looks = 0
+    assert not consumer.rejoin_requests
+    consumer.describes = 0
     return consumer
 
 
 def test_dynamic_member_never_checks() -> None:
-    consumer = Consumer(instance_id=None, listed=9)
+    consumer = FakeAccess(instance_id=None, listed=9)
     consumer.assigned()
     consumer.updated(12)
-    assert (consumer.looks, consumer.asked) == (0, 0)
+    assert (consumer.describes, consumer.rejoin_requests) == (0, 0)
 
 
 def test_restarted_member_requests_a_rebalance_for_unowned_partitions() -> None:
     """The topic grew while the member was down.  It requests once."""
-    consumer = Consumer(listed=6)
+    consumer = FakeAccess(listed=6)
     consumer.assigned()
     consumer.updated(6)
-    assert (consumer.looks, consumer.asked) == (1, 1)
+    assert (consumer.describes, consumer.rejoin_requests) == (1, 1)
 
 
 def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """It would end kafka-python's metadata refresh loop."""
-    consumer = in_rebalance(Consumer())
+    consumer = in_rebalance(FakeAccess())
 
     def fail() -> dict[str, int]:
         raise RuntimeError("dictionary changed size during iteration")
@@ -139,60 +139,60 @@ def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
         broken.setattr(consumer, "partition_counts", fail)
         consumer.updated(6)
     consumer.updated(6)
-    assert consumer.looks == 1
+    assert consumer.describes == 1
 
 
 def test_restart_without_new_partitions_requests_nothing() -> None:
-    consumer = Consumer()
+    consumer = FakeAccess()
     consumer.assigned()
     consumer.updated(4)
-    assert (consumer.looks, consumer.asked) == (1, 0)
+    assert (consumer.describes, consumer.rejoin_requests) == (1, 0)
 
 
 def test_restarted_leader_requests_a_rebalance_when_the_topic_grows() -> None:
     """The broker names its former member id as leader, which has left the group."""
-    consumer = Consumer(leader="i-before")
+    consumer = FakeAccess(leader="i-before")
     consumer.assigned()
     consumer.updated(5)
-    assert consumer.asked == 1
+    assert consumer.rejoin_requests == 1
 
 
 def test_member_leaves_new_partitions_to_the_leader_that_planned() -> None:
     """That leader watches the metadata itself."""
-    consumer = in_rebalance(Consumer())
+    consumer = in_rebalance(FakeAccess())
     consumer.updated(6)
-    assert (consumer.looks, consumer.asked) == (1, 0)
+    assert (consumer.describes, consumer.rejoin_requests) == (1, 0)
 
 
 def test_member_requests_a_rebalance_when_its_leader_has_restarted() -> None:
-    consumer = in_rebalance(Consumer())
+    consumer = in_rebalance(FakeAccess())
     consumer.group = described(("me", [0, 1]), ("leader-again", [2, 3]))
     consumer.updated(6)
-    assert consumer.asked == 1
+    assert consumer.rejoin_requests == 1
 
 
 def test_partitions_assigned_meanwhile_cause_no_rebalance() -> None:
     """The member's metadata was older than the leader's."""
-    consumer = in_rebalance(Consumer(leader="gone"))
+    consumer = in_rebalance(FakeAccess(leader="gone"))
     consumer.group = described(("me", [0, 1, 4]), ("other", [2, 3, 5]))
     consumer.updated(6)
     consumer.updated(6)
-    assert (consumer.looks, consumer.asked) == (1, 0)
+    assert (consumer.describes, consumer.rejoin_requests) == (1, 0)
 
 
 def test_rejoin_with_a_new_member_id_counts_as_a_restart() -> None:
     """After a lost connection: a new member id, the old assignment, and no rebalance."""
-    consumer = in_rebalance(Consumer())
+    consumer = in_rebalance(FakeAccess())
     consumer.me, consumer.partitions = "me-again", {"t": 6}
     consumer.assigned()
-    assert consumer.asked == 1
+    assert consumer.rejoin_requests == 1
 
 
 def test_rebalance_that_begins_meanwhile_ends_the_check() -> None:
-    consumer = Consumer(listed=6)
+    consumer = FakeAccess(listed=6)
     consumer.meanwhile = lambda: setattr(consumer, "now", 6)
     consumer.assigned()
-    assert (consumer.looks, consumer.asked) == (0, 0)
+    assert (consumer.describes, consumer.rejoin_requests) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -201,35 +201,35 @@ def test_rebalance_that_begins_meanwhile_ends_the_check() -> None:
     ids=["rebalance", "not allowed"],
 )
 def test_failed_check_is_repeated_with_the_next_update(group: Any) -> None:
-    consumer = Consumer(listed=6)
+    consumer = FakeAccess(listed=6)
     good, consumer.group = consumer.group, group
     consumer.assigned()
-    assert (consumer.looks, consumer.asked) == (1, 0)
+    assert (consumer.describes, consumer.rejoin_requests) == (1, 0)
     consumer.group = good
     consumer.updated(6)
-    assert consumer.asked == 1
+    assert consumer.rejoin_requests == 1
 
 
 def test_member_with_an_undecodable_assignment_may_own_anything() -> None:
-    consumer = Consumer(listed=6)
+    consumer = FakeAccess(listed=6)
     consumer.group.members[1].member_assignment = b"\xff\xff\xff"
     consumer.assigned()
-    assert consumer.asked == 0
+    assert consumer.rejoin_requests == 0
 
 
 @pytest.mark.parametrize(("leader", "asks"), [("i-before", 1), ("leader", 0)])
 def test_member_requests_a_rebalance_if_no_leader_watches_lag(leader: str, asks: int) -> None:
     """Every partition has an owner."""
-    consumer = Consumer(leader=leader)
+    consumer = FakeAccess(leader=leader)
     consumer.assigned(leader_watches_lag=True)
-    assert consumer.asked == asks
+    assert consumer.rejoin_requests == asks
 
 
 def test_members_check_one_after_the_other() -> None:
     """In an order of their instance ids, the same in each process, within 1.5 s."""
 
     def delay(instance_id: str) -> float:
-        consumer = Consumer(instance_id=instance_id, listed=6)
+        consumer = FakeAccess(instance_id=instance_id, listed=6)
         consumer.assigned()
         (slept,) = consumer.slept
         return slept

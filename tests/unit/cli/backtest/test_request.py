@@ -26,8 +26,8 @@ def test_idle_group_is_left_out_without_assumptions() -> None:
         "group 'busy': a member reads 60.0 records/s, as its fastest partition was read while it had a "
         "backlog; more if its member read other partitions, too (--service-rate)"
     )
-    assert members == "group 'busy': 4 members, by the mean load (--members)"
-    assert churn == "group 'busy': join@150,leave@300,kill@450 (--churn)"
+    assert members == "group 'busy': 4 members, 1.3 times what the mean load needs (--members)"
+    assert churn == "group 'busy': churn join@150,leave@300,kill@450 (--churn)"
 
 
 def test_service_rate_is_required_if_every_group_is_idle() -> None:

@@ -76,7 +76,7 @@ def test_damaged_store_is_rewound_to_the_last_commit(bench: Bench, monkeypatch: 
 def test_callback_that_uses_text_keys_ends_the_member_with_a_type_error(bench: Bench) -> None:
     """It must not count as damage, which would be restored and raised again forever."""
     bench.actives[T0].process = lambda _, store: store.get("AA")
-    with pytest.raises(TypeError, match="a key of str, expected bytes"):
+    with pytest.raises(TypeError, match="a key must be bytes, not str"):
         bench.process(T0, b"a")
     assert bench.processing.damaged() == []
 

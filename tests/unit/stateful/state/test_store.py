@@ -154,7 +154,7 @@ def test_empty_key_is_refused(store: Store) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("a", b"1"), (1, b"1"), (b"a", "1"), (b"a", None)])
 def test_put_refuses_anything_but_bytes(key: Any, value: Any, store: Store) -> None:
-    with pytest.raises(TypeError, match="expected bytes"):
+    with pytest.raises(TypeError, match="must be bytes"):
         store.put(key, value)
     assert store.uncommitted == {}
 
@@ -163,7 +163,7 @@ def test_put_refuses_anything_but_bytes(key: Any, value: Any, store: Store) -> N
 def test_reads_refuse_anything_but_bytes(wrong: Any, store: Store) -> None:
     """The argument is at fault; an error of the store would wipe it."""
     for ask in (store.get, store.delete, store.range, store.prefix, lambda it: store.range(None, it)):
-        with pytest.raises(TypeError, match=f"of {type(wrong).__name__}, expected bytes"):
+        with pytest.raises(TypeError, match=f"must be bytes, not {type(wrong).__name__}"):
             ask(wrong)
 
 
@@ -172,7 +172,7 @@ def test_none_is_no_key(store: Store) -> None:
     nothing: Any = None
     assert [*store.range(None, None)] == []
     for ask in (store.get, store.delete, store.prefix):
-        with pytest.raises(TypeError, match="of NoneType, expected bytes"):
+        with pytest.raises(TypeError, match="must be bytes, not NoneType"):
             ask(nothing)
 
 
