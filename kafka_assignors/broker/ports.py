@@ -45,8 +45,9 @@ def require_free(port: int) -> None:
 def answers(port: int, cluster_id: str | None = None, timeout_s: float = 1.0) -> bool:
     """Whether a Kafka broker on ``port`` is ready for clients.
 
-    Sends an ApiVersions request.  A TCP connection alone proves nothing, because the broker, and Docker's
-    proxy, accept connections before the broker serves.  kafka-python's bootstrap would back off for seconds.
+    Sends an ApiVersions request, with ``cluster_id`` also a Metadata request.  A TCP connection alone proves
+    nothing, because the broker, and Docker's proxy, accept connections before the broker serves.
+    kafka-python's bootstrap would back off for seconds.
 
     Args:
         port: on this machine.
@@ -63,9 +64,8 @@ def answers(port: int, cluster_id: str | None = None, timeout_s: float = 1.0) ->
                     return False
                 if cluster_id is None:
                     return True
-                stream.read(
-                    min(max(length - 6, 0), _LONGEST)
-                )  # 6: correlation id and error code, read already
+                read_already = 6  # bytes of the correlation id and the error code
+                stream.read(min(max(length - read_already, 0), _LONGEST))
                 connection.sendall(_METADATA)
                 # Images of Kafka 3.7 and some later ones call the cluster "Some(ID)".
                 return cluster_id in _cluster_id(stream)

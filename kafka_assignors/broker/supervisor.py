@@ -7,7 +7,7 @@ JSON of :class:`kafka_assignors.broker.supervised.Spec`.  It stops the broker af
 - End of file on stdin: the program has ended, also by ``kill -9``.
 - A change of its parent process: the program has ended, but a fork of it still holds the pipe.
 
-After ``d`` on stdin the broker is detached: only SIGTERM stops it.
+After ``d`` on stdin the broker is detached: only a signal (SIGTERM, SIGINT, SIGHUP) stops it.
 
 On Linux the kernel kills the commands if this process dies first.  That ends a JVM, but only the client of a
 Docker container; the container runs until the ``afterwards`` commands are run.  Exit status: 0 stopped on
@@ -37,7 +37,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 class Supervisor:
-    """Runs commands one after the other until a request to stop."""
+    """Runs commands one after the other until one fails or a stop is requested."""
 
     def __init__(self, spec: dict[str, Any]) -> None:
         self.spec = spec
@@ -93,7 +93,7 @@ class Supervisor:
                 child.kill()
         status = child.wait()
         # A child that was stopped must end the list of commands, even with status 0.
-        return status if not self.stop_requested else status or 1
+        return status or 1 if self.stop_requested else status
 
     def _should_stop(self) -> bool:
         if self.attached and os.getppid() != self.spec["parent"]:
@@ -155,9 +155,8 @@ def die_with_parent() -> Callable[[], None] | None:
     """
     if not sys.platform.startswith("linux"):
         return None
-    prctl = ctypes.CDLL(
-        None, use_errno=True
-    ).prctl  # looked up before the fork, because few calls are safe after it
+    # Looked up before the fork, because few calls are safe after it.
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
     parent = os.getpid()
 
     def in_child() -> None:

@@ -55,8 +55,10 @@ class Rebalance(NamedTuple):
         claimed = sum(len(numbers) for member in holding for numbers in member.owned.values())
         kept = int(np.count_nonzero((holder >= 0) & (holder == owners)))
         kept += sum(int(owners[partition]) in members for partition, members in self.claims.holders.items())
-        for member in holding if unlisted else ():
-            kept += sum(map(len, unlisted.get(member.member_id, {}).values()))
+        if unlisted:
+            kept += sum(
+                len(numbers) for member in holding for numbers in unlisted.get(member.member_id, {}).values()
+            )
         return bool(self.holds) or kept < claimed
 
     def explain(self, **how: Any) -> list[Why]:

@@ -124,6 +124,8 @@ def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
     for at, label in marks:
         half = (len(label) + 1) * LETTER / 2
         row = next((row for row, end in enumerate(ends) if end <= at * scale - half), len(ends))
-        ends[row : row + 1] = [at * scale + half]
+        if row == len(ends):
+            ends.append(0.0)
+        ends[row] = at * scale + half
         rows.append(row)
     return rows

@@ -31,7 +31,7 @@ class CooperativeGroup(RuleBasedStateMachine):
 
     @initialize(counts=st.lists(st.integers(0, 6), min_size=3, max_size=3), racks=st.booleans())
     def create_topics(self, counts: list[int], racks: bool) -> None:
-        """With replicas in two of three racks in turn, or in unknown racks."""
+        """With replicas in one or two of three racks in turn, or in unknown racks."""
         self.topics = dict(zip(TOPICS, counts, strict=True))
         turns = [frozenset("xy"), frozenset("yz"), frozenset("zx"), frozenset("y")]
         self.racks = dict.fromkeys(TOPICS, turns * 20) if racks else {}
@@ -114,7 +114,7 @@ class CooperativeGroup(RuleBasedStateMachine):
             for tp in (TopicPartition(t, p) for t, numbers in m.owned.items() for p in numbers)
         }
         for tp, owner in oracle.by_partition(given).items():
-            assert live.get(tp, owner) == owner, f"{tp} goes to {owner} while {live[tp]} has it"
+            assert live.get(tp, owner) == owner, f"{tp} goes to {owner} while {live[tp]} still holds it"
 
     @invariant()
     def everything_has_exactly_one_owner(self) -> None:

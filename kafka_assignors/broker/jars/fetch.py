@@ -59,7 +59,7 @@ def fetch_jars(
     Args:
         configuration: ``broker`` or ``spark``; also the name of the folder in the cache.
         jars: the jars to fetch; by default those of the lock.
-        on_progress: called for each fetched jar; not called if no jar is missing.
+        on_progress: called at the start and after each fetched jar; not called if no jar is missing.
 
     Raises:
         BrokerError: no network, bytes that differ from the lock, or no space in the cache; says what to do.

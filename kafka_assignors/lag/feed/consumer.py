@@ -16,7 +16,7 @@ from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.plan import shown
 
 _WAIT_MS = 1_000
-"""How long a broker may wait for records before it answers.  Other answers wait as long: it keeps order."""
+"""How long a broker may wait for records before it answers.  It answers in order, so others wait as long."""
 
 _AT_ONCE = 1_000
 """Records per poll at most: reading must not keep the interpreter from other threads for long."""
@@ -93,6 +93,8 @@ class FeedConsumer:
 
     def is_same(self, timeout_s: float) -> bool:
         """Whether the topic is still the one that was opened: neither created again nor grown.
+
+        A broker before Kafka 2.8 sends no topic ids; then only another number of partitions shows.
 
         Raises:
             LagError: as ``open``.

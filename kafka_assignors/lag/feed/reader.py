@@ -1,7 +1,7 @@
 """Keeps the newest forecast of each partition of a group, read from the load feed in the background.
 
 Every member may become the leader at any moment, so every member reads.  It keeps its own group's forecasts.
-Only the reader's own thread ever waits.
+``begin``, ``ask`` and ``look`` never wait.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ANSWER_S = 10.0
 _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 """Seconds before a retry after a failure, doubled with each one."""
 _END_S = 1.0
-"""Seconds that ``close`` waits for the threads, which end at once."""
+"""Longest time, in seconds, that ``close`` waits for the threads to end."""
 
 
 class _Known(NamedTuple):
@@ -56,7 +56,8 @@ class FeedReader:
         now: seconds, as ``time.monotonic``.
 
     Attributes:
-        ignored: number of malformed records of this group, or of no known one.
+        ignored: number of records that were not kept: malformed ones of this group, ones with an unreadable
+            key, and ones of partitions above the limit.
     """
 
     def __init__(
@@ -109,9 +110,9 @@ class FeedReader:
             self._thread.submit(self._run)
 
     def read_once(self, timeout_s: float) -> None:
-        """Read to the end on the calling thread, instead of ``begin``; neither retries nor logs.
+        """Read to the end on the calling thread, instead of ``begin``; does not retry.
 
-        The next ``look`` reports a failure as its ``problem``.
+        The next ``look`` reports a failure as its ``problem``; the log has it at DEBUG.
         """
         until = self._now() + timeout_s
         self._quiet = True

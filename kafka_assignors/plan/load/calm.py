@@ -17,7 +17,7 @@ from kafka_assignors.plan.sticky.goals import Matrix
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
 _FINE = 2048
-"""Free partitions are exchanged until the largest load is at most this part above the bound."""
+"""Free partitions are exchanged until the largest load is at most 1/2048 above the bound."""
 
 _WORK = 50_000_000
 """Most entries of shares and owners read while counts are evened out: about 0.2 s."""
@@ -28,8 +28,9 @@ def calm_owners(
 ) -> Owners:
     """Move only the partitions that the rule of counts needs; place these, and unowned ones, by lag.
 
-    No plan keeps more partitions with a skew of 1 (``plan_sticky``), with equal subscriptions, or without a
-    rule; else this is a heuristic.  Free partitions are then exchanged while that lowers the largest load.
+    With a skew of 1 (``plan_sticky``), with equal subscriptions, or without a rule, it keeps as many
+    partitions as any plan; otherwise it is a heuristic.  Free partitions are then exchanged while that lowers
+    the largest load.
     """
     home = claims.owner
     planner = plan_sticky if rule.skew == 1 else plan_fairest_sticky

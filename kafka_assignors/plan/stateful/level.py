@@ -48,6 +48,7 @@ def level(history: TaskHistory, standbys: Standbys, low: Vector, high: Vector) -
     """Bring loads between ``low`` and ``high``, as far as processes and racks allow."""
     loads = standbys.loads
     moves = _Moves(history, standbys)
+    # First drain the members above ``high``, then fill those below ``low``.
     for crowded, empty in ((high, high), (low, low)):
         while moves.along_copies(loads > crowded, loads < empty):
             pass

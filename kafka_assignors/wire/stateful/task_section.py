@@ -3,9 +3,9 @@
 A task is (id of its subtopology, number of its partition).  A table of subtopologies comes first: uint16
 number of ids, then the ids.  A section has up to three columns: the number of tasks of each subtopology in
 the table; the partitions of each subtopology, as differences from the previous one, starting at 0; and for a
-section of lags (records) one lag a task.  A column is uint8 bytes of a number, then its numbers, as narrow as
-the largest allows.  0 bytes in the first column mean an empty section, which ends there.  So in a section of
-a thousand tasks, a task takes a byte.
+section of lags (records) one lag a task.  A column is a uint8 width (1, 2, 4 or 8 bytes), as narrow as its
+largest number allows, then the numbers.  Width 0 in the first column is an empty section, which ends there.
+So in a section of a thousand tasks, a task takes a byte.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_subtopologies(reader: Reader) -> list[str]:
     """Read the ids of a table of subtopologies.
 
     Raises:
-        CodecError: an id is empty, too long or a duplicate; or too short.
+        CodecError: an id is empty, too long or a duplicate; or the bytes are truncated.
     """
     (count,) = reader.array(1, "H")
     ids = [reader.string() for _ in range(count)]
@@ -95,7 +95,7 @@ def read_tasks(reader: Reader, ids: Sequence[str]) -> tuple[Task, ...]:
 
     Raises:
         CodecError: there are more than ``MOST_TASKS``, numbers have an unknown width, or a partition is a
-            duplicate or out of range; or too short.
+            duplicate or out of range; or the bytes are truncated.
     """
     if not (size := reader.uint8()):
         return ()
