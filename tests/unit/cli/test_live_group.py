@@ -18,9 +18,9 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
 )
 
+from kafka_assignors.cli.connection import connection_error
 from kafka_assignors.cli.live_group import (
     as_bytes,
-    connection_error,
     describe,
     members_of,
     partition_counts,
