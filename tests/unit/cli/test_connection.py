@@ -34,19 +34,25 @@ def test_command_that_reaches_no_broker_names_addresses_and_cause(monkeypatch: p
 
 def test_link_is_kept_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     ends: list[str] = []
-    link = SimpleNamespace(
-        run=lambda *_, **__: None, shut=lambda: ends.append("shut"), wait_shut=lambda _: ends.append("wait")
-    )
     made: list[Any] = []
-    monkeypatch.setattr(connection, "connect", lambda *_: made.append(link) or link)
+
+    def connect(*_: object) -> Any:
+        made.append(
+            SimpleNamespace(
+                run=lambda *_, **__: None,
+                shut=lambda: ends.append("shut"),
+                wait_shut=lambda _: ends.append("wait"),
+            )
+        )
+        return made[-1]
+
+    monkeypatch.setattr(connection, "connect", connect)
     kept = Connection(SETTINGS)
-    assert kept.link is None
-    assert kept.reach() is kept.reach() is kept.link is link
+    assert [kept.reach(), kept.reach(), kept.link] == [made[0]] * 3
     kept.close()
     kept.close()
-    assert (kept.link, len(made), ends) == (None, 1, ["shut", "wait"])
-    kept.reach()
-    assert len(made) == 2
+    assert (kept.link, ends) == (None, ["shut", "wait"])
+    assert kept.reach() is made[1]
 
 
 @pytest.mark.parametrize(
