@@ -96,7 +96,7 @@ def test_rates_survive_a_change_of_owners() -> None:
     for argument in arguments:
         (selector,) = selectors(argument)
         if owner := LABELS[selector.name] & OWNER:
-            match = re.fullmatch(r"max by \([^)]*\) \(\w+\{.*\}\)\[\$__rate_interval:15s\]", argument)
+            match = re.fullmatch(r"max by \([^)]*\) \(\w+\{.*\}\)\[\$__rate_interval:5s\]", argument)
             assert match is not None, argument
             assert grouping(argument) == LABELS[selector.name] - owner
 
