@@ -89,7 +89,8 @@ def rates(expression: str) -> Iterator[str]:
 def test_rates_survive_a_change_of_owners() -> None:
     """A series with an owner's labels ends with its membership, before a rate of it is known.
 
-    A rate of an aggregate is a subquery, whose default resolution may be longer than Grafana's interval.
+    A rate of an aggregate is a subquery, whose default resolution may be longer than its window, which is four
+    scrape intervals.
     """
     arguments = [argument for _, target in targets() for argument in rates(target["expr"])]
     assert len(arguments) == 2
