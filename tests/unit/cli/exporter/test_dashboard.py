@@ -89,7 +89,7 @@ def rates(expression: str) -> Iterator[str]:
 def test_rates_survive_a_change_of_owners() -> None:
     """A series with an owner's labels ends with its membership, before a rate of it is known.
 
-    A rate of an aggregate is a subquery, whose default resolution may be longer than its window, which is four
+    A rate of an aggregate is a subquery, whose default resolution may be longer than its window of four
     scrape intervals.
     """
     arguments = [argument for _, target in targets() for argument in rates(target["expr"])]
