@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import ssl
 import time
 from collections.abc import Mapping
 from typing import Any
 
+from kafka.errors import BrokerResponseError
+
+from kafka_assignors.errors import BrokerError, LagError
 from kafka_assignors.lag.fetch.group_offsets import connect
 from kafka_assignors.lag.fetch.link import Link
+
+ANSWER_S = 5.0
+"""How long a command waits for a broker."""
 
 
 class Connection:
@@ -15,11 +23,14 @@ class Connection:
 
     Args:
         settings: as ``connection_settings`` makes them.
+
+    Attributes:
+        link: the open link; None: there is none.
     """
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
         self._settings = settings
-        self._link: Link | None = None
+        self.link: Link | None = None
 
     def open(self, deadline: float) -> Link:
         """Return a link that knows the present brokers, and no leaders.
@@ -27,7 +38,7 @@ class Connection:
         Raises:
             LagError: no broker answers, or access is denied.
         """
-        if (link := self._link) is not None:
+        if (link := self.link) is not None:
             left_s = max((deadline - time.monotonic()) / 2, 0.001)  # the rest is for a new link
             try:
                 link.run(_refresh, link, timeout_s=left_s)
@@ -35,15 +46,35 @@ class Connection:
                 self.close()
             else:
                 return link
-        self._link = connect(self._settings, deadline)
-        return self._link
+        self.link = connect(self._settings, deadline)
+        return self.link
+
+    def reach(self) -> Link:
+        """Do as ``open`` for a command: within ``ANSWER_S``, with an error that names the addresses.
+
+        Raises:
+            BrokerError: no broker answers, or it refuses.
+        """
+        try:
+            return self.open(time.monotonic() + ANSWER_S)
+        except LagError as error:
+            where = ",".join(self._settings["bootstrap_servers"])
+            raise BrokerError(connection_error(where, error.__cause__ or error)) from error
 
     def close(self) -> None:
         """Close the link, if there is one."""
-        link, self._link = self._link, None
+        link, self.link = self.link, None
         if link is not None:
             link.shut()
             link.wait_shut(1)
+
+
+def connection_error(where: str, cause: object) -> str:
+    """Describe a failed connection: refused by the broker, or no broker answered."""
+    text = re.sub(r"^\[Error \d+\] ", "", str(cause))
+    if isinstance(cause, (BrokerResponseError, ssl.SSLError)) or "SSL" in text:
+        return f"the broker at {where} refused the connection: {text}"
+    return f"no Kafka broker answers at {where}: {text}"
 
 
 async def _refresh(link: Link) -> None:

@@ -8,31 +8,12 @@ from typing import Any
 
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
-from kafka_assignors.cli.live_group import ANSWER_MS, connection_error
+from kafka_assignors.cli.connection import ANSWER_S, Connection
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.lag.fetch.group import GroupState
 from kafka_assignors.lag.fetch.group_offsets import attempt
-from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.many_groups import GroupsFetch
 from kafka_assignors.lag.fetch.requests import metadata_request, read_leaders
-
-
-def connect(settings: Mapping[str, Any], link: Link | None = None) -> Link:
-    """Return a connection to a cluster that has answered; ``link``, if there is one.
-
-    Raises:
-        BrokerError: no broker answers, or it refuses.  The link is closed.
-    """
-    try:
-        link = link or Link(settings)
-        link.run(link.ready, ANSWER_MS, timeout_s=ANSWER_MS / 1000)
-    except Exception as error:  # kafka-python raises any type for a bad setting
-        if link is not None:
-            link.shut()
-            link.wait_shut(1)
-        where = ",".join(settings["bootstrap_servers"])
-        raise BrokerError(connection_error(where, error)) from error
-    return link
 
 
 class GroupReader:
@@ -44,9 +25,8 @@ class GroupReader:
     """
 
     def __init__(self, settings: Mapping[str, Any], group_id: str) -> None:
-        self._settings = settings
         self._group_id = group_id
-        self._link: Link | None = None
+        self._connection = Connection(settings)
 
     def read(self) -> GroupState:
         """Return the current state of the group.
@@ -55,9 +35,8 @@ class GroupReader:
             BrokerError: no broker answers, or it refuses.
             GroupError: the group does not exist.
         """
-        known, self._link = self._link, None
-        link = self._link = connect(self._settings, known)
-        deadline = time.monotonic() + ANSWER_MS / 1000
+        link = self._connection.reach()
+        deadline = time.monotonic() + ANSWER_S
         fetch = GroupsFetch(link, [self._group_id], deadline)
         late = attempt(link, deadline, fetch.run)
         if (error := late or fetch.failures.get(self._group_id)) is not None:
@@ -75,11 +54,11 @@ class GroupReader:
         Raises:
             BrokerError: no broker answers.
         """
-        if self._link is None or not topics:
+        link = self._connection.link
+        if link is None or not topics:
             return {}
         try:
-            manager, request = self._link.manager, metadata_request(sorted(topics))
-            response = self._link.run(manager.send, request, timeout_s=ANSWER_MS / 1000)
+            response = link.run(link.manager.send, metadata_request(sorted(topics)), timeout_s=ANSWER_S)
         except KafkaError as error:
             self.close()
             raise BrokerError(f"the broker does not describe the group's topics: {error}") from error
@@ -91,7 +70,4 @@ class GroupReader:
 
     def close(self) -> None:
         """Close the connection.  A later ``read`` opens a new one."""
-        if self._link is not None:
-            self._link.shut()
-            self._link.wait_shut(1)
-            self._link = None
+        self._connection.close()

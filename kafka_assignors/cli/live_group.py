@@ -7,35 +7,25 @@ it.
 
 from __future__ import annotations
 
-import logging
 import re
-import ssl
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
 
-import kafka
-from kafka.errors import (
-    BrokerResponseError,
-    InvalidTopicError,
-    KafkaError,
-    UnknownTopicOrPartitionError,
-    for_code,
-)
+from kafka.errors import InvalidTopicError, KafkaError, UnknownTopicOrPartitionError, for_code
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.convert import ownership, racks_of_nodes
 from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.cli.connection import ANSWER_S, Connection
 from kafka_assignors.errors import BrokerError, CodecError, GroupError
 from kafka_assignors.lag.fetch.group import REBALANCING
 from kafka_assignors.plan import Group, Member
 from kafka_assignors.plan.capacity import in_units
 from kafka_assignors.strategies import STRATEGIES
 
-ANSWER_MS = 5_000  # how long to wait for a broker
 _PAUSE_S = 0.2
 
 _CURRENT_GENERATION = 0
@@ -66,8 +56,9 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
         BrokerError: no broker answers, or it refuses.
         GroupError: the group does not exist, has no members, or cannot be planned.
     """
-    admin = _connect(settings)
+    connection = Connection({**settings, "request_timeout_ms": int(1000 * ANSWER_S)})
     try:
+        admin = connection.reach().admin
         described = describe(admin, group_id)
         members = members_of(group_id, described)
         try:
@@ -76,8 +67,7 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
             raise BrokerError(f"the broker does not describe the group's topics: {error}") from error
         racks = _replica_racks(admin, topics, {m.rack for m in members if m.rack})
     finally:
-        with suppress(KafkaError):
-            admin.close()
+        connection.close()
     return LiveGroup(Group(members, partition_counts(topics), racks), described["protocol_data"])
 
 
@@ -93,7 +83,7 @@ def describe(
         BrokerError: the broker does not describe the group.
         GroupError: a member sent bytes that kafka-python cannot decode.
     """
-    deadline = clock() + ANSWER_MS / 1000
+    deadline = clock() + ANSWER_S
     while True:
         try:
             described: Mapping[str, Any] = admin.describe_groups([group_id])[group_id]
@@ -219,38 +209,3 @@ def replica_racks(
             for topic in topics
         },
     )
-
-
-class _ConnectionLossHandler(logging.Handler):
-    """Keeps the cause of a lost connection: kafka-python only logs it, and raises a timeout."""
-
-    def __init__(self) -> None:
-        super().__init__(logging.ERROR)
-        self.cause: object = None
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if "Connection lost: " in record.msg and isinstance(record.args, tuple):
-            self.cause = record.args[-1]
-
-
-def connection_error(where: str, cause: object) -> str:
-    """Describe a failed connection: refused by the broker, or no broker answered."""
-    text = re.sub(r"^\[Error \d+\] ", "", str(cause))
-    if isinstance(cause, (BrokerResponseError, ssl.SSLError)) or "SSL" in text:
-        return f"the broker at {where} refused the connection: {text}"
-    return f"no Kafka broker answers at {where}: {text}"
-
-
-def _connect(settings: Mapping[str, Any]) -> Any:
-    handler = _ConnectionLossHandler()
-    log = logging.getLogger("kafka.net.connection")
-    log.addHandler(handler)
-    try:
-        return kafka.KafkaAdminClient(
-            **settings, bootstrap_timeout_ms=ANSWER_MS, request_timeout_ms=ANSWER_MS
-        )
-    except (KafkaError, OSError, ValueError) as error:  # ValueError: an SASL mechanism this machine lacks
-        where = ",".join(settings["bootstrap_servers"])
-        raise BrokerError(connection_error(where, handler.cause or error)) from error
-    finally:
-        log.removeHandler(handler)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kafka_assignors.lag.arithmetic import Reset, age_ms, first_unread
 from kafka_assignors.plan import TopicPartition
 
 
@@ -46,6 +47,12 @@ class Position(NamedTuple):
     offset: int
 
 
+def next_unread(tp: TopicPartition, offsets: Offsets, reset: Reset) -> Position | None:
+    """Return where the group reads next; None: it has nothing left to read."""
+    offset = first_unread(offsets.end, offsets.committed, offsets.begin, reset)
+    return None if offset is None else Position(tp, offset)
+
+
 @dataclass(frozen=True, slots=True)
 class OldestUnread:
     """The first records at or after positions.  Each position is in one of the two.
@@ -57,3 +64,10 @@ class OldestUnread:
 
     timestamps: Mapping[Position, int | None]
     missing: Mapping[Position, str]
+
+    def age_s(self, position: Position | None, now_ms: float) -> float | None:
+        """Return the age of the first record in seconds; 0: there is none, None: it is unknown."""
+        if position is not None and position not in self.timestamps:
+            return None
+        timestamp = None if position is None else self.timestamps[position]
+        return 0.0 if timestamp is None else age_ms(timestamp, now_ms) / 1000

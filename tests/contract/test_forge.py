@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import configparser
+import itertools
 import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,50 @@ def test_every_environment_of_make_test_runs_on_the_forge() -> None:
     commands = [step.get("run", "") for job in read("test")["jobs"].values() for step in job["steps"]]
     runs = set(re.findall(r"[a-z]+", " ".join(c.partition("-e ")[2] for c in commands)))
     assert {name.strip() for name in tox["tox"]["env_list"].split(",")} <= runs
+
+
+def environments() -> set[str]:
+    """Return the names of tox's environments: ``testenv:unit{,-py310}`` is two."""
+    tox = configparser.ConfigParser(interpolation=None)
+    tox.read(ROOT / "tox.ini", encoding="utf-8")
+    sections = (name.partition("testenv:")[2] for name in tox if name.startswith("testenv:"))
+    parts = (re.split(r"\{([^}]*)\}", name) for name in sections)
+    choices = (
+        (part.split(",") if place % 2 else [part] for place, part in enumerate(each)) for each in parts
+    )
+    return {"".join(chosen) for each in choices for chosen in itertools.product(*each)}
+
+
+def commands(workflow: str) -> Iterator[str]:
+    """Yield the unnamed commands, once for each value of the matrix."""
+    for job in read(workflow)["jobs"].values():
+        (values,) = job.get("strategy", {}).get("matrix", {"none": [""]}).values()
+        for step in job.get("steps", ()):
+            if "run" in step and "name" not in step:
+                yield from dict.fromkeys(re.sub(r"\$\{\{ matrix\.\w+ \}\}", v, step["run"]) for v in values)
+
+
+@pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
+def test_commands_start_what_this_repository_has(file: Path, tmp_path: Path) -> None:
+    """The shell runs each command with programs that print how they are called."""
+    for program in ("python", "tox", "twine"):
+        (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@"\n', encoding="utf-8")
+        (tmp_path / program).chmod(0o755)
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
+    for command in commands(file.stem):
+        done = subprocess.run(
+            ["bash", "-e", "-c", command], env=env, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stderr) == (0, ""), command
+        match done.stdout.split():
+            case ["tox", "run", "-e", names]:
+                assert set(names.split(",")) <= environments(), command
+            case ["python", "-m", "pip", "install", *packages]:
+                assert {re.split(r"\W", package)[0] for package in packages} <= {"build", "tox", "twine"}
+            case ["python", "-m", "build"] | ["twine", "check", "--strict", _]:
+                assert file.stem == "release"
+            case _:
+                pytest.fail(f"unknown: {command}")
 
 
 def test_release_is_published_without_a_stored_secret() -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 from kafka_assignors.cli.connection import Connection
 from kafka_assignors.cli.exporter.reading import (
+    RESET,
     ClusterReading,
     is_same_log,
     partition_lag,
-    position,
     problem_lines,
 )
 from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
@@ -23,7 +23,7 @@ from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.sending import FEW
-from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.reading import OldestUnread, Position, next_unread
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition, shown
 
@@ -52,15 +52,16 @@ class ClusterReader:
         with_seconds: bool = True,
     ) -> None:
         self._connection = Connection(settings)
-        self._chosen = fetch_settings(settings, "-", "earliest")
+        self._chosen = fetch_settings(settings, "-", RESET)
         self._groups_like = groups_like
         self._topics_like = topics_like
         self._timeout_s = timeout_s
         self._with_seconds = with_seconds
         self._owners: dict[str, Owners] = {}
-        # Both hold only partitions of the last reading, so they cannot grow without bound.
+        # These hold only partitions of the last reading, so they cannot grow without bound.
         self._offsets: Mapping[TopicPartition, Offsets] = {}
         self._timestamps: Mapping[Position, int] = {}
+        self._unknown: Collection[TopicPartition] = ()
 
     def read(self) -> ClusterReading:
         """Return the state of all groups.
@@ -109,10 +110,10 @@ class ClusterReader:
             groups={
                 name: tuple(
                     partition_lag(
-                        groups.states[name],
                         tp,
                         self._owners[name].get(tp),
-                        each.offsets.get(tp),
+                        groups.states[name].commits.get(tp),
+                        each,
                         oldest,
                         now_ms=(epoch_s + groups.read_at[name]) * 1000,  # a later clock would add lag
                     )
@@ -136,28 +137,29 @@ class ClusterReader:
     def _oldest(self, link: Link, groups: GroupsReading, deadline: float) -> tuple[OldestUnread, bool]:
         """Return the timestamps of the oldest unread records, and whether a broker did not answer.
 
-        A record that the reading before knows is not read again.
+        A record that the reading before knows is not read again.  Partitions whose record it lacked come
+        first, so each has its turn if there is no time for all.
         """
         unread = {
             place
-            for name, reading in groups.readings.items()
+            for reading in groups.readings.values()
             for tp, offsets in reading.offsets.items()
-            if (place := position(groups.states[name], tp, offsets)) is not None
+            if offsets.committed is not None and (place := next_unread(tp, offsets, RESET)) is not None
         }
         timestamps: dict[Position, int | None] = {
             place: self._timestamps[place]
             for place in unread & self._timestamps.keys()
             if is_same_log(self._offsets[place.tp], groups.ends[place.tp])
         }
-        fetch = OldestUnreadFetch(
-            link, self._chosen, sorted(unread - timestamps.keys()), deadline, retries=FEW
-        )
+        order = sorted(unread - timestamps.keys(), key=lambda place: (place.tp not in self._unknown, place))
+        fetch = OldestUnreadFetch(link, self._chosen, order, deadline, retries=FEW)
         if len(timestamps) < len(unread):
             fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
         result = fetch.result()
         timestamps |= result.timestamps
         self._offsets = groups.ends
         self._timestamps = {place: at for place, at in timestamps.items() if at is not None}
+        self._unknown = {place.tp for place in result.missing}
         return OldestUnread(timestamps, result.missing), fetch.connection_failed
 
 

@@ -6,17 +6,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from kafka_assignors.cli.group_lag import PartitionLag
-from kafka_assignors.lag import Offsets, Reset
-from kafka_assignors.lag.arithmetic import age_ms, first_unread, lag
-from kafka_assignors.lag.fetch.group import GroupMember, GroupState
-from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag import Offsets, Reading, Reset
+from kafka_assignors.lag.fetch.group import GroupMember
+from kafka_assignors.lag.reading import OldestUnread, next_unread
 from kafka_assignors.plan import TopicPartition, shown
 
 UNKNOWN = "unknown"
 """kafka-lag-exporter's labels of a partition without an owner."""
-_RESET: Reset = (
-    "earliest"  # for commits outside the log; the broker does not know the group's ``auto.offset.reset``
-)
+RESET: Reset = "earliest"
+"""For commits outside the log: the broker does not know the group's ``auto.offset.reset``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +38,6 @@ class ClusterReading:
     took_s: float
 
 
-def position(state: GroupState, tp: TopicPartition, offsets: Offsets | None) -> Position | None:
-    """Return where the group reads next; None: nothing is left to read, or that is not known."""
-    committed = state.commits.get(tp)
-    if offsets is None or committed is None:
-        return None
-    offset = first_unread(offsets.end, committed, offsets.begin, _RESET)
-    return None if offset is None else Position(tp, offset)
-
-
 def is_same_log(before: Offsets, now: Offsets) -> bool:
     """Whether an offset still means the same record.
 
@@ -58,29 +47,20 @@ def is_same_log(before: Offsets, now: Offsets) -> bool:
 
 
 def partition_lag(
-    state: GroupState,
     tp: TopicPartition,
     owner: GroupMember | None,
-    offsets: Offsets | None,
+    committed: int | None,
+    reading: Reading,
     oldest: OldestUnread | None,
     *,
     now_ms: float,
 ) -> PartitionLag:
     """Return the lag of one partition of a group; without its age if ``oldest`` is None."""
-    committed = state.commits.get(tp)
+    offsets = reading.offsets.get(tp)
     if offsets is None or committed is None:
         return PartitionLag(tp, owner, committed, None, None)
-    records = lag(offsets.end, committed, offsets.begin, _RESET)
-    if oldest is None:
-        return PartitionLag(tp, owner, committed, records, None)
-    seconds: float | None = 0.0
-    if (unread := position(state, tp, offsets)) is not None:
-        timestamp = oldest.timestamps.get(unread)
-        if timestamp is not None:
-            seconds = age_ms(timestamp, now_ms) / 1000
-        elif unread not in oldest.timestamps:
-            seconds = None
-    return PartitionLag(tp, owner, committed, records, seconds)
+    age_s = None if oldest is None else oldest.age_s(next_unread(tp, offsets, RESET), now_ms)
+    return PartitionLag(tp, owner, committed, reading.lags[tp], age_s)
 
 
 def problem_lines(subject: str, reasons: Iterable[tuple[str, str]]) -> dict[str, str]:

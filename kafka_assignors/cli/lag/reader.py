@@ -5,18 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timezone
 from typing import Any
 
 import click
 
-from kafka_assignors.cli.connection import Connection
+from kafka_assignors.cli.connection import ANSWER_S, Connection
 from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
-from kafka_assignors.cli.live_group import ANSWER_MS, connection_error
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError, LagError
 from kafka_assignors.lag import Offsets, Reset
-from kafka_assignors.lag.arithmetic import age_ms, first_unread
 from kafka_assignors.lag.fetch.group import GroupState
 from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups
 from kafka_assignors.lag.fetch.link import Link
@@ -24,12 +23,12 @@ from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.retention import Retentions
 from kafka_assignors.lag.fetch.sending import FEW, Sender
 from kafka_assignors.lag.rates import Rates
-from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.reading import OldestUnread, Position, next_unread
 from kafka_assignors.lag.retention import Retention, share_left
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
-_GROUPS_S, _OFFSETS_S, _TIMES_S = ANSWER_MS / 1000, 15.0, 10.0
+_OFFSETS_S, _TIMES_S = 15.0, 10.0
 
 
 def is_pattern(name: str) -> bool:
@@ -53,7 +52,6 @@ class LagReader:
     """
 
     def __init__(self, settings: Mapping[str, Any], reset: Reset) -> None:
-        self._settings = settings
         self._reset = reset
         self._connection = Connection(settings)
         self._fetch_settings = fetch_settings(settings, "-", reset)
@@ -70,7 +68,7 @@ class LagReader:
         Raises:
             KafkaAssignorsError: no group could be read, with the error of the first, or no offset.
         """
-        link = self._open()
+        link = self._connection.reach()
         failures: dict[str, KafkaAssignorsError] = {}
         chosen = self._choose(link, names, failures)
         start = time.monotonic()
@@ -79,7 +77,7 @@ class LagReader:
             self._fetch_settings,
             chosen,
             self._partitions,
-            (start + _GROUPS_S, start + _OFFSETS_S),
+            (start + ANSWER_S, start + _OFFSETS_S),
             retries=FEW,
         )
         # A watched pattern sees groups come and go.
@@ -101,14 +99,6 @@ class LagReader:
         """Close the connection.  A later ``read`` opens a new one."""
         self._connection.close()
 
-    def _open(self) -> Link:
-        """Return a link that knows the present brokers."""
-        try:
-            return self._connection.open(time.monotonic() + _GROUPS_S)
-        except LagError as error:
-            where = ",".join(self._settings["bootstrap_servers"])
-            raise BrokerError(connection_error(where, error.__cause__ or error)) from error
-
     def _choose(
         self, link: Link, names: Sequence[str], failures: dict[str, KafkaAssignorsError]
     ) -> list[str]:
@@ -117,7 +107,7 @@ class LagReader:
         problem = None
         if any(map(is_pattern, names)):
             try:
-                known, problem = list_groups(link, time.monotonic() + _GROUPS_S)
+                known, problem = list_groups(link, time.monotonic() + ANSWER_S)
             except LagError as error:
                 raise BrokerError(f"the broker does not list groups: {error}") from error
         chosen: list[str] = []
@@ -142,13 +132,13 @@ class LagReader:
         epoch_s, text = time.time() - time.monotonic(), _now()
         starts = {
             name: {
-                tp: first
-                for tp, at in reading.offsets.items()
-                if (first := first_unread(at.end, at.committed, at.begin, self._reset)) is not None
+                tp: start
+                for tp, offsets in reading.offsets.items()
+                if (start := next_unread(tp, offsets, self._reset)) is not None
             }
             for name, reading in groups.readings.items()
         }
-        positions = {Position(tp, offset) for start in starts.values() for tp, offset in start.items()}
+        positions = {position for start in starts.values() for position in start.values()}
         offsets = {tp: groups.readings[name].offsets[tp] for name, start in starts.items() for tp in start}
         unread, retention = self._times(link, positions, offsets)
         reports = []
@@ -156,8 +146,9 @@ class LagReader:
             now_s = groups.read_at[name]
             ended_s = max((groups.ended_at[name][tp] for tp in reading.offsets), default=now_s)
             rates = self._rates[name].add(ended_s, reading.offsets)
-            in_time = lag_in_time(reading.offsets, starts[name], unread, retention, (epoch_s + now_s) * 1000)
-            in_time = InTime(in_time.ages, in_time.missing, rates, in_time.retention_left)
+            now_ms = (epoch_s + now_s) * 1000
+            in_time = lag_in_time(reading.offsets, starts[name], unread, retention, now_ms)
+            in_time = replace(in_time, rates=rates)
             state, owners = groups.states[name], self._owners[name]
             reports.append(report(state, reading, self._reset, text, in_time, owners=owners))
         return tuple(reports)
@@ -182,7 +173,7 @@ class LagReader:
 
 def lag_in_time(
     offsets: Mapping[TopicPartition, Offsets],
-    starts: Mapping[TopicPartition, int],
+    starts: Mapping[TopicPartition, Position],
     unread: OldestUnread,
     retention: Mapping[TopicPartition, Retention],
     now_ms: float,
@@ -191,25 +182,26 @@ def lag_in_time(
 
     Args:
         offsets: of the partitions with a known lag.
-        starts: offset of the next unread record of those with lag.
+        starts: the next unread record of those with lag.
         unread: the timestamps there.
         retention: of the partitions.
         now_ms: milliseconds since 1970.
     """
-    ages, missing, left = dict.fromkeys(offsets, 0.0), {}, {}
-    for tp, start in starts.items():
-        position, age = Position(tp, start), None
-        if position in unread.timestamps:
-            timestamp = unread.timestamps[position]
-            age = 0.0 if timestamp is None else age_ms(timestamp, now_ms)
-            ages[tp] = age / 1000
-        else:
-            del ages[tp]
-            missing[tp] = unread.missing.get(position, "unknown")
-        share = share_left(retention.get(tp, Retention()), offsets[tp].end, start, age)
+    ages, missing, left = {}, {}, {}
+    for tp, at in offsets.items():
+        start = starts.get(tp)
+        age_s = unread.age_s(start, now_ms)
+        if age_s is not None:
+            ages[tp] = age_s
+        if start is None:
+            continue
+        if age_s is None:
+            missing[tp] = unread.missing.get(start, "unknown")
+        age_ms = None if age_s is None else 1000 * age_s
+        share = share_left(retention.get(tp, Retention()), at.end, start.offset, age_ms)
         if share is not None:
             left[tp] = share
-    return InTime(ages, missing, {}, left)
+    return InTime(ages, missing, retention_left=left)
 
 
 def _failure(name: str, error: Exception) -> KafkaAssignorsError:

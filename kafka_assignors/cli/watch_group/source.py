@@ -7,13 +7,13 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from kafka_assignors.cli.connection import Connection
 from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
-from kafka_assignors.cli.group_reader import GroupReader, connect
+from kafka_assignors.cli.group_reader import GroupReader
 from kafka_assignors.cli.tables import counted, partition_name
 from kafka_assignors.cli.watch_group.history import Snapshot
 from kafka_assignors.lag import Reset
 from kafka_assignors.lag.fetch.group_offsets import attempt, of_group
-from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.many_groups import EndsFetch
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
@@ -59,8 +59,8 @@ class Observation:
 class GroupSource:
     """Reads one group over connections of its own.
 
-    One thread may call ``read`` while another calls ``read_lag``.  Each has its own link, because a failure
-    closes a link.
+    One thread may call ``read`` while another calls ``read_lag``.  Each has its own connection, because a
+    failure closes it.
 
     Args:
         settings: as ``connection_settings`` makes them.
@@ -76,12 +76,11 @@ class GroupSource:
         reset: Reset,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self._settings = settings
         self._reader = GroupReader(settings, group_id)
+        self._lag_connection = Connection(settings)
         self._fetch_settings = fetch_settings(settings, group_id, reset)
         self._clock = clock
         self._owners: Owners = {}
-        self._lag_link: Link | None = None
 
     def read(self) -> Observation:
         """Read the group, its commits and its topics, but not the ends of their partitions.
@@ -108,13 +107,12 @@ class GroupSource:
         time_s, partitions = look.snapshot.time_s, sorted(look.partitions)
         if not partitions:
             return GroupLag(time_s)
-        known, self._lag_link = self._lag_link, None
-        link = self._lag_link = connect(self._settings, known)
+        link = self._lag_connection.reach()
         deadline = time.monotonic() + _ENDS_S
         fetch = EndsFetch(link, self._fetch_settings, partitions, deadline)
         fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
         if fetch.connection_failed:  # a new link may help, and sees no late answers
-            self._close_lag_link()
+            self._lag_connection.close()
         commits = look.snapshot.group.commits
         reading = of_group(fetch.reading(), commits, partitions, self._fetch_settings.reset)
         problem = ""
@@ -126,11 +124,5 @@ class GroupSource:
 
     def close(self) -> None:
         """Close the connections."""
-        self._close_lag_link()
+        self._lag_connection.close()
         self._reader.close()
-
-    def _close_lag_link(self) -> None:
-        if (link := self._lag_link) is not None:
-            self._lag_link = None
-            link.shut()
-            link.wait_shut(1)

@@ -57,6 +57,7 @@ class Link:
 
     Attributes:
         manager: sends requests; its coroutines run on the link's thread.
+        admin: kafka-python's admin client; its calls wait for the link's thread.
         leaders: known leaders by partition; only for the link's thread.
     """
 
@@ -64,9 +65,9 @@ class Link:
         self.leaders: dict[Any, int] = {}
         self._ended = threading.Event()
         self._with_sasl = str(client.get("security_protocol", "")).startswith("SASL")
-        self._admin: Any = None
+        self.admin: Any = None
         try:
-            self._admin = KafkaAdminClient(
+            self.admin = KafkaAdminClient(
                 **client, max_in_flight_requests_per_connection=_IN_FLIGHT, kafka_client=self._make_client
             )
         except BaseException:
@@ -153,7 +154,7 @@ class Link:
         """Close everything before the thread ends."""
         # A crashed loop is not halted yet.  Closing it would then wait for this very thread.
         closing = [self._loop.halt, self.manager.close, self._loop.close]
-        for close in closing if self._admin is None else [*closing, self._admin.close]:
+        for close in closing if self.admin is None else [*closing, self.admin.close]:
             with suppress(Exception):  # after a crash the remaining parts must be closed, too
                 close()
         _DEBUG_FILTER.threads.discard(threading.get_ident())

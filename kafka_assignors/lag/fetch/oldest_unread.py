@@ -3,12 +3,16 @@
 Each leader gets a few Fetch requests with many partitions and few bytes for each.  A broker returns a whole
 batch only for the first partition that has one, and nothing for another whose first batch is larger than its
 share (KIP-74).  Those partitions are requested again with more bytes, and at last one by one.
+
+A batch may have any size, so the responses on their way have a budget, which the leaders share.  The first
+whole batch of a leader is requested alone, and shows how many fit.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -22,54 +26,21 @@ from kafka.errors import (
 
 from kafka_assignors.lag.fetch import requests
 from kafka_assignors.lag.fetch.errors import is_retriable, lag_error, may_pass, reason
-from kafka_assignors.lag.fetch.group_offsets import open_link
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.records import first_record
 from kafka_assignors.lag.fetch.sending import Sender
 from kafka_assignors.lag.reading import OldestUnread, Position
-from kafka_assignors.lag.settings import FetchSettings, fetch_settings
+from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
 _SIZES = (2_048, 20_480)
 """Bytes of a partition: a small batch; a full one of a producer with the default ``batch.size``."""
 _RESPONSE = 4_194_304
 """Bytes of a response, and with the sizes the number of partitions of a request."""
+_ON_THEIR_WAY = 33_554_432
+"""Bytes of all responses to requests without an answer.  A response may exceed its part by a batch."""
 _AT_ONCE = 8
-"""Requests sent to a leader before it has answered the first."""
-
-
-def fetch_oldest_unread(
-    settings: Mapping[str, Any], positions: Collection[Position], timeout_ms: float
-) -> OldestUnread:
-    """Fetch the timestamp of the first record at or after each position, over a connection of its own.
-
-    Never raises for a failure of the cluster or of a partition.  ``arithmetic.first_unread`` gives the offset
-    of a group's position, None for a partition without lag.
-
-    Args:
-        settings: keyword arguments of ``KafkaConsumer``, as for ``LagFetcher``.  With
-            ``isolation_level="read_committed"`` records of aborted and open transactions are skipped.
-        positions: of any partitions.
-        timeout_ms: longest time to wait.  What is not known by then is missing.
-
-    Raises:
-        OptionError: invalid settings.
-    """
-    if not positions:
-        return OldestUnread({}, {})
-    chosen = fetch_settings(settings, "-", "earliest")
-    deadline = time.monotonic() + timeout_ms / 1000
-    try:
-        with open_link(settings, deadline) as link:
-            fetch = OldestUnreadFetch(link, chosen, positions, deadline)
-            try:
-                link.run(fetch.run, timeout_s=max(deadline - time.monotonic(), 0.001))
-            except Exception as error:  # time is up: the results so far count
-                fetch.failure = fetch.failure or error
-            return fetch.result()
-    except Exception as error:
-        why = str(lag_error(error))
-        return OldestUnread({}, dict.fromkeys(positions, why))
+"""Requests sent to a leader before it has answered the first, if they fit."""
 
 
 class OldestUnreadFetch:
@@ -119,7 +90,8 @@ class OldestUnreadFetch:
                 for position in self._rest(rest):
                     if (leader := self._link.leaders.get(position.tp)) is not None:
                         by_leader.setdefault(leader, []).append(position)
-                await self._all(self._read, by_leader.items())
+                share = _ON_THEIR_WAY // max(len(by_leader), 1)
+                await self._all(self._read, ((*each, share) for each in by_leader.items()))
                 if self._rest(rest) and not await self._sender.pause(retry):
                     return
         except Exception as error:  # `result` reports it; without this the caller would wait in vain
@@ -165,46 +137,49 @@ class OldestUnreadFetch:
             if position.tp in codes:
                 self._note(position, codes[position.tp])
 
-    async def _read(self, leader: int, positions: list[Position]) -> None:
+    async def _read(self, leader: int, positions: list[Position], share: int) -> None:
         """Read positions of one leader, with more and more bytes for each."""
         too_small = positions
         for size in (*_SIZES, None):
-            too_small = await self._sweep(leader, too_small, size)
+            too_small = await self._sweep(leader, too_small, size, share)
         for position in too_small:
             self._trouble[position] = "the broker returned no record"
 
-    async def _sweep(self, leader: int, positions: list[Position], size: int | None) -> list[Position]:
-        """Read positions with ``size`` bytes for each, or one by one; return those that need more."""
-        too_small: list[Position] = []
+    async def _sweep(
+        self, leader: int, positions: list[Position], size: int | None, share: int
+    ) -> list[Position]:
+        """Read positions with ``size`` bytes for each, or one by one; return those that need more.
+
+        ``share`` is the leader's part of the budget.
+        """
+        limit = min(_RESPONSE, share)
+        answers = _Answers()
         todo = positions
         while todo:
-            again: list[Position] = []
-            chunks = _chunks(todo, 1 if size is None else _RESPONSE // size)
-            for first in range(0, len(chunks), _AT_ONCE):
-                answers = [(chunk, too_small, again) for chunk in chunks[first : first + _AT_ONCE]]
-                await self._all(self._ask, ((leader, size or 1, *answer) for answer in answers))
-            todo = again
-        return too_small
+            chunks = _chunks(todo, 1 if size is None else max(limit // size, 1))
+            while chunks:
+                largest = (answers.largest or share) if size is None else max(answers.largest, limit)
+                at_once = min(_AT_ONCE, max(share // largest, 1))
+                sent, chunks = chunks[:at_once], chunks[at_once:]
+                await self._all(self._ask, ((leader, size or 1, limit, chunk, answers) for chunk in sent))
+            todo, answers.unfinished = answers.unfinished, []
+        return answers.too_small
 
     async def _ask(
-        self,
-        leader: int,
-        size: int,
-        positions: list[Position],
-        too_small: list[Position],
-        again: list[Position],
+        self, leader: int, size: int, limit: int, positions: list[Position], answers: _Answers
     ) -> None:
-        """Read positions with one request; sort out those that need more bytes, or a next request."""
+        """Read positions with one request, of ``size`` bytes each and ``limit`` in all."""
         isolation = self._settings.isolation
         by_tp = {position.tp: position for position in positions}
         offsets = {tp: self._next[position] for tp, position in by_tp.items()}
         try:
-            request = requests.fetch_request(offsets, size, _RESPONSE, isolation)
+            request = requests.fetch_request(offsets, size, limit, isolation)
             rows = list(requests.read_fetch(await self._sender.send(request, leader)))
         except KafkaError as error:
             self._did_not_answer(positions, error)
             return
         deleted = []
+        answers.largest = max(answers.largest, sum(len(row.records or b"") for _, row in rows))
         for tp, row in rows:
             position = by_tp.pop(tp)
             if row.error_code == OffsetOutOfRangeError.errno:
@@ -213,11 +188,11 @@ class OldestUnreadFetch:
                 self._note(position, row.error_code)
             elif not self._take(position, row):
                 is_further = self._next[position] > offsets[tp]
-                (again if is_further else too_small).append(position)
+                (answers.unfinished if is_further else answers.too_small).append(position)
         for position in by_tp.values():  # a broker that throttles leaves partitions out
             self._trouble[position] = "the broker returned no record"
         if deleted:
-            again += await self._skip_deleted(leader, deleted)
+            answers.unfinished += await self._skip_deleted(leader, deleted)
 
     def _take(self, position: Position, row: Any) -> bool:
         """Take a partition's records; return whether its position is done."""
@@ -288,6 +263,21 @@ class OldestUnreadFetch:
         """Run a coroutine once for each tuple of arguments, at the same time."""
         for strand in [self._manager.call_soon(call, *each) for each in arguments]:
             await strand
+
+
+@dataclass
+class _Answers:
+    """The answers of one leader to one sweep.
+
+    Attributes:
+        too_small: positions that need more bytes.
+        unfinished: positions that need a next request.
+        largest: bytes of the largest answer.
+    """
+
+    too_small: list[Position] = field(default_factory=list)
+    unfinished: list[Position] = field(default_factory=list)
+    largest: int = 0
 
 
 def _chunks(positions: Iterable[Position], size: int) -> list[list[Position]]:

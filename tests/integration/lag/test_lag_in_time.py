@@ -14,8 +14,10 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka import TopicPartition as TheirPartition
 from kafka.admin import NewTopic, ResourceType
 
-from kafka_assignors.lag.fetch.oldest_unread import fetch_oldest_unread
+from kafka_assignors.lag.fetch.group_offsets import open_link
+from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import Guarded
@@ -52,9 +54,18 @@ def write(
         producer.close()
 
 
+def fetch(settings: Mapping[str, Any], *positions: Position) -> OldestUnread:
+    """Fetch the timestamps over a connection of its own."""
+    deadline = time.monotonic() + AMPLE_MS / 1000
+    with open_link(settings, deadline) as link:
+        reading = OldestUnreadFetch(link, fetch_settings(settings, "-", "earliest"), positions, deadline)
+        link.run(reading.run, timeout_s=AMPLE_MS / 1000)
+        return reading.result()
+
+
 def read(fresh: FreshNames, *positions: Position, **config: Any) -> OldestUnread:
     """Fetch the timestamps; none may be missing."""
-    oldest = fetch_oldest_unread({"bootstrap_servers": fresh.bootstrap, **config}, positions, AMPLE_MS)
+    oldest = fetch({"bootstrap_servers": fresh.bootstrap, **config}, *positions)
     assert oldest.missing == {}
     return oldest
 
@@ -111,8 +122,7 @@ def test_aborted_transactions_and_markers(fresh: FreshNames) -> None:
     finally:
         producer.close()
     # Offsets: aborted record, marker, committed record, marker.  A broker writes markers in the background.
-    end = [Position(tp, 4)]
-    until(lambda: not fetch_oldest_unread({"bootstrap_servers": fresh.bootstrap}, end, AMPLE_MS).missing)
+    until(lambda: not fetch({"bootstrap_servers": fresh.bootstrap}, Position(tp, 4)).missing)
     assert times(fresh, tp, 0, 1, 2, 3) == [start, start + 1, start + 1, None]
     committed = times(fresh, tp, 0, 1, 2, 3, isolation_level="read_committed")
     assert committed == [start + 1, start + 1, start + 1, None]
@@ -284,5 +294,5 @@ def test_topic_without_the_right_to_read_has_no_time(guarded: Guarded) -> None:
     group_id = lagging(names, 60)
     (entry,) = lag(names.bootstrap, group_id)["partitions"]
     guarded.allow(ResourceType.TOPIC, entry["topic"])
-    oldest = fetch_oldest_unread(guarded.config(), [Position(TopicPartition(entry["topic"], 0), 1)], AMPLE_MS)
+    oldest = fetch(guarded.config(), Position(TopicPartition(entry["topic"], 0), 1))
     assert set(oldest.missing.values()) == {"not authorised to read the topic"}

@@ -12,15 +12,10 @@ from hypothesis import strategies as st
 from kafka.errors import (
     CoordinatorNotAvailableError,
     GroupAuthorizationFailedError,
-    IllegalSaslStateError,
-    KafkaConnectionError,
-    KafkaTimeoutError,
-    SaslAuthenticationFailedError,
 )
 
 from kafka_assignors.cli.live_group import (
     as_bytes,
-    connection_error,
     describe,
     members_of,
     partition_counts,
@@ -262,20 +257,3 @@ def test_racks_of_replicas_are_those_of_their_brokers() -> None:
     assert replica_racks(topics, brokers, {"a", "b"})["t"] == [frozenset("ab"), frozenset("b")]
     assert replica_racks(topics, brokers, {"a"})["t"] == [frozenset("a"), frozenset()]
     assert replica_racks(topics, brokers, {"c"}) == {}
-
-
-@pytest.mark.parametrize(
-    ("why", "answers"),
-    [
-        (IllegalSaslStateError(), True),
-        (SaslAuthenticationFailedError("wrong password"), True),
-        (KafkaConnectionError("Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] no"), True),
-        (KafkaConnectionError("ECONNREFUSED"), False),
-        (KafkaTimeoutError("Unable to bootstrap"), False),
-    ],
-)
-def test_refusing_broker_differs_from_a_missing_one(why: Exception, answers: bool) -> None:
-    message = connection_error("h:1", why)
-    kind = "the broker at h:1 refused the connection: " if answers else "no Kafka broker answers at h:1: "
-    assert message.startswith(kind)
-    assert "[Error" not in message

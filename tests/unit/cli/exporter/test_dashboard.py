@@ -89,14 +89,15 @@ def rates(expression: str) -> Iterator[str]:
 def test_rates_survive_a_change_of_owners() -> None:
     """A series with an owner's labels ends with its membership, before a rate of it is known.
 
-    A rate of an aggregate is a subquery, whose default resolution may be longer than Grafana's interval.
+    A rate of an aggregate is a subquery, whose default resolution may be longer than its window of four
+    scrape intervals.
     """
     arguments = [argument for _, target in targets() for argument in rates(target["expr"])]
     assert len(arguments) == 2
     for argument in arguments:
         (selector,) = selectors(argument)
         if owner := LABELS[selector.name] & OWNER:
-            match = re.fullmatch(r"max by \([^)]*\) \(\w+\{.*\}\)\[\$__rate_interval:15s\]", argument)
+            match = re.fullmatch(r"max by \([^)]*\) \(\w+\{.*\}\)\[\$__rate_interval:5s\]", argument)
             assert match is not None, argument
             assert grouping(argument) == LABELS[selector.name] - owner
 

@@ -18,6 +18,7 @@ from kafka.errors import (
     SaslAuthenticationFailedError,
     TopicAuthorizationFailedError,
 )
+from kafka.protocol.consumer import FetchRequest
 
 from kafka_assignors.cli import connection
 from kafka_assignors.cli.exporter import fetch
@@ -238,3 +239,26 @@ def test_offset_without_a_record_is_read_again(whole: WholeCluster) -> None:
     for _ in range(2):
         assert reader.read().groups["a"][0].seconds == 0
     assert whole.logs.asked["Fetch"] == 2
+
+
+def test_partition_without_seconds_is_read_first_in_the_next_reading(whole: WholeCluster) -> None:
+    """Otherwise the last partitions never have seconds if there is no time for all."""
+    other = TopicPartition("t", 1)
+    whole.groups.partitions = 2
+    whole.logs.logs[other], whole.logs.leaders[other] = (0, 10), 1
+    whole.logs.batches[other] = whole.logs.batches[T0]
+    order: list[list[int]] = []
+    answer = whole.logs.answer
+
+    def noting(request: Any, node: int | None, timeout_ms: float) -> Any:
+        if isinstance(request, FetchRequest):
+            order.append([each.partition for each in request.topics[0].partitions])
+        return answer(request, node, timeout_ms)
+
+    whole.logs.answer = noting  # type: ignore[method-assign]
+    whole.logs.faults = errors("Fetch", {other: TopicAuthorizationFailedError.errno})
+    reader = reader_of("a")
+    reader.read()
+    whole.logs.logs[T0] = (3, 10)  # so that this record is read again
+    reader.read()
+    assert order == [[0, 1], [1, 0]]

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from kafka_assignors.cli.exporter.reading import (
-    is_same_log,
-    partition_lag,
-    position,
-    problem_lines,
-)
+from kafka_assignors.cli.exporter.reading import RESET, is_same_log, partition_lag, problem_lines
 from kafka_assignors.cli.group_lag import PartitionLag
-from kafka_assignors.lag import Offsets
-from kafka_assignors.lag.fetch.group import GroupMember, GroupState
+from kafka_assignors.lag import Offsets, Reading
+from kafka_assignors.lag.fetch.group import GroupMember
+from kafka_assignors.lag.fetch.group_offsets import of_group
 from kafka_assignors.lag.reading import OldestUnread, Position
 from kafka_assignors.plan import TopicPartition
 
-T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
-OLD = TopicPartition("old", 0)
+T0 = TopicPartition("t", 0)
 MEMBER = GroupMember("m-1", None, "m", "10.0.0.7", (T0,))
-STABLE = GroupState("g", "Stable", "range", (MEMBER,), {T0: 5, T1: 6, OLD: 7})
-EMPTY = GroupState("g", "Empty", "", (), STABLE.commits)
-NOTHING = OldestUnread({}, {})
+
+
+def lag_of(committed: int | None, log: Offsets | None, oldest: OldestUnread) -> PartitionLag:
+    """The lag of ``t-0`` at second 10."""
+    ends = Reading({}, {} if log is None else {T0: log}, {} if log is not None else {T0: "no leader"})
+    reading = of_group(ends, {} if committed is None else {T0: committed}, [T0], RESET)
+    return partition_lag(T0, MEMBER, committed, reading, oldest, now_ms=10_000)
 
 
 @pytest.mark.parametrize(
@@ -37,14 +34,14 @@ NOTHING = OldestUnread({}, {})
         (None, Offsets(0, 9, None), None, None),
     ],
 )
-def test_lag_and_position(
+def test_lag_and_its_age(
     committed: int | None, offsets: Offsets | None, records: int | None, unread: int | None
 ) -> None:
-    state = replace(EMPTY, commits={} if committed is None else {T0: committed})
-    assert position(state, T0, offsets) == (None if unread is None else Position(T0, unread))
-    assert partition_lag(state, T0, MEMBER, offsets, NOTHING, now_ms=0) == PartitionLag(
-        T0, MEMBER, committed, records, 0.0 if records == 0 else None
-    )
+    oldest = OldestUnread({} if unread is None else {Position(T0, unread): 1_000}, {})
+    seconds = None if records is None else 9.0 if unread is not None else 0.0
+    assert lag_of(committed, offsets, oldest) == PartitionLag(T0, MEMBER, committed, records, seconds)
+    unknown = lag_of(committed, offsets, OldestUnread({}, {})).seconds
+    assert unknown == (0.0 if records == 0 else None)
 
 
 @pytest.mark.parametrize(
@@ -58,7 +55,7 @@ def test_log_that_went_back_is_another(now: tuple[int, int], expected: bool) -> 
 @pytest.mark.parametrize(("timestamp", "seconds"), [(8_500, 1.5), (12_000, 0.0), (None, 0.0)])
 def test_seconds_are_the_age_of_the_oldest_unread_record(timestamp: int | None, seconds: float) -> None:
     oldest = OldestUnread({Position(T0, 5): timestamp}, {})
-    joined = partition_lag(STABLE, T0, MEMBER, Offsets(0, 9, None), oldest, now_ms=10_000)
+    joined = lag_of(5, Offsets(0, 9, None), oldest)
     assert (joined.lag, joined.seconds) == (4, seconds)
 
 

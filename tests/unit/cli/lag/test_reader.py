@@ -164,7 +164,7 @@ def test_ages_and_shares_of_partitions() -> None:
     """A marker counts as a record, but not in time; an unknown age is missing."""
     tps = ORDERS[:4]
     offsets = dict.fromkeys(tps, Offsets(0, 100, 50)) | {tps[3]: Offsets(0, 100, 100)}
-    starts = dict.fromkeys(tps[:3], 50)
+    starts = {tp: Position(tp, 50) for tp in tps[:3]}
     unread = OldestUnread(
         {Position(tps[0], 50): 1_000, Position(tps[1], 50): None}, {Position(tps[2], 50): "why"}
     )

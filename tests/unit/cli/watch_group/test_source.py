@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kafka_assignors.cli import connection
 from kafka_assignors.cli.watch_group import source
 from kafka_assignors.cli.watch_group.source import GroupLag, GroupSource
 from kafka_assignors.lag import Offsets
@@ -40,7 +41,7 @@ class FakeEnds:
 
 
 def test_lag_counts_from_the_commits_of_the_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "connect", lambda *_: SimpleNamespace(shut=lambda: None, wait_shut=bool))
+    monkeypatch.setattr(connection, "connect", lambda *_: SimpleNamespace())
     monkeypatch.setattr(source, "attempt", lambda *_: None)
     monkeypatch.setattr(source, "EndsFetch", FakeEnds)
     view = snapshot(3, *TWO)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import struct
+import time
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from kafka.protocol.consumer import FetchRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
-from kafka_assignors.errors import OptionError
-from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.oldest_unread import fetch_oldest_unread
+from kafka_assignors.lag.fetch import oldest_unread, requests
+from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.records import FirstRecord, first_record
 from kafka_assignors.lag.reading import Position
+from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 from tests.unit.lag.cluster import Cluster, errors
 
@@ -38,8 +41,8 @@ def batch(
         producer_epoch=0 if producer >= 0 else -1,
         base_sequence=0 if producer >= 0 else -1,
     )
-    for time in times:
-        builder.append(timestamp=time, key=None, value=b"x" * size)
+    for timestamp in times:
+        builder.append(timestamp=timestamp, key=None, value=b"x" * size)
     builder.close()
     data = bytearray(builder.buffer())
     struct.pack_into(">q", data, 0, at)
@@ -295,16 +298,78 @@ def test_answer_without_the_partition_is_retried() -> None:
     assert known.oldest_unread(Position(A0, 0)).timestamps == {Position(A0, 0): 100}
 
 
-# kafka-python leaves sockets of failed connections to the garbage collector.
-@pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-def test_unreachable_cluster_leaves_all_missing() -> None:
-    position = Position(A0, 0)
-    oldest = fetch_oldest_unread({"bootstrap_servers": "127.0.0.1:1"}, [position], 300)
-    assert oldest.timestamps == {}
-    assert set(oldest.missing) == {position}
-    assert fetch_oldest_unread({"bootstrap_servers": "127.0.0.1:1"}, [], 300).missing == {}
+# --- the budget --------------------------------------------------------------------------------------------
 
 
-def test_invalid_settings_raise() -> None:
-    with pytest.raises(OptionError):
-        fetch_oldest_unread({"bootstrap_servers": "h:1", "security_protocol": "x"}, [Position(A0, 0)], 300)
+class Network:
+    """A link whose responses are on their way until every request that can be sent was sent.
+
+    Attributes:
+        most: highest number of bytes on their way at the same time.
+    """
+
+    trouble = None
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.leaders: dict[TopicPartition, int] = {}
+        self.manager = self
+        self.cluster = SimpleNamespace(brokers=lambda: {*cluster.leaders.values()})
+        self.most = self._now = 0
+        self._answer = cluster.answer
+
+    async def ready(self, timeout_ms: float) -> None:
+        """All brokers answer."""
+
+    def call_soon(self, call: Any, *args: Any) -> asyncio.Task[None]:
+        return asyncio.ensure_future(call(*args))
+
+    async def send(self, request: Any, node: int | None, request_timeout_ms: float) -> Any:
+        response = self._answer(request, node, request_timeout_ms)
+        if not isinstance(request, FetchRequest):
+            return response
+        size = sum(len(row.records) for topic in response.responses for row in topic.partitions)
+        self._now += size
+        self.most = max(self.most, self._now)
+        for _ in range(10):
+            await asyncio.sleep(0)
+        self._now -= size
+        return response
+
+
+def most_bytes(known: Cluster) -> int:
+    """Read the first record of each partition; return the highest number of bytes on their way."""
+    link = Network(known)
+    positions = [Position(tp, 0) for tp in known.logs]
+    chosen = fetch_settings({"group_id": "g"}, None, "earliest")
+    fetch = OldestUnreadFetch(cast(Link, link), chosen, positions, time.monotonic() + 60)
+    asyncio.run(fetch.run())
+    assert fetch.result().timestamps == dict.fromkeys(positions, 1)
+    return link.most
+
+
+@pytest.mark.parametrize(
+    ("brokers", "budget", "most"),
+    [
+        (1, 1_000_000, 8),  # as many as a leader gets
+        (1, 100_000, 3),
+        (1, 10_000, 1),  # a batch that exceeds the budget is requested alone
+        (3, 100_000, 3),  # each leader has a third of it
+        (3, 200_000, 6),
+    ],
+)
+def test_large_batches_on_their_way_have_a_budget(
+    monkeypatch: pytest.MonkeyPatch, brokers: int, budget: int, most: int
+) -> None:
+    monkeypatch.setattr(oldest_unread, "_ON_THEIR_WAY", budget)
+    large = batch(1, size=30_000)
+    known = Cluster({TopicPartition("a", p): (0, 1) for p in range(60)}, brokers=brokers)
+    known.batches = {tp: [(0, large)] for tp in known.logs}
+    assert most_bytes(known) == most * len(large)
+
+
+def test_small_batches_on_their_way_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(oldest_unread, "_ON_THEIR_WAY", 100_000)
+    small = batch(1, size=1_000)
+    known = Cluster({TopicPartition("a", p): (0, 1) for p in range(500)}, brokers=2)
+    known.batches = {tp: [(0, small)] for tp in known.logs}
+    assert 40_000 < most_bytes(known) <= 100_000

@@ -114,6 +114,10 @@ class Looks:
         self.now = 0.0
         self._retentions = Retentions(self.notes.append, lambda: self.now)
 
+    def kept(self) -> set[str | TopicPartition]:
+        """Return the topics and logs whose figures are kept."""
+        return {*self._retentions._limits, *self._retentions._record_bytes}
+
     def look(self, *tps: TopicPartition) -> dict[TopicPartition, Retention]:
         link = SimpleNamespace(leaders=dict.fromkeys(tps, 1))
         asking = self._retentions.ask(cast(Any, self.broker), cast(Any, link), dict.fromkeys(tps, LOG))
@@ -145,6 +149,18 @@ def test_missing_rights_are_named_once() -> None:
         "retention is not known: a broker does not return the sizes of logs: "
         "it needs the right Describe on the cluster",
     ]
+
+
+def test_topics_and_logs_that_are_gone_are_forgotten() -> None:
+    """A watched pattern may see many come and go."""
+    looks = Looks()
+    looks.look(T0)
+    looks.now = AGAIN_S - 1
+    looks.look(DENIED)
+    assert looks.kept() == {"t", T0}, "they may come back"
+    looks.now = AGAIN_S
+    looks.look(DENIED)
+    assert looks.kept() == set()
 
 
 @pytest.mark.parametrize(("error", "asked"), [(KafkaTimeoutError("slow"), 2), (KafkaError("odd"), 1)])

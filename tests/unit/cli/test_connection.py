@@ -1,0 +1,72 @@
+"""The connection of a command: kept from reading to reading, and described in one line if it fails."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.errors import (
+    IllegalSaslStateError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    SaslAuthenticationFailedError,
+)
+
+from kafka_assignors.cli import connection
+from kafka_assignors.cli.connection import Connection, connection_error
+from kafka_assignors.errors import BrokerError, LagUnreachableError
+
+SETTINGS = {"bootstrap_servers": ["a:1", "b:2"]}
+
+
+def test_command_that_reaches_no_broker_names_addresses_and_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    def connect(*_: object) -> Any:
+        raise LagUnreachableError("no broker answers: refused") from KafkaConnectionError("refused")
+
+    monkeypatch.setattr(connection, "connect", connect)
+    with pytest.raises(LagUnreachableError):
+        Connection(SETTINGS).open(deadline=0)
+    with pytest.raises(BrokerError) as failure:
+        Connection(SETTINGS).reach()
+    assert str(failure.value) == "no Kafka broker answers at a:1,b:2: KafkaConnectionError: refused"
+
+
+def test_link_is_kept_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+    made: list[Any] = []
+
+    def connect(*_: object) -> Any:
+        made.append(
+            SimpleNamespace(
+                run=lambda *_, **__: None,
+                shut=lambda: ends.append("shut"),
+                wait_shut=lambda _: ends.append("wait"),
+            )
+        )
+        return made[-1]
+
+    monkeypatch.setattr(connection, "connect", connect)
+    kept = Connection(SETTINGS)
+    assert [kept.reach(), kept.reach(), kept.link] == [made[0]] * 3
+    kept.close()
+    kept.close()
+    assert (kept.link, ends) == (None, ["shut", "wait"])
+    assert kept.reach() is made[1]
+
+
+@pytest.mark.parametrize(
+    ("why", "answers"),
+    [
+        (IllegalSaslStateError(), True),
+        (SaslAuthenticationFailedError("wrong password"), True),
+        (KafkaConnectionError("Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] no"), True),
+        (KafkaConnectionError("ECONNREFUSED"), False),
+        (KafkaTimeoutError("Unable to bootstrap"), False),
+    ],
+)
+def test_refusing_broker_differs_from_a_missing_one(why: Exception, answers: bool) -> None:
+    message = connection_error("h:1", why)
+    kind = "the broker at h:1 refused the connection: " if answers else "no Kafka broker answers at h:1: "
+    assert message.startswith(kind)
+    assert "[Error" not in message
