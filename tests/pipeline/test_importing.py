@@ -16,6 +16,9 @@ from kafka_assignors.pipeline.tables.importing import ImportReport, import_sampl
 from kafka_assignors.pipeline.tables.landing import read_samples
 
 
+COALESCING = "spark.sql.adaptive.coalescePartitions.enabled"
+
+
 def line(**fields: Any) -> dict[str, Any]:
     return {
         "time": "2026-11-22T23:30:00.250+01:00",
@@ -60,14 +63,18 @@ def test_import_reads_only_its_own_samples_of_the_same_days(spark: SparkSession,
 
 def test_imported_days_are_modelled_in_their_order(spark: SparkSession, tmp_path: Path) -> None:
     """The model may read a file at a time, or look while an import writes."""
+    spark.conf.set(COALESCING, "false")  # as with a large import: another task writes the 10th than the 8th
     days = [
-        line(time=f"2026-11-{day}T12:{minute:02}:00Z", end_offset=100 * day + minute)
-        for day in (14, 12, 15, 11, 13)
+        line(time=f"2026-11-{day:02}T12:{minute:02}:00Z", end_offset=100 * day + minute)
+        for day in (10, 8, 12, 9, 11)
         for minute in range(4)
     ]
-    import_samples(spark, days, str(tmp_path))
+    try:
+        import_samples(spark, days, str(tmp_path))
+    finally:
+        spark.conf.unset(COALESCING)
     files = sorted(tmp_path.glob("samples/import/date=*/*.parquet"), key=lambda file: file.stat().st_mtime_ns)
-    assert [file.parent.name for file in files] == [f"date=2026-11-{day}" for day in range(11, 16)]
+    assert [file.parent.name for file in files] == [f"date=2026-11-{day:02}" for day in range(8, 13)]
     settings = LoadSettings(step_s=60, horizon_s=300, delay_s=60)
     report = run_load_model(spark, str(tmp_path), settings, available_now=True, files_per_batch=1)
     assert (report.samples, report.late) == (20, 0)
