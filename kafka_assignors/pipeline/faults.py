@@ -1,4 +1,4 @@
-"""Errors of Spark and its JVM as one line that says what to do.
+"""Errors of Spark and its JVM as one line that says what to do; the activity also describes Spark's jobs.
 
 Spark reports a cause at the end of long stack traces, in four kinds of exceptions.  This module searches the
 whole text and takes the first rule that matches.  The exception itself stays the ``__cause__``.
@@ -7,13 +7,15 @@ whole text and takes the first rule that matches.  The exception itself stays th
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
 from kafka_assignors.plan import shown
 
+_DESCRIPTION = "spark.job.description"
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 # The order matters: errors that follow from another error come after it.
@@ -147,14 +149,29 @@ def one_line(doing: str) -> Iterator[None]:
     """Turn errors of Spark in the block into a `PipelineError`; errors of this package pass unchanged.
 
     Args:
-        doing: the activity, the start of the line.
+        doing: the activity, the start of the line.  It describes the block's jobs in Spark's UI, too.
     """
     try:
-        yield
+        with _described(doing):
+            yield
     except KafkaAssignorsError:
         raise
     except Exception as error:
         raise pipeline_error(error, doing) from error
+
+
+@contextmanager
+def _described(doing: str) -> Iterator[None]:
+    context: Any = None
+    with suppress(Exception):  # without Spark
+        context = sys.modules["pyspark.sql"].SparkSession.active().sparkContext
+        before = context.getLocalProperty(_DESCRIPTION)
+        context.setJobDescription(doing)
+    try:
+        yield
+    finally:
+        with suppress(Exception):
+            context.setJobDescription(before)
 
 
 def pipeline_error(error: BaseException, doing: str) -> PipelineError:

@@ -47,7 +47,7 @@ class RestartingQuery:
         self._start = start
         self._now = now
         self._has_worked = has_worked
-        self._reports: list[Any] = [] if before is None else [before]  # of the queries that ended
+        self._past = before  # the sum of the reports of the queries that ended
         self._pause_s = _FIRST_PAUSE_S
         self._restart_at = 0.0
         self.down: KafkaAssignorsError | None = None
@@ -79,25 +79,23 @@ class RestartingQuery:
 
     def report(self) -> Any:
         """Return the sum of the reports of all starts."""
-        running = [] if self._running is None else [self._running.report()]
-        total, *rest = [*self._reports, *running]
-        for report in rest:
-            total = total + report
-        return total
+        return self._past if self._running is None else self._with_past(self._running.report())
 
     def stop(self) -> Any:
         """End the query, and return the sum of all reports."""
         if self._running is not None:
-            self._reports.append(self._running.stop())
+            self._past = self._with_past(self._running.stop())
             self._running = None
-        return self.report()
+        return self._past
+
+    def _with_past(self, report: Any) -> Any:
+        return report if self._past is None else self._past + report
 
     def _ended(self) -> None:
         cause = self._running.query.exception()
         error = PipelineError("it ended by itself") if cause is None else pipeline_error(cause, "it ended")
-        self._reports.append(self._running.stop())
-        self._running = None
-        if self._has_worked is not None and not self._has_worked(self.report()):
+        report = self.stop()
+        if self._has_worked is not None and not self._has_worked(report):
             raise pipeline_error(cause, self._name) if cause is not None else error
         if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run this is another fault
             self._pause_s = _FIRST_PAUSE_S

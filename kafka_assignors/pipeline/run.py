@@ -1,8 +1,8 @@
 """The whole pipeline: record, model the load, feed the assignor; once, or until it is stopped.
 
 Recording runs as streams beside the load model, which reads the landed samples.  Each batch of the model goes
-to the feed as soon as it is on disk.  Every stage has its own checkpoint.  So the pipeline continues where it
-ended, and each stage can also run alone.
+to the feed as soon as it is on disk, on another thread.  Every stage has its own checkpoint.  So the pipeline
+continues where it ended, and each stage can also run alone.
 
 A failure at the start is an error.  A stage that fails later is restarted until it works, and the others go
 on, because the cluster and the storage have answered before.  The model has started when its first batch has
@@ -15,14 +15,16 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.connector import connector_options
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.feed.feed import Feed
+from kafka_assignors.pipeline.feed.feed import Feed, landed_records, newest_records, write_feed
 from kafka_assignors.pipeline.feed.feeding import Feeding
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model, start_load_model
+from kafka_assignors.pipeline.model.model import FORGET_S
 from kafka_assignors.pipeline.record.offsets import record_offsets, record_offsets_once
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from kafka_assignors.pipeline.record.sample_report import SamplesReport
@@ -31,7 +33,7 @@ from kafka_assignors.pipeline.restarting_query import RestartingQuery
 from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _LOOK_S = 0.5
 
@@ -47,6 +49,7 @@ class PipelineOptions:
         groups_like: pattern of the whole names of more groups; Spark's own groups are excluded.
         every_s: seconds between two samples, and between two batches.
         load: settings of the load model.
+        forget_s: the model drops the state of a partition without samples after this time, seconds.
         sampler: whether to sample the groups.
         offsets_topic: whether to record the commits in ``__consumer_offsets``.
         feed_topic: topic of the feed; None: no feed.
@@ -58,9 +61,15 @@ class PipelineOptions:
     groups_like: str | None = None
     every_s: float = 10.0
     load: LoadSettings = field(default_factory=LoadSettings)
+    forget_s: float = FORGET_S
     sampler: bool = True
     offsets_topic: bool = True
     feed_topic: str | None = None
+
+    @property
+    def which(self) -> dict[str, Any]:
+        """The groups, as arguments of a recording."""
+        return {"groups": self.groups, "groups_like": self.groups_like}
 
 
 @dataclass(slots=True)
@@ -72,7 +81,7 @@ class PipelineReport:
         offsets: report of the offsets topic; None: not requested.
         load: report of the load model.
         fed: records written to the feed.
-        unfed: batches after which the feed could not be written.  A later batch writes their forecasts.
+        unfed: failed writes of the feed.  Their forecasts are written with those of a later batch.
         down: stages that do not work at present (``samples``, ``offsets``, ``load``, ``feed``), and why.
             They are restarted.
     """
@@ -125,25 +134,28 @@ def run_pipeline(
         OptionError: a setting is invalid.
     """
     report = PipelineReport()
-    feeding = None
-    if (topic := wanted.feed_topic) is not None:
-        feeding = Feeding(lambda: Feed(spark, connector_options(wanted.settings), topic), wanted.root, stop)
+    feeding, topic = None, wanted.feed_topic
     if stop is None:
+        options = {} if topic is None else connector_options(wanted.settings)
         _record_once(spark, wanted, report)
         on_report(report)
-        report.load = run_load_model(spark, wanted.root, wanted.load, available_now=True)
-        if feeding is not None:
-            feeding.catch_up()
-            report.fed = feeding.fed
+        report.load = run_load_model(
+            spark, wanted.root, wanted.load, available_now=True, forget_s=wanted.forget_s
+        )
+        if topic is not None:
+            report.fed = write_feed(spark, wanted.root, options, topic)
         on_report(report)
         return report
 
-    def landed(rows: DataFrame, _: LoadReport) -> None:
-        if feeding is not None:
-            feeding.batch(rows)
-
-    def start_model() -> Any:
-        return start_load_model(spark, wanted.root, wanted.load, every_s=wanted.every_s, on_batch=landed)
+    how: dict[str, Any] = {"every_s": wanted.every_s, "forget_s": wanted.forget_s}
+    if topic is not None:
+        feeding = Feeding(
+            lambda: Feed(spark, connector_options(wanted.settings), topic),
+            newest_records,
+            partial(landed_records, spark, wanted.root),
+            stop,
+        )
+        how["on_batch"] = feeding.batch
 
     # The model reads only the writers that exist at its first start.
     with one_line(f"the folder {wanted.root}"):
@@ -152,9 +164,12 @@ def run_pipeline(
     caught_up = _catch_up(spark, wanted, report, stop, on_report)
     if stop.is_set():
         return report
-    with _running(report) as streams:
+    with ExitStack() as ending, _running(report) as streams:
+        if feeding is not None:
+            ending.callback(feeding.close)  # after the model
         for name, start in _recorders(spark, wanted).items():
             streams[name] = RestartingQuery(name, start, before=caught_up if name == "offsets" else None)
+        start_model = partial(start_load_model, spark, wanted.root, wanted.load, **how)
         streams["load"] = RestartingQuery("load", start_model, has_worked=lambda load: load.batches > 0)
         _run(streams, report, stop, on_report, feeding)
     _note_feed(feeding, report)
@@ -169,11 +184,10 @@ def _writers(wanted: PipelineOptions) -> list[str]:
 
 
 def _record_once(spark: SparkSession, wanted: PipelineOptions, report: PipelineReport) -> None:
-    which: dict[str, Any] = {"groups": wanted.groups, "groups_like": wanted.groups_like}
     if wanted.offsets_topic:
-        report.offsets = record_offsets_once(spark, wanted.settings, wanted.root, **which)
+        report.offsets = record_offsets_once(spark, wanted.settings, wanted.root, **wanted.which)
     if wanted.sampler:
-        report.samples = record_samples_once(spark, wanted.settings, wanted.root, **which)
+        report.samples = record_samples_once(spark, wanted.settings, wanted.root, **wanted.which)
 
 
 def _catch_up(
@@ -189,14 +203,7 @@ def _catch_up(
     """
     if not wanted.offsets_topic:
         return None
-    recording = record_offsets(
-        spark,
-        wanted.settings,
-        wanted.root,
-        groups=wanted.groups,
-        groups_like=wanted.groups_like,
-        available_now=True,
-    )
+    recording = record_offsets(spark, wanted.settings, wanted.root, **wanted.which, available_now=True)
     try:
         with one_line("recording existing commits"):
             while not (recording.query.awaitTermination(_LOOK_S) or stop.is_set()):
@@ -208,11 +215,7 @@ def _catch_up(
 
 
 def _recorders(spark: SparkSession, wanted: PipelineOptions) -> dict[str, Callable[[], Any]]:
-    given: dict[str, Any] = {
-        "groups": wanted.groups,
-        "groups_like": wanted.groups_like,
-        "every_s": wanted.every_s,
-    }
+    given = {**wanted.which, "every_s": wanted.every_s}
     start: dict[str, Callable[[], Any]] = {}
     if wanted.sampler:
         start["samples"] = lambda: record_samples(spark, wanted.settings, wanted.root, **given)

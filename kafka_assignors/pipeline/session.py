@@ -31,14 +31,16 @@ MEMORY = "1g"
 SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java options of a session that ends within minutes: they reduce the time for compiling."""
 
+OFFSET_FETCHING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
+"""Has to be true: Spark's newer way to fetch offsets reads __consumer_offsets as empty, without an error."""
+
 #: Settings that the jobs need in any session.
 STREAMING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
-    # Spark's newer way to fetch offsets reads __consumer_offsets as empty, without an error.
-    "spark.sql.streaming.kafka.useDeprecatedOffsetFetching": "true",
+    OFFSET_FETCHING: "true",
     # By default Spark redacts only passwords; options with a private key or a login have other names.
     "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore[.]key",
 }

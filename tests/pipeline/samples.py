@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from kafka_assignors.pipeline.feed.feed import Feed, newest_records
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 
 START = 1_384_000_200  # s; 2013-11-09 12:30:00 UTC
@@ -70,6 +71,11 @@ def write_file(root: Path, writer: str, number: int, looks: Iterable[Look]) -> P
     pq.write_table(samples_table(looks, writer), hidden)
     os.utime(hidden, (START + number, START + number))
     return hidden.rename(file)
+
+
+def publish(feed: Feed, load: DataFrame) -> int:
+    """Write the newest forecasts among rows of load; return the number of records."""
+    return feed.write(newest_records(load))
 
 
 def load_rows(load: DataFrame) -> list[tuple[Any, ...]]:

@@ -27,7 +27,7 @@ from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.guarded import PASSWORD, Guarded, Right, guarded_broker
 from tests.integration.lagging import commit, write
-from tests.pipeline.samples import START, Look, samples_df
+from tests.pipeline.samples import START, Look, publish, samples_df
 from tests.support.examples import ROOT
 
 PATIENCE_S = 600.0
@@ -71,7 +71,7 @@ def guarded() -> Iterator[Guarded]:
 @pytest.fixture(scope="module")
 def with_feed(spark: SparkSession, guarded: Guarded) -> Guarded:
     """The same broker, with a feed that has a record."""
-    assert Feed(spark, {"kafka.bootstrap.servers": guarded.bootstrap}, FEED).publish(load(spark, 10)) == 1
+    assert publish(Feed(spark, {"kafka.bootstrap.servers": guarded.bootstrap}, FEED), load(spark, 10)) == 1
     return guarded
 
 
@@ -120,7 +120,7 @@ def test_pipeline_works_with_only_these_rights(spark: SparkSession, guarded: Gua
     # The topic exists now, so the right to create it is not needed.
     guarded.allow_only(of_feed(name, [READ_FEED, WRITE_FEED, SEE_FEED, SPARK_S]))
     another = load(spark, 20, first=int(time.time()) - START).withColumn("group", F.lit("another"))
-    assert Feed(spark, connector_options(settings), name).publish(another) == 1
+    assert publish(Feed(spark, connector_options(settings), name), another) == 1
 
 
 def sample(spark: SparkSession, settings: dict[str, Any], root: str) -> object:
@@ -132,11 +132,11 @@ def read_offsets(spark: SparkSession, settings: dict[str, Any], root: str) -> ob
 
 
 def write_feed(spark: SparkSession, settings: dict[str, Any], _: str) -> object:
-    return Feed(spark, connector_options(settings), FEED).publish(load(spark, 30))
+    return publish(Feed(spark, connector_options(settings), FEED), load(spark, 30))
 
 
 def make_feed(spark: SparkSession, settings: dict[str, Any], _: str) -> object:
-    return Feed(spark, connector_options(settings), "not-there").publish(load(spark, 30))
+    return publish(Feed(spark, connector_options(settings), "not-there"), load(spark, 30))
 
 
 OFFSETS_REFUSED = "recording __consumer_offsets: not authorized for"

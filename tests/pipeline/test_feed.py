@@ -21,7 +21,6 @@ from kafka_assignors.pipeline.feed.feed import (
     Feed,
     feed_records,
     newest_forecasts,
-    only_newer,
     published_times,
     write_feed,
 )
@@ -30,7 +29,7 @@ from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.wire import load_feed
 from tests.integration.reading import all_records
-from tests.pipeline.samples import START, Look, land, samples_df
+from tests.pipeline.samples import START, Look, land, publish, samples_df
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=900, delay_s=60)
 
@@ -152,19 +151,6 @@ def test_records_of_spark_are_read_by_the_feed_reader(spark: SparkSession) -> No
 FOREIGN = ["?", '{"time_ms":"soon"}', '{"time_ms":{}}', '{"time_ms":1e400}', '{"other":1}', "[]", None]
 
 
-def test_only_newer_records_are_written(spark: SparkSession) -> None:
-    def record(key: str, time_ms: object) -> tuple[str, str]:
-        return key, json.dumps({"time_ms": time_ms})
-
-    records = [record("older", 5), record("same", 6), record("newer", 7), record("new", 1)]
-    known = [("older", 6), ("same", 6), ("newer", 6)]
-    kept = only_newer(
-        spark.createDataFrame(records, "key string, value string"),
-        spark.createDataFrame(known, "key string, known_ms bigint"),
-    )
-    assert sorted(row.key for row in kept.collect()) == ["new", "newer"]
-
-
 def test_published_times_ignore_foreign_records(
     spark: SparkSession,
 ) -> None:
@@ -205,7 +191,7 @@ def test_foreign_records_do_not_keep_a_feed_from_being_written(
     key = '["g","t",0]'
     foreign = spark.createDataFrame([(key, value) for value in FOREIGN], "key string, value string")
     foreign.write.format("kafka").options(**options(bootstrap)).option("topic", topic).save()
-    assert Feed(spark, options(bootstrap), topic).publish(load_of(spark, *looks(5))) == 1
+    assert publish(Feed(spark, options(bootstrap), topic), load_of(spark, *looks(5))) == 1
 
 
 def test_run_reads_the_topic_once_before_the_first_write(
@@ -219,10 +205,10 @@ def test_run_reads_the_topic_once_before_the_first_write(
 
     monkeypatch.setattr(feed_module, "create_feed", create)
     feed = Feed(spark, options(bootstrap), topic)
-    assert feed.publish(load_of(spark, Look(0, 0))) == 0
+    assert publish(feed, load_of(spark, Look(0, 0))) == 0
     assert created == []
     batches = [load_of(spark, *looks(n), *looks(7 - n, partition=1)) for n in (3, 4, 4, 2)]
-    assert [feed.publish(batch) for batch in batches] == [2, 1, 0, 1]
+    assert [publish(feed, batch) for batch in batches] == [2, 1, 0, 1]
     assert created == [topic]
     assert sorted(minutes_of(read_topic(bootstrap, topic))) == [
         ('["g","t",0]', 3),
@@ -245,21 +231,21 @@ def test_partition_without_a_forecast_for_days_is_removed_once(
         return load_of(spark, *(Look(first * day + 60 * n, 120 * n, 60 * n, **where) for n in range(4)))
 
     feed, another = (Feed(spark, options(bootstrap), topic) for _ in range(2))
-    assert another.publish(days(0.6, group="h")) == 1
-    assert feed.publish(days(0).unionByName(days(1, partition=1))) == 2
+    assert publish(another, days(0.6, group="h")) == 1
+    assert publish(feed, days(0).unionByName(days(1, partition=1))) == 2
     later = days(FORGET_DAYS + 0.5)
-    assert feed.publish(later.unionByName(days(0.1, partition=2))) == 1
-    assert another.publish(days(FORGET_DAYS + 0.55, group="h")) == 1
-    assert feed.publish(days(FORGET_DAYS + 0.6)) == 1
-    assert Feed(spark, options(bootstrap), topic).publish(days(FORGET_DAYS + 0.7)) == 1
+    assert publish(feed, later.unionByName(days(0.1, partition=2))) == 1
+    assert publish(another, days(FORGET_DAYS + 0.55, group="h")) == 1
+    assert publish(feed, days(FORGET_DAYS + 0.6)) == 1
+    assert publish(Feed(spark, options(bootstrap), topic), days(FORGET_DAYS + 0.7)) == 1
     records = read_topic(bootstrap, topic)
     assert all(value is not None for key, value in records)
 
-    assert feed.publish(days(FORGET_DAYS + 1.5)) == 1
-    assert Feed(spark, options(bootstrap), topic).publish(days(FORGET_DAYS + 1.6)) == 1
+    assert publish(feed, days(FORGET_DAYS + 1.5)) == 1
+    assert publish(Feed(spark, options(bootstrap), topic), days(FORGET_DAYS + 1.6)) == 1
     gone = [key for key, value in read_topic(bootstrap, topic) if value is None]
     assert gone == ['["g","t",1]'], "once"
-    assert feed.publish(days(FORGET_DAYS + 2, partition=1)) == 1
+    assert publish(feed, days(FORGET_DAYS + 2, partition=1)) == 1
     assert read_topic(bootstrap, topic)[-1][1] is not None
 
 
@@ -270,8 +256,8 @@ def test_clock_that_is_ahead_does_not_remove_other_partitions(
     now = time.time() - START
     good = [Look(now - 3_600 + 60 * n, 120 * n, 60 * n, partition=1) for n in range(30)]
     ahead = [Look(now + 3_000 * 86_400 + 60 * n, 120 * n, 60 * n) for n in range(30)]
-    assert Feed(spark, options(bootstrap), topic).publish(load_of(spark, *good, *ahead)) == 2
-    assert Feed(spark, options(bootstrap), topic).publish(load_of(spark, *good[:-1], *ahead)) == 0
+    assert publish(Feed(spark, options(bootstrap), topic), load_of(spark, *good, *ahead)) == 2
+    assert publish(Feed(spark, options(bootstrap), topic), load_of(spark, *good[:-1], *ahead)) == 0
     # As left by a driver whose clock was ahead; another driver ignores these times.
     load_of(spark, *good, *ahead).write.partitionBy("date").parquet(f"{tmp_path}/load")
     assert write_feed(spark, str(tmp_path), options(bootstrap), f"{topic}-2") == 2

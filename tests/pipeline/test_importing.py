@@ -10,8 +10,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.tables.importing import ImportReport, import_samples
 from kafka_assignors.pipeline.tables.landing import read_samples
+
+
+COALESCING = "spark.sql.adaptive.coalescePartitions.enabled"
 
 
 def line(**fields: Any) -> dict[str, Any]:
@@ -43,6 +48,36 @@ def test_repeated_import_adds_nothing(spark: SparkSession, tmp_path: Path) -> No
     assert (imported[2].begin_offset, imported[2].end_offset) == (None, None)
     assert {(row.source, str(row.date)) for row in imported.values()} == {("import", "2026-11-22")}
     assert imported[0].time.timestamp() == pytest.approx(1795386600.25)
+
+
+def test_import_reads_only_its_own_samples_of_the_same_days(spark: SparkSession, tmp_path: Path) -> None:
+    """Files of other writers and days may be many, or damaged."""
+    root = tmp_path / "pipeline"
+    import_samples(spark, [line()], str(root))
+    for folder in ("sampler/date=2026-11-22", "import/date=2026-11-21"):
+        damaged = root / "samples" / folder / "part-0.parquet"
+        damaged.parent.mkdir(parents=True)
+        damaged.write_bytes(b"PAR1")
+    assert import_samples(spark, [line(), line(partition=1)], str(root)) == ImportReport(2, 1, 1, {})
+
+
+def test_imported_days_are_modelled_in_their_order(spark: SparkSession, tmp_path: Path) -> None:
+    """The model may read a file at a time, or look while an import writes."""
+    spark.conf.set(COALESCING, "false")  # as with a large import: another task writes the 10th than the 8th
+    days = [
+        line(time=f"2026-11-{day:02}T12:{minute:02}:00Z", end_offset=100 * day + minute)
+        for day in (10, 8, 12, 9, 11)
+        for minute in range(4)
+    ]
+    try:
+        import_samples(spark, days, str(tmp_path))
+    finally:
+        spark.conf.unset(COALESCING)
+    files = sorted(tmp_path.glob("samples/import/date=*/*.parquet"), key=lambda file: file.stat().st_mtime_ns)
+    assert [file.parent.name for file in files] == [f"date=2026-11-{day:02}" for day in range(8, 13)]
+    settings = LoadSettings(step_s=60, horizon_s=300, delay_s=60)
+    report = run_load_model(spark, str(tmp_path), settings, available_now=True, files_per_batch=1)
+    assert (report.samples, report.late) == (20, 0)
 
 
 BAD = {

@@ -77,6 +77,22 @@ def test_stream_lands_each_sample_once_and_goes_on(spark: SparkSession, root: st
     assert committed(read_samples(spark, root, until=NOON + timedelta(hours=13))) == [1]
 
 
+def test_batch_of_many_partitions_is_one_file_a_day(spark: SparkSession, root: str, tmp_path: Path) -> None:
+    many = [samples(spark, [row(hours, n)]) for n, hours in enumerate((0, 0, 13, 0, 13))]
+    land(spark, root, tmp_path / "in", *many)
+    assert [file.parent.name for file in files(root, "sampler")] == ["date=2013-11-09", "date=2013-11-10"]
+    assert committed(read_samples(spark, root)) == [0, 1, 2, 3, 4]
+
+
+def test_two_folders_are_recorded_in_one_session(spark: SparkSession, tmp_path: Path) -> None:
+    stream = source(spark, tmp_path / "in", samples(spark, [row(0, 1)]))
+    queries = [land_stream(stream, str(tmp_path / name), "sampler") for name in ("one", "two")]
+    for query in queries:
+        query.processAllAvailable()
+        query.stop()
+    assert [committed(read_samples(spark, str(tmp_path / name))) for name in ("one", "two")] == [[1], [1]]
+
+
 def test_samples_of_all_writers_are_read_as_batch_and_as_stream(
     spark: SparkSession, root: str, tmp_path: Path
 ) -> None:

@@ -32,6 +32,7 @@ from kafka_assignors.wire import load_feed
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
 from tests.integration.reading import all_records
+from tests.pipeline.samples import Look, land
 
 PATIENCE_S = 600.0
 PARTITIONS = 3
@@ -216,6 +217,19 @@ def test_model_that_cannot_write_is_restarted_without_loss_of_samples(
     assert report.load.late == 0
 
 
+def test_state_of_a_vanished_partition_is_dropped_after_the_given_time(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    wanted = PipelineOptions(
+        str(tmp_path), {}, load=LoadSettings(), forget_s=3_600.0, sampler=False, offsets_topic=False
+    )
+    land(spark, tmp_path, [Look(60 * n, 5 * n, 0, partition=1) for n in range(10)])
+    for hour in (2, 3, 4):
+        land(spark, tmp_path, [Look(3_600 * hour, hour, 0), Look(540, 45, 0, partition=1)])
+        report = run_pipeline(spark, wanted, stop=None, on_report=lambda _: None)
+    assert report.load.refused == 1
+
+
 def test_model_with_changed_settings_is_an_error_at_the_start(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
@@ -369,6 +383,7 @@ def run_command(*arguments: object) -> str:
             ["pipeline", "run", "g", "--bootstrap", "h:1", "--horizon", "90"],
             "--horizon: expected 1 to 10,000 whole steps of 60 s, got 90",
         ),
+        (["pipeline", "run", "g", "--bootstrap", "h:1", "--forget", "0"], "0 is not in the range x>=1"),
     ],
 )
 def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> None:

@@ -19,6 +19,7 @@ from kafka_assignors.pipeline.record.offsets import record_offsets, record_offse
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 from kafka_assignors.pipeline.record.samples import record_samples_once
 from kafka_assignors.pipeline.run import PipelineReport
+from kafka_assignors.pipeline.session import OFFSET_FETCHING
 from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
@@ -133,6 +134,18 @@ def test_groups_are_selected_as_in_the_sampler(
             record_offsets(spark, unreachable, str(tmp_path / "never"), groups=groups, groups_like=like)
         assert caught.value.option == option
     assert not (tmp_path / "never").exists()
+
+
+def test_setting_with_which_the_topic_reads_as_empty_is_an_error(
+    spark: SparkSession, names: FreshNames, tmp_path: Path
+) -> None:
+    spark.conf.set(OFFSET_FETCHING, "false")
+    try:
+        with pytest.raises(PipelineError, match=rf"as empty: set {OFFSET_FETCHING}=true$"):
+            record_offsets_once(spark, settings_of(names.bootstrap), str(tmp_path), groups=["g"])
+    finally:
+        spark.conf.set(OFFSET_FETCHING, "true")
+    assert not list(tmp_path.iterdir())
 
 
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:

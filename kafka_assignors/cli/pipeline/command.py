@@ -14,8 +14,10 @@ from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.errors import OptionError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
+from kafka_assignors.pipeline.model.model import FORGET_S
 from kafka_assignors.pipeline.run import run_pipeline
 
+DAY_S = 86_400.0
 FEED = "kafka-assignors-load"
 
 
@@ -67,6 +69,15 @@ def entry() -> None:
     help="The groups' auto_offset_reset, which a broker does not know.",
 )
 @click.option(
+    "--forget",
+    "forget_days",
+    metavar="DAYS",
+    type=click.FloatRange(min=1),
+    default=FORGET_S / DAY_S,
+    show_default=True,
+    help="The model drops the state of a partition without samples after this time.",
+)
+@click.option(
     "--feed",
     "feed_topic",
     metavar="TOPIC",
@@ -84,6 +95,7 @@ def run(
     horizon_s: float,
     delay_s: float,
     reset: Reset,
+    forget_days: float,
     feed_topic: str,
     no_feed: bool,
     no_offsets_topic: bool,
@@ -99,6 +111,7 @@ def run(
     wanted = replace(
         recording.wanted,
         load=load,
+        forget_s=forget_days * DAY_S,
         feed_topic=None if no_feed else feed_topic,
         offsets_topic=not no_offsets_topic,
     )

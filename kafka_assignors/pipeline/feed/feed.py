@@ -13,7 +13,7 @@ Rules:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 FORGET_DAYS = 7
 """A partition whose forecast is this much older than the newest one is removed, days."""
+
+Records = Mapping[str, tuple[int, str]]
+"""Key to time (ms since 1970) and value, of each partition the newest forecast."""
 
 _DAY_MS = 86_400_000
 _RECENT_DAYS = 2  # days before the newest step that are read; older forecasts are outdated
@@ -66,18 +69,21 @@ def feed_records(forecasts: DataFrame) -> DataFrame:
     )
 
 
-def only_newer(records: DataFrame, known: DataFrame) -> DataFrame:
-    """Keep the records newer than the known time of their key.
+def newest_records(load: DataFrame) -> Records:
+    """Fetch the newest forecasts among rows of ``LOAD`` as records; no cluster is asked."""
+    rows = feed_records(newest_forecasts(load)).select("key", _time_ms().alias("time_ms"), "value")
+    return {row.key: (row.time_ms, row.value) for row in rows.collect()}
 
-    Args:
-        records: ``key`` and ``value``.
-        known: ``key`` and ``known_ms``, one row a key.
-    """
-    return (
-        records.join(known, on="key", how="left")
-        .where(F.col("known_ms").isNull() | (_time_ms() > F.col("known_ms")))
-        .select("key", "value")
-    )
+
+def landed_records(spark: SparkSession, root: str) -> Records:
+    """Fetch the newest of all landed forecasts of a folder as records."""
+    if not has_load(spark, root):
+        return {}
+    with one_line(f"the load of {root}"):
+        load = read_load(spark, root)
+        [(last,)] = load.agg(F.max("date")).collect()
+        last = min(last, datetime.now(timezone.utc).date())
+        return newest_records(load.where(F.col("date") >= F.date_sub(F.lit(last), _RECENT_DAYS)))
 
 
 def published_times(records: DataFrame) -> DataFrame:
@@ -110,14 +116,14 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
     Raises:
         PipelineError: the cluster does not answer or denies access, or the topic is not compacted.
     """
-    return Feed(spark, kafka_options, topic).publish_all(root)
+    return Feed(spark, kafka_options, topic).write(landed_records(spark, root))
 
 
 class Feed:
-    """Publishes forecasts to one topic, whose records it reads before the first write.
+    """Writes forecasts to one topic, whose records it reads before the first write.
 
-    Takes about 200 bytes a partition in the driver.  Other jobs may write forecasts of other groups to the
-    topic: it is read again before old records are removed.
+    Takes about 200 bytes a partition in the driver, and 400 a record to write.  Other jobs may write
+    forecasts of other groups to the topic: it is read again before old records are removed.
 
     Args:
         spark: the session.
@@ -132,8 +138,8 @@ class Feed:
         self._known: dict[str, int] | None = None  # newest time of each key; None: not read
         self._alive: set[str] = set()  # keys whose last record is not a tombstone
 
-    def publish(self, load: DataFrame) -> int:
-        """Publish the newest forecasts among rows of ``LOAD``, unless the topic has as new ones.
+    def write(self, records: Records) -> int:
+        """Write records, unless the topic has as new ones.
 
         Returns:
             Number of records written.
@@ -141,39 +147,19 @@ class Feed:
         Raises:
             PipelineError: the cluster does not answer or denies access, or the topic is not compacted.
         """
-        with one_line(f"the feed {self._topic!r}"):
-            records = feed_records(newest_forecasts(load)).persist()
-            try:
-                given = dict(map(tuple, records.select("key", _time_ms()).collect()))
-                if not given:
-                    return 0
-                known = self._look_up()
-                oldest = _newest_ms([*given.values(), *known.values()]) - FORGET_DAYS * _DAY_MS
-                newer = {
-                    key: time_ms
-                    for key, time_ms in given.items()
-                    if time_ms > max(known.get(key, -1), oldest - 1)
-                }
-                if newer:
-                    # Records that must not be written are passed as known, so the join drops them.
-                    stale = [(key, time_ms) for key, time_ms in given.items() if key not in newer]
-                    self._write(only_newer(records, self._spark.createDataFrame(stale, _KNOWN)))
-                    known |= newer
-                    self._alive |= newer.keys()
-                self._forget(oldest)
-            finally:
-                records.unpersist()
-        return len(newer)
-
-    def publish_all(self, root: str) -> int:
-        """Publish the newest of all landed forecasts of a folder; return 0 if there are none."""
-        if not has_load(self._spark, root):
+        if not records:
             return 0
-        with one_line(f"the load of {root}"):
-            load = read_load(self._spark, root)
-            [(last,)] = load.agg(F.max("date")).collect()
-        last = min(last, datetime.now(timezone.utc).date())
-        return self.publish(load.where(F.col("date") >= F.date_sub(F.lit(last), _RECENT_DAYS)))
+        with one_line(f"the feed {self._topic!r}"):
+            known = self._look_up()
+            times = {key: time_ms for key, (time_ms, _) in records.items()}
+            oldest = _newest_ms([*times.values(), *known.values()]) - FORGET_DAYS * _DAY_MS
+            newer = {key: ms for key, ms in times.items() if ms > max(known.get(key, -1), oldest - 1)}
+            if newer:
+                self._send([(key, records[key][1]) for key in newer])
+                known |= newer
+                self._alive |= newer.keys()
+            self._forget(oldest)
+        return len(newer)
 
     def _look_up(self) -> dict[str, int]:
         if self._known is None:
@@ -198,20 +184,17 @@ class Feed:
         self._known = None  # other jobs may have written newer records
         self._look_up()
         if gone := self._older(oldest):
-            self._write(self._spark.createDataFrame([(key, None) for key in gone], _RECORD))
+            self._send([(key, None) for key in gone])
             self._alive.difference_update(gone)
 
     def _older(self, oldest: int) -> list[str]:
         known = self._known or {}
         return sorted(key for key in self._alive if known[key] < oldest)
 
-    def _write(self, records: DataFrame) -> None:
+    def _send(self, records: Sequence[tuple[str, str | None]]) -> None:
         with one_line(f"the feed {self._topic!r} (writing)"):
-            records.write.format("kafka").options(**self._options).option("topic", self._topic).save()
-
-
-_KNOWN = "key string, known_ms bigint"
-_RECORD = "key string, value string"
+            rows = self._spark.createDataFrame(records, "key string, value string")
+            rows.write.format("kafka").options(**self._options).option("topic", self._topic).save()
 
 
 def _newest_ms(times: Iterable[int]) -> int:

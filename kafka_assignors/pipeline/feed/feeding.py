@@ -1,34 +1,41 @@
-"""Writes the feed after each batch of the model, and catches up after a failure."""
+"""Writes the feed beside the model, on a thread of its own, and catches up after a failure."""
 
 from __future__ import annotations
 
 import logging
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Any, Protocol
 
+from kafka_assignors.background import Background
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.faults import pipeline_error
 
+if TYPE_CHECKING:
+    from kafka_assignors.pipeline.feed.feed import Records
+
 log = logging.getLogger(__name__)
 
+_PATIENCE_S = 30.0  # a stop waits this long for the end of a write
 
-class Publisher(Protocol):
+
+class Writer(Protocol):
     """Writes forecasts, like ``feed.Feed``."""
 
-    def publish(self, load: Any) -> int:
-        """Publish the newest forecasts among rows of ``LOAD``; return the number written."""
-
-    def publish_all(self, root: str) -> int:
-        """Publish the newest of all landed forecasts of a folder; return the number written."""
+    def write(self, records: Records) -> int:
+        """Write the records that are newer than those of the topic; return their number."""
 
 
 class Feeding:
-    """Publishes forecasts; a failing feed does not stop the model.
+    """Writes the forecasts of each batch.  A feed that fails or is slow does not hold up the model.
+
+    Records wait for the cluster in memory, of each partition only the newest one.
 
     Args:
-        begin: makes a publisher.  Called again after a failure, because settings may have changed.
-        root: folder of the pipeline.
+        begin: makes a writer.  Called again after a failure, because settings may have changed.
+        newest: fetches the newest forecasts of a batch as records.
+        landed: fetches the newest of all landed forecasts as records.
         stop: ends the pipeline; failures after it was set are ignored.
 
     Raises:
@@ -36,56 +43,82 @@ class Feeding:
 
     Attributes:
         fed: records written.
-        unfed: batches after which the feed could not be written.
+        unfed: failed writes.
         down: why the last write failed; None: it succeeded.
     """
 
-    def __init__(self, begin: Callable[[], Publisher], root: str, stop: threading.Event | None) -> None:
+    def __init__(
+        self,
+        begin: Callable[[], Writer],
+        newest: Callable[[Any], Records],
+        landed: Callable[[], Records],
+        stop: threading.Event,
+    ) -> None:
         self._begin = begin
-        self._root = root
+        self._newest = newest
+        self._landed = landed
         self._stop = stop
-        self._publisher: Publisher | None = begin()
-        self._behind = True  # the last run may have landed forecasts without publishing them
+        self._writer: Writer | None = begin()
+        self._behind = True  # the last run may have landed forecasts without writing them
+        self._lock = threading.Lock()
+        self._waiting: dict[str, tuple[int, str]] = {}
+        self._thread = Background("kafka-assignors-feed")
+        self._queued = False  # whether a write will start that takes the waiting records
+        self._writes: list[Future[None]] = []  # the last one
         self.fed = 0
         self.unfed = 0
         self.down: KafkaAssignorsError | None = None
 
-    def batch(self, rows: Any) -> None:
-        """Publish a landed batch of the model.  An outage is logged once, and its end."""
+    def batch(self, rows: Any, _: object = None) -> None:
+        """Take the forecasts of a landed batch of the model, and return without waiting for the cluster."""
         try:
-            if self._behind:
-                self.catch_up()
-            else:
-                self.fed += self._current().publish(rows)
-        except KafkaAssignorsError as error:
-            self._failed(error)
+            records = self._landed() if self._behind else self._newest(rows)
+            self._behind = False
         except Exception as error:  # the model's batch has landed, and must not fail
-            self._failed(pipeline_error(error, "the feed"))
-        else:
-            if self.down is not None:
-                log.info("feed: written again")
-            self.down = None
+            self._behind = True
+            self._failed(error)
+            return
+        with self._lock:
+            self._wait_for_write(records)
+            if not self._queued:
+                self._queued = True
+                self._writes = [self._thread.submit(self._write)]
 
-    def catch_up(self) -> None:
-        """Publish the newest of all landed forecasts.
+    def close(self) -> None:
+        """Write the waiting records, for at most 30 s; the next run starts by writing the others."""
+        wait(self._writes, _PATIENCE_S)
+        self._thread.stop()
 
-        Raises:
-            KafkaAssignorsError: the feed cannot be written.
-        """
-        self.fed += self._current().publish_all(self._root)
-        self._behind = False
+    def _write(self) -> None:
+        """Write the waiting records.  An outage is logged once, and its end."""
+        with self._lock:
+            records, self._waiting, self._queued = self._waiting, {}, False
+        try:
+            if self._writer is None:
+                self._writer = self._begin()
+            written = self._writer.write(records)
+        except Exception as error:
+            with self._lock:
+                self._wait_for_write(records)
+            self._writer = None
+            self._failed(error)
+            return
+        if self.down is not None:
+            log.info("feed: written again")
+        self.down = None
+        self.fed += written
 
-    def _current(self) -> Publisher:
-        if self._publisher is None:
-            self._publisher = self._begin()
-        return self._publisher
+    def _wait_for_write(self, records: Records) -> None:
+        """Keep the newest record of each partition."""
+        for key, record in records.items():
+            self._waiting[key] = max(record, self._waiting.get(key, record))
 
-    def _failed(self, error: KafkaAssignorsError) -> None:
-        if self._stop is not None and self._stop.is_set():
+    def _failed(self, error: Exception) -> None:
+        if self._stop.is_set():
             return  # the next run starts by catching up
+        if not isinstance(error, KafkaAssignorsError):
+            error = pipeline_error(error, "the feed")
         if self.down is None:
             log.warning("%s; trying again with the next batch", error)
         self.down = error
         self.unfed += 1
-        self._behind = True
-        self._publisher = None

@@ -20,6 +20,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import FORGET_S, follow_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, LoadSink
@@ -95,62 +97,6 @@ class LoadReport:
         return self.qualities.get("reset", 0)
 
 
-def run_load_model(
-    spark: SparkSession,
-    root: str,
-    settings: LoadSettings,
-    *,
-    available_now: bool,
-    every_s: float = 10.0,
-    forget_s: float = FORGET_S,
-    files_per_batch: int | None = None,
-    stop: threading.Event | None = None,
-    on_batch: OnBatch | None = None,
-) -> LoadReport:
-    """Run the model over ``samples/`` of a pipeline's folder into ``load/``.
-
-    Args:
-        spark: the session; it needs ``session.STREAMING``.
-        root: folder of the pipeline.
-        settings: settings of the model; they cannot change for an existing checkpoint.
-        available_now: process the samples there are now, and end.  Otherwise run until ``stop`` is set.
-        every_s: seconds from the start of one batch to the start of the next.
-        forget_s: the state of a partition without samples is dropped after this time, seconds.
-        files_per_batch: maximum files of each writer in a batch; None: no limit.  With a limit and several
-            writers, one writer gets ahead in a backlog, and samples of the others are late.  Without a limit,
-            a backlog takes about 200 bytes of a Python worker for each sample of the one bucket it folds at
-            a time: 12 MB a partition for a week of samples every 10 s.
-        stop: ends the run after the current batch.
-        on_batch: called after each landed batch, with its rows of ``LOAD`` and the report so far.  An
-            exception of it ends the run, and the batch is repeated by the next run.
-
-    Returns:
-        The report of the run.
-
-    Raises:
-        PipelineError: there are no samples, the checkpoint or the rows are of another model, or the stream
-            failed.
-    """
-    run = start_load_model(
-        spark,
-        root,
-        settings,
-        available_now=available_now,
-        every_s=every_s,
-        forget_s=forget_s,
-        files_per_batch=files_per_batch,
-        on_batch=on_batch,
-    )
-    try:
-        with one_line(f"the load model of {root}"):
-            while not run.query.awaitTermination(_POLL_S):
-                if stop is not None and stop.is_set():
-                    break
-    finally:
-        report = run.stop()
-    return report
-
-
 def start_load_model(
     spark: SparkSession,
     root: str,
@@ -162,7 +108,25 @@ def start_load_model(
     files_per_batch: int | None = None,
     on_batch: OnBatch | None = None,
 ) -> LoadRun:
-    """Start the model as a stream; arguments and errors are those of `run_load_model`."""
+    """Start the model as a stream over ``samples/`` of a pipeline's folder into ``load/``.
+
+    Args:
+        spark: the session; it needs ``session.STREAMING``.
+        root: folder of the pipeline.
+        settings: settings of the model; they cannot change for an existing checkpoint.
+        available_now: process the samples there are now, and end.
+        every_s: seconds from the start of one batch to the start of the next.
+        forget_s: the state of a partition without samples is dropped after this time, seconds.
+        files_per_batch: maximum files of each writer in a batch; None: no limit.  With a limit and several
+            writers, one writer gets ahead in a backlog, and samples of the others are late.  Without a limit,
+            a backlog takes about 200 bytes of a Python worker for each sample of the one bucket it folds at
+            a time: 12 MB a partition for a week of samples every 10 s.
+        on_batch: called after each landed batch, with its rows of ``LOAD`` and the report so far.  An
+            exception of it ends the run, and the batch is repeated by the next run.
+
+    Raises:
+        PipelineError: there are no samples, or the checkpoint or the rows are of another model.
+    """
     with one_line(f"the load model of {root}"):
         storage = Storage(spark, root)
         sink = LoadSink(storage, settings, writers(spark, root))
@@ -174,7 +138,7 @@ def start_load_model(
         )
         stream = (
             follow_load(samples, settings, forget_s=forget_s)
-            .writeStream.queryName("load")
+            .writeStream.queryName(f"{root}/load")
             .outputMode("append")
             .foreachBatch(run.land)
             .option("checkpointLocation", f"{root}/{CHECKPOINT}")
@@ -185,6 +149,27 @@ def start_load_model(
     return run
 
 
+def run_load_model(
+    spark: SparkSession, root: str, settings: LoadSettings, *, stop: threading.Event | None = None, **how: Any
+) -> LoadReport:
+    """Run the model until its end, until ``stop`` is set, or until it fails, which is a `PipelineError`.
+
+    Other arguments and errors are those of `start_load_model`.
+
+    Returns:
+        The report of the run.
+    """
+    run = start_load_model(spark, root, settings, **how)
+    try:
+        with one_line(f"the load model of {root}"):
+            while not run.query.awaitTermination(_POLL_S):
+                if stop is not None and stop.is_set():
+                    break
+    finally:
+        report = run.stop()
+    return report
+
+
 class LoadRun:
     """A running stream of the load model.
 
@@ -193,7 +178,7 @@ class LoadRun:
         sink: the sink of its rows.
         settings: settings of the model.
         report: report to start from.
-        on_batch: see `run_load_model`.
+        on_batch: see `start_load_model`.
 
     Attributes:
         query: the stream; end it with `stop`.
@@ -276,8 +261,6 @@ class LoadRun:
 
 def _count(steps: DataFrame) -> LoadReport:
     """Count the samples and steps of one batch."""
-    from pyspark.sql import functions as F
-
     names = ("samples", "late", "ahead", "duplicates")
     by_quality = (
         steps.groupBy("quality")

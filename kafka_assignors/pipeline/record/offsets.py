@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.connector import connector_options
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.record.cluster_id import cluster_id
@@ -19,6 +20,7 @@ from kafka_assignors.pipeline.record.offsets_report import OffsetsReport, Offset
 from kafka_assignors.pipeline.record.offsets_topic import commits, decode
 from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.record.watching import Recording, watching
+from kafka_assignors.pipeline.session import OFFSET_FETCHING
 from kafka_assignors.pipeline.tables.landing import land_stream
 
 if TYPE_CHECKING:
@@ -55,13 +57,17 @@ def record_offsets(
 
     Raises:
         OptionError: groups, the pattern or a setting are invalid, or the connector cannot take a setting.
-        PipelineError: the cluster or the topic cannot be read, or the checkpoint is of another cluster or
-            topic, or of other groups: it has skipped the commits of these.
+        PipelineError: the cluster or the topic cannot be read, or this Spark would read it as empty; or the
+            checkpoint is of another cluster or topic, or of other groups: it has skipped their commits.
     """
     # Parsed like the sampler's options, for the same errors.
     given = {"groups": json.dumps(list(groups)), "groups_like": groups_like}
     wanted = SamplerOptions.from_options({name: text for name, text in given.items() if text is not None})
     options = connector_options(settings)
+    if spark.conf.get(OFFSET_FETCHING, "false") != "true":
+        raise PipelineError(
+            f"recording {topic}: it would read as empty: set {OFFSET_FETCHING}=true in this Spark"
+        )
     with watching(spark, OffsetsTally()) as watch, one_line(f"recording {topic}"):
         records = (
             spark.readStream.format("kafka")
@@ -88,12 +94,7 @@ def record_offsets_once(
 ) -> OffsetsReport:
     """Land all new commits once; arguments and errors are those of `record_offsets`."""
     recording = record_offsets(spark, settings, root, **which, available_now=True)
-    try:
-        with one_line(f"recording {which.get('topic', TOPIC)}"):
-            recording.query.awaitTermination()
-    finally:
-        report = recording.stop()
-    return report
+    return recording.finish(f"recording {which.get('topic', TOPIC)}")
 
 
 def _text_of(wanted: SamplerOptions) -> str:

@@ -10,16 +10,20 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch.group_offsets import reach
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.record.sample_report import SamplesReport, SamplesTally, observed
+from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.tables.landing import land_stream
+from kafka_assignors.pipeline.time import utc_date
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 _LEAST_TIMEOUT_S = 1.0
 _LONGEST_TIMEOUT_S = 10.0
@@ -39,9 +43,12 @@ def record_samples(
     topics_like: str | None = None,
     every_s: float = 10.0,
     timeout_s: float | None = None,
+    available_now: bool = False,
     writer: str = "sampler",
 ) -> Recording[SamplesReport]:
     """Start a stream that samples groups at an interval, and lands the samples.
+
+    Its groups and topics may differ from those of the last run.
 
     Args:
         spark: the session.
@@ -52,6 +59,7 @@ def record_samples(
         topics_like: pattern of the whole names of topics; None: all topics.
         every_s: seconds between two samples.
         timeout_s: maximum seconds of waiting for the cluster; None: ``every_s``, between 1 and 10 s.
+        available_now: take one sample of each partition, and end.
         writer: name of the writer, and its folder of samples.
 
     Raises:
@@ -59,110 +67,44 @@ def record_samples(
         PipelineError: the cluster does not answer now or denies access; or the folder has other files, or
             samples of another cluster.
     """
-    wanted = _wanted(
-        spark,
-        groups,
-        groups_like=groups_like,
-        topics_like=topics_like,
-        every_s=every_s,
-        timeout_s=timeout_s,
-    )
-    return _started(spark, settings, root, wanted, writer, every_s=every_s)
+    if timeout_s is None:
+        timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
+    given = {
+        "groups": json.dumps(list(groups)),
+        "groups_like": groups_like,
+        "topics_like": topics_like,
+        "every": repr(every_s),
+        "timeout": repr(timeout_s),
+        "num_partitions": str(min(spark.sparkContext.defaultParallelism, _MOST_TASKS)),
+    }
+    wanted = SamplerOptions.from_options({name: text for name, text in given.items() if text is not None})
+    about = {"cluster": _cluster_id(settings)}
+    with watching(spark, SamplesTally()) as watch, one_line(_DOING):
+        spark.dataSource.register(group_samples(settings))
+        looks = spark.readStream.format(NAME).options(**wanted.as_options()).load()
+        samples = (
+            looks.observe(watch.metrics, *observed())
+            .where(F.col("problem").isNull())
+            .drop("problem")
+            .withColumn("date", utc_date("time"))
+        )
+        query = land_stream(samples, root, writer, about=about, available_now=available_now, every_s=every_s)
+    return Recording(spark, query, watch)
 
 
 def record_samples_once(
-    spark: SparkSession,
-    settings: Mapping[str, Any],
-    root: str,
-    *,
-    groups: Sequence[str] = (),
-    groups_like: str | None = None,
-    topics_like: str | None = None,
-    timeout_s: float = _LONGEST_TIMEOUT_S,
-    writer: str = "sampler",
+    spark: SparkSession, settings: Mapping[str, Any], root: str, **which: Any
 ) -> SamplesReport:
     """Take one sample of each partition, and land them like the stream of that writer.
 
     Arguments and errors are those of `record_samples`.  No sample at all is a `PipelineError`.
     """
-    wanted = _wanted(
-        spark,
-        groups,
-        groups_like=groups_like,
-        topics_like=topics_like,
-        every_s=_AT_ONCE_S,
-        timeout_s=timeout_s,
-    )
-    recording = _started(spark, settings, root, wanted, writer, available_now=True)
-    try:
-        with one_line(_DOING):
-            recording.query.awaitTermination()
-    finally:
-        report = recording.stop()
+    which = {"timeout_s": _LONGEST_TIMEOUT_S, **which, "every_s": _AT_ONCE_S, "available_now": True}
+    report = record_samples(spark, settings, root, **which).finish(_DOING)
     if not report.rows:
         why = ", ".join(sorted(report.misses)) or _NOTHING
         raise PipelineError(f"nothing to sample: {why}")
     return report
-
-
-def samples_of(looks: DataFrame) -> DataFrame:
-    """Return the samples among the source's rows, with their date; one file a batch."""
-    from pyspark.sql import functions as F
-
-    from kafka_assignors.pipeline.time import utc_date
-
-    return (
-        looks.where(F.col("problem").isNull())
-        .drop("problem")
-        .withColumn("date", utc_date("time"))
-        .repartition(1)
-    )
-
-
-def _started(
-    spark: SparkSession,
-    settings: Mapping[str, Any],
-    root: str,
-    wanted: SamplerOptions,
-    writer: str,
-    **how: Any,
-) -> Recording[SamplesReport]:
-    """Start the stream; its groups and topics may differ from those of the last run."""
-    about = {"cluster": _cluster_id(settings)}
-    with watching(spark, SamplesTally()) as watch, one_line(_DOING):
-        looks = _source(spark.readStream, spark, settings, wanted).observe(watch.metrics, *observed())
-        query = land_stream(samples_of(looks), root, writer, about=about, **how)
-    return Recording(spark, query, watch)
-
-
-def _source(
-    reader: Any, spark: SparkSession, settings: Mapping[str, Any], wanted: SamplerOptions
-) -> DataFrame:
-    from kafka_assignors.pipeline.record.sampler import NAME, group_samples
-
-    spark.dataSource.register(group_samples(settings))
-    return reader.format(NAME).options(**wanted.as_options()).load()
-
-
-def _wanted(
-    spark: SparkSession,
-    groups: Sequence[str],
-    *,
-    every_s: float,
-    timeout_s: float | None,
-    **patterns: str | None,
-) -> SamplerOptions:
-    if timeout_s is None:
-        timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
-    return SamplerOptions.from_options(
-        {
-            "groups": json.dumps(list(groups)),
-            "every": repr(every_s),
-            "timeout": repr(timeout_s),
-            "num_partitions": str(min(spark.sparkContext.defaultParallelism, _MOST_TASKS)),
-            **{name: pattern for name, pattern in patterns.items() if pattern is not None},
-        }
-    )
 
 
 def _cluster_id(settings: Mapping[str, Any]) -> str:

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
+from kafka_assignors.pipeline.faults import one_line
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.streaming import StreamingQuery
@@ -104,6 +106,15 @@ class Recording(Generic[Report_co]):
     def report(self) -> Report_co:
         """Return the report since this start; the last batch may be missing."""
         report: Report_co = self._watch.tally.report
+        return report
+
+    def finish(self, doing: str) -> Report_co:
+        """Wait for the end of a stream of what there is now; errors begin with the activity."""
+        try:
+            with one_line(doing):
+                self.query.awaitTermination()
+        finally:
+            report = self.stop()
         return report
 
     def stop(self) -> Report_co:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, time, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,8 +54,9 @@ def import_samples(
 ) -> ImportReport:
     """Add samples to those of writer ``import``.
 
-    A repeated import changes nothing, and after a crash it completes the first one: samples with a known
-    time, group, topic and partition are skipped.  Only one import may run at a time.
+    Days are written one after the other, the first one first.  A repeated import changes nothing, and after a
+    crash it completes the first one: samples with a known time, group, topic and partition are skipped.  Only
+    one import may run at a time.
 
     Args:
         spark: the session.
@@ -112,19 +114,25 @@ def _wrong(name: str, keys: Column) -> Column:
 
 
 def _write_new(spark: SparkSession, parsed: DataFrame, root: str) -> ImportReport:
-    counts = {row["problem"]: row["count"] for row in parsed.groupBy("problem").count().collect()}
+    ends = F.count("*").alias("lines"), F.min("date").alias("first"), F.max("date").alias("last")
+    by_problem = {row.problem: row for row in parsed.groupBy("problem").agg(*ends).collect()}
+    counts = {problem: row.lines for problem, row in by_problem.items()}
     good = counts.pop(None, 0)
     new = parsed.where(F.col("problem").isNull()).drop("problem").dropDuplicates(list(_KEY))
-    if SOURCE in writers(spark, root):
-        before = read_samples(spark, root).where(F.col("source") == SOURCE).select(*_KEY)
+    if good and SOURCE in writers(spark, root):
+        since = datetime.combine(by_problem[None].first, time(), timezone.utc)
+        until = datetime.combine(by_problem[None].last, time(), timezone.utc) + timedelta(days=1)
+        before = read_samples(spark, root, since, until, names=(SOURCE,)).select(*_KEY)
         new = new.join(before, on=list(_KEY), how="left_anti")
     new = new.persist()
     try:
-        written = new.count()
-        if written:
-            write_samples(new.repartition("date"), root, SOURCE)
+        by_day = new.groupBy("date").count().orderBy("date").collect()
+        # A stream takes files in the order of writing, and would drop samples of earlier days as late.
+        for day, _ in by_day:
+            write_samples(new.where(F.col("date") == day), root, SOURCE)
     finally:
         new.unpersist()
+    written = sum(count for _, count in by_day)
     if not good and counts:
         worst = max(counts, key=lambda problem: (counts[problem], problem))
         raise PipelineError(f"none of {sum(counts.values()):,} lines is a sample: {worst}")

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, timezone
 from functools import reduce
 from typing import TYPE_CHECKING, Any
@@ -75,7 +75,8 @@ def land_stream(
         )
         return (
             samples.select(*COLUMNS)
-            .writeStream.queryName(writer)
+            .repartition(1)  # one file a batch and date; a task of each partition would write one
+            .writeStream.queryName(f"{root}/samples/{writer}")
             .format("parquet")
             .partitionBy("date")
             .option("path", f"{root}/samples/{writer}")
@@ -95,7 +96,8 @@ def write_samples(samples: DataFrame, root: str, writer: str) -> None:
     with one_line(f"writing to {root}"):
         if Storage(samples.sparkSession, root).has(f"samples/{_named(writer)}/_spark_metadata"):
             raise PipelineError(f"samples/{writer} in {root} belongs to a stream: name another writer")
-        samples.select(*COLUMNS).write.mode("append").partitionBy("date").parquet(f"{root}/samples/{writer}")
+        rows = samples.select(*COLUMNS).repartition(1)
+        rows.write.mode("append").partitionBy("date").parquet(f"{root}/samples/{writer}")
 
 
 def read_samples(
@@ -104,15 +106,17 @@ def read_samples(
     since: datetime | None = None,
     until: datetime | None = None,
     *,
+    names: Sequence[str] = (),
     on_damage: Callable[[Damage], None] | None = None,
 ) -> DataFrame:
-    """Read the samples of all writers.
+    """Read samples.
 
     Args:
         spark: the session.
         root: folder of the pipeline.
         since: start of the period.
         until: end of the period, exclusive.
+        names: names of the writers; all by default.
         on_damage: called for each damaged file, which is then skipped; all files are read once to find them.
             None: a damaged file is an error, raised now if its footer shows it, or when its rows are read.
 
@@ -120,7 +124,7 @@ def read_samples(
         PipelineError: there are no samples, or a file (named) cannot be used.
     """
     with one_line(f"reading samples of {root}"):
-        names = writers(spark, root)
+        names = names or writers(spark, root)
         if not names:
             raise PipelineError(f"no samples in {root}: record some first")
         first, last = (None if time is None else _utc(time).date() for time in (since, until))

@@ -146,6 +146,31 @@ def test_failed_restart_is_logged_and_tried_again(
     assert (len(streams), query.down) == (2, None)
 
 
+class Counted(int):
+    """A report that counts the additions."""
+
+    additions = 0
+
+    def __add__(self, other: int) -> Counted:
+        Counted.additions += 1
+        return Counted(int(self) + int(other))
+
+
+def test_cost_of_a_report_does_not_grow_with_the_failures() -> None:
+    clock, streams = Clock(), list[Stream]()
+    query = RestartingQuery("commits", starting(streams, []), clock)
+    for failures in range(1, 11):
+        streams[-1].did = Counted(1)
+        streams[-1].fail("gone")
+        query.check()
+        clock.now += 100
+        query.check()
+        streams[-1].did = Counted(1)
+        Counted.additions = 0
+        assert query.report() == failures + 1
+        assert Counted.additions == 1
+
+
 def test_report_includes_earlier_work() -> None:
     query = RestartingQuery("commits", starting([], []), before=64)
     assert query.report() == 65

@@ -4,41 +4,75 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Mapping
+from queue import SimpleQueue
 
 import pytest
 
 from kafka_assignors.errors import KafkaAssignorsError, OptionError, PipelineError
 from kafka_assignors.pipeline.feed.feeding import Feeding
+from tests.support.waiting import PATIENCE_S, until
 
-ROOT = "here"
+Records = Mapping[str, tuple[int, str]]
+
+
+def records(**minutes: int) -> Records:
+    """Return a record of each partition at this minute."""
+    return {key: (minute, f"{key} at {minute}") for key, minute in minutes.items()}
+
+
+LANDED = records(a=0, b=0)
+
+
+def newest(rows: Records) -> Records:
+    """Return the records of a batch; a batch is given as its records."""
+    return rows
+
+
+def landed() -> Records:
+    """Return the newest of all landed forecasts."""
+    return LANDED
 
 
 class Topic:
-    """Makes publishers for one topic, with a list of faults, and keeps the written batches."""
+    """Makes writers for one topic, with a list of faults, and keeps the written records."""
 
     def __init__(self, *faults: Exception | None) -> None:
         self.faults = list(faults)
-        self.written: list[object] = []
-        self.publishers = 0
+        self.written: list[Records] = []
+        self.writers = 0
 
     def begin(self) -> Topic:
-        """Make a publisher."""
-        self.publishers += 1
+        """Make a writer."""
+        self.writers += 1
         return self
 
-    def publish(self, load: object) -> int:
-        """Write three records."""
-        return self._write(load, 3)
-
-    def publish_all(self, root: str) -> int:
-        """Write ten records."""
-        return self._write(root, 10)
-
-    def _write(self, batch: object, records: int) -> int:
+    def write(self, given: Records) -> int:
+        """Write records, or fail with the next fault."""
         if self.faults and (fault := self.faults.pop(0)) is not None:
             raise fault
-        self.written.append(batch)
-        return records
+        self.written.append(given)
+        return len(given)
+
+
+class Away(Topic):
+    """A topic of a cluster that does not answer: each write waits until the test ends it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begun: SimpleQueue[Records] = SimpleQueue()
+        self.ends: SimpleQueue[Exception | None] = SimpleQueue()
+
+    def write(self, given: Records) -> int:
+        self.begun.put(given)
+        self.faults = [self.ends.get()]
+        return super().write(given)
+
+
+@pytest.fixture
+def stop() -> threading.Event:
+    """Return the event that ends the pipeline."""
+    return threading.Event()
 
 
 @pytest.fixture(autouse=True)
@@ -48,45 +82,94 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def test_run_starts_by_publishing_all_landed_forecasts() -> None:
-    topic = Topic()
-    feeding = Feeding(topic.begin, ROOT, None)
-    for batch in ("one", "two"):
+def write(feeding: Feeding, *batches: Records) -> None:
+    """Give batches one after the other, and wait for the write of each."""
+    for batch in batches:
+        before = feeding.fed, feeding.unfed
         feeding.batch(batch)
-    assert topic.written == [ROOT, "two"]
-    assert (feeding.fed, feeding.unfed, feeding.down, topic.publishers) == (13, 0, None, 1)
+        until(lambda before=before: (feeding.fed, feeding.unfed) != before)  # type: ignore[misc]
+
+
+def test_run_starts_by_writing_all_landed_forecasts(stop: threading.Event) -> None:
+    topic = Topic()
+    feeding = Feeding(topic.begin, newest, landed, stop)
+    write(feeding, records(a=1), records(a=2))
+    feeding.close()
+    assert topic.written == [LANDED, records(a=2)]
+    assert (feeding.fed, feeding.unfed, feeding.down, topic.writers) == (3, 0, None, 1)
+
+
+def test_cluster_that_does_not_answer_holds_up_no_batch(stop: threading.Event) -> None:
+    """Of each partition only the newest record waits for it."""
+    topic = Away()
+    feeding = Feeding(topic.begin, newest, landed, stop)
+    feeding.batch(records(a=1))
+    assert topic.begun.get(timeout=PATIENCE_S) == LANDED
+    for batch in (records(a=2, b=1), records(a=3), records(c=1)):
+        feeding.batch(batch)
+    assert (feeding.fed, topic.begun.empty()) == (0, True)
+    topic.ends.put(None)
+    assert topic.begun.get(timeout=PATIENCE_S) == records(a=3, b=1, c=1)
+    topic.ends.put(None)
+    feeding.close()
+    assert (feeding.fed, feeding.unfed) == (5, 0)
+
+
+def test_records_of_a_failed_write_are_in_the_next_unless_there_are_newer_ones(stop: threading.Event) -> None:
+    topic = Away()
+    feeding = Feeding(topic.begin, newest, landed, stop)
+    feeding.batch(records(a=1))
+    assert topic.begun.get(timeout=PATIENCE_S) == LANDED
+    feeding.batch(records(a=1))
+    topic.ends.put(PipelineError("no broker answers"))
+    assert topic.begun.get(timeout=PATIENCE_S) == records(a=1, b=0)
+    topic.ends.put(None)
+    feeding.close()
+    assert (topic.written, feeding.unfed) == ([records(a=1, b=0)], 1)
 
 
 @pytest.mark.parametrize("fault", [PipelineError, RuntimeError])
-def test_failed_batches_are_caught_up_and_the_outage_is_logged_once(
-    fault: type[Exception], log: pytest.LogCaptureFixture
+def test_failed_writes_are_caught_up_and_the_outage_is_logged_once(
+    fault: type[Exception], log: pytest.LogCaptureFixture, stop: threading.Event
 ) -> None:
     topic = Topic(None, fault("no broker answers"), fault("still none"), None, None)
-    feeding = Feeding(topic.begin, ROOT, threading.Event())
-    for batch in ("one", "two", "three"):
-        feeding.batch(batch)
+    feeding = Feeding(topic.begin, newest, landed, stop)
+    write(feeding, records(a=1), records(a=2), records(b=3))
     assert "still none" in str(feeding.down)
-    assert (feeding.fed, feeding.unfed) == (10, 2)
-    for batch in ("four", "five"):
-        feeding.batch(batch)
-    assert topic.written == [ROOT, ROOT, "five"]
-    assert (feeding.fed, feeding.unfed, feeding.down) == (23, 2, None)
+    assert (feeding.fed, feeding.unfed) == (2, 2)
+    write(feeding, records(b=4), records(b=5))
+    feeding.close()
+    assert topic.written == [LANDED, records(a=2, b=4), records(b=5)]
+    assert (feeding.fed, feeding.unfed, feeding.down) == (5, 2, None)
     assert [line for line in log.messages if "no broker answers; trying again" in line] == log.messages
     assert len(log.messages) == 1
-    assert topic.publishers == 3, "a new publisher after each failure, as settings may have changed"
+    assert topic.writers == 3, "a new writer after each failure, as settings may have changed"
 
 
-def test_each_outage_is_logged(log: pytest.LogCaptureFixture) -> None:
+def test_each_outage_is_logged(log: pytest.LogCaptureFixture, stop: threading.Event) -> None:
     fault = PipelineError("gone")
-    topic = Topic(fault, fault, None, None, fault)
-    feeding = Feeding(topic.begin, ROOT, threading.Event())
-    for batch in range(5):
-        feeding.batch(batch)
+    feeding = Feeding(Topic(fault, fault, None, None, fault).begin, newest, landed, stop)
+    write(feeding, *(records(a=minute) for minute in range(5)))
+    feeding.close()
     assert len(log.messages) == 2
     assert feeding.unfed == 3
 
 
-def test_settings_that_become_invalid_are_an_outage() -> None:
+def test_batch_that_cannot_be_read_is_made_up_for_by_all_that_landed(stop: threading.Event) -> None:
+    def read(rows: Records) -> Records:
+        raise RuntimeError("a worker died")
+
+    topic = Topic()
+    feeding = Feeding(topic.begin, read, landed, stop)
+    write(feeding, records(a=1), records(a=2))
+    assert "a worker died" in str(feeding.down)
+    write(feeding, records(a=3))
+    feeding.close()
+    assert topic.written == [LANDED, LANDED]
+    assert (feeding.unfed, feeding.down) == (1, None)
+
+
+def test_settings_that_become_invalid_are_an_outage(stop: threading.Event) -> None:
     topic, faults = Topic(PipelineError("gone")), list[KafkaAssignorsError]()
 
     def begin() -> Topic:
@@ -94,32 +177,27 @@ def test_settings_that_become_invalid_are_an_outage() -> None:
             raise faults.pop()
         return topic.begin()
 
-    feeding = Feeding(begin, ROOT, None)
-    feeding.batch("one")
+    feeding = Feeding(begin, newest, landed, stop)
+    write(feeding, records(a=1))
     faults.append(OptionError("ssl_certfile", "cannot read it"))
-    feeding.batch("two")
+    write(feeding, records(a=2))
     assert isinstance(feeding.down, OptionError)
-    feeding.batch("three")
-    assert (topic.written, feeding.unfed) == ([ROOT], 2)
+    write(feeding, records(a=3))
+    feeding.close()
+    assert (topic.written, feeding.unfed) == ([records(a=3, b=0)], 2)
 
 
-def test_invalid_settings_at_the_start_are_raised() -> None:
+def test_invalid_settings_at_the_start_are_raised(stop: threading.Event) -> None:
     def begin() -> Topic:
         raise OptionError("ssl_certfile", "cannot read it")
 
     with pytest.raises(OptionError, match="cannot read it"):
-        Feeding(begin, ROOT, None)
+        Feeding(begin, newest, landed, stop)
 
 
-def test_failure_after_the_stop_is_ignored(log: pytest.LogCaptureFixture) -> None:
-    stop = threading.Event()
-    feeding = Feeding(Topic(PipelineError("interrupted")).begin, ROOT, stop)
+def test_failure_after_the_stop_is_ignored(log: pytest.LogCaptureFixture, stop: threading.Event) -> None:
+    feeding = Feeding(Topic(PipelineError("interrupted")).begin, newest, landed, stop)
     stop.set()
-    feeding.batch("one")
+    feeding.batch(records(a=1))
+    feeding.close()
     assert (feeding.fed, feeding.unfed, feeding.down, log.messages) == (0, 0, None, [])
-
-
-def test_catching_up_raises_a_failure() -> None:
-    feeding = Feeding(Topic(PipelineError("no broker answers")).begin, ROOT, None)
-    with pytest.raises(PipelineError, match="no broker answers"):
-        feeding.catch_up()
