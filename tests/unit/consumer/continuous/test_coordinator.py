@@ -28,6 +28,7 @@ from kafka.protocol.consumer import (
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
+    OffsetFetchRequest,
     SyncGroupRequest,
 )
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
@@ -215,6 +216,24 @@ def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) ->
     assert m.listener.heard == [("revoked", [1])]
     assert m.open(JoinGroupRequest).claims == {"t": [0]}
     assert m.positions == {0: 100}
+
+
+def test_committed_offsets_are_fetched_again_for_a_partition_that_comes_back(member: Any) -> None:
+    """Another member may have committed since the first request; kafka-python would use its answer."""
+    m = member(0)
+    m.rebalance()
+    m.joined(0, 1)
+    m.poll()
+    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    first = m.open(OffsetFetchRequest)
+    m.rebalance()
+    m.joined(0)
+    m.poll()
+    m.answer(first, SimpleNamespace(API_VERSION=8, groups=[SimpleNamespace(error_code=0, topics=[])]))
+    m.joined(0, 1)
+    m.poll()
+    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    assert m.open(OffsetFetchRequest) is not first
 
 
 def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
