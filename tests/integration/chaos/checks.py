@@ -144,7 +144,7 @@ def losses_without_cause(
             elif event.kind is EventKind.LOST:
                 silent_s = (event.at - confirmed_at) / 1e9
                 is_restarted = any(killed < event.at and joined_at < started for killed, started in outages)
-                if 0 <= confirmed_at and silent_s < session_s and not is_restarted:
+                if confirmed_at >= 0 and silent_s < session_s and not is_restarted:
                     complaints.append(f"{log.member} lost its membership {silent_s:.1f} s after a heartbeat")
     return complaints
 
