@@ -1,4 +1,4 @@
-"""A broker that loads its groups accepts every heartbeat; a former member must not take that for membership."""
+"""A broker that loads its groups accepts every heartbeat, also those of a former member."""
 
 from __future__ import annotations
 
