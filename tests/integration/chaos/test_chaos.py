@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
-import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -45,18 +43,10 @@ OTHER_CONFIGS = (
 Note = Callable[[str, object], None]
 
 # kafka-python leaves sockets behind when connections are refused.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
-
-@pytest.fixture(autouse=True)
-def quiet() -> Iterator[None]:
-    """Mute kafka-python: pytest would keep its errors, and with them its sockets."""
-    kafka = logging.getLogger("kafka")
-    before = kafka.level
-    kafka.setLevel(logging.CRITICAL)
-    yield
-    kafka.setLevel(before)
-    gc.collect()
+pytestmark = [
+    pytest.mark.usefixtures("muted_kafka"),
+    pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning"),
+]
 
 
 def run_seed(seed: int, root: Path, configs: Sequence[GroupConfig], faults_s: float, note: Note) -> None:

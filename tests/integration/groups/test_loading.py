@@ -24,7 +24,10 @@ PARTITIONS = 4
 SESSION_MS = 3000
 
 # kafka-python leaves sockets behind when connections are refused.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("muted_kafka"),
+    pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning"),
+]
 
 
 class LoadingCoordinator:
