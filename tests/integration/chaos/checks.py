@@ -125,8 +125,8 @@ def losses_without_cause(
     """A member loses its membership only after its session, or if the broker was restarted since it joined.
 
     A session lasts from the broker's handling of a heartbeat, so at least from its sending.  A restarted
-    broker forgets a join that was under way, and accepts any heartbeat while it loads its groups.
-    A fenced member gets an error, not a loss.
+    broker forgets a join that was under way, so it may fence a static member that joined.  It accepts any
+    heartbeat while it loads its groups.
 
     Args:
         logs: of all members.

@@ -48,8 +48,12 @@ class Recording(OwnershipListener):
         self._events.write(EventKind.ASSIGNED, _positions(assigned))
 
     async def on_partitions_lost(self, lost: Collection[Any]) -> None:
-        """Log lost partitions, and when the broker last counted this member."""
+        """Log lost partitions."""
         await super().on_partitions_lost(lost)
+        self.note_loss(lost)
+
+    def note_loss(self, lost: Collection[Any]) -> None:
+        """Log lost partitions, and when the broker last counted this member."""
         if self._confirmed_at is not None:
             self._events.write(EventKind.CONFIRMED, at=self._confirmed_at)
         self._events.write(EventKind.LOST, _positions(lost))
@@ -75,7 +79,8 @@ def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
     closing = threading.Event()
     threading.Thread(target=_await_close, args=(pipe, closing), daemon=True).start()
     try:
-        consume(closing, **settings)
+        while not closing.is_set():
+            consume(closing, **settings)
     except Exception:
         log.exception("member failed")
         os._exit(3)
@@ -92,7 +97,7 @@ def consume(
     auto_commit: bool,
     **settings: Any,
 ) -> None:
-    """Read, log and commit records; take ``busy_s`` for each batch."""
+    """Read, log and commit records until closed or fenced; take ``busy_s`` for each batch."""
     events = EventWriter(events_path)
     settings |= {"enable_auto_commit": auto_commit, "auto_commit_interval_ms": int(1000 * COMMIT_S)}
     consumer = _connect(closing, consumer_class, strategy_name, settings)
@@ -109,9 +114,12 @@ def consume(
         try:
             records = _poll(consumer)
         except FencedInstanceIdError:
-            if closing.is_set():  # the next process of this static member has started
-                break
-            raise
+            # The next process of this static member has started.  Or the broker was killed before it stored
+            # our member id, so it knows that of the process before: start anew, as a supervisor would.
+            log.info("fenced")
+            if not closing.is_set():
+                listener.note_loss(consumer.assignment())
+            break
         if records:
             events.write(EventKind.READ, [(r.topic, r.partition, r.offset) for r in records])
             closing.wait(busy_s)

@@ -1122,6 +1122,19 @@ def test_member_suspended_in_a_join_delivers_nothing_before_it_is_confirmed(memb
     assert m.poll()
 
 
+def test_settled_member_delivers_nothing_after_its_session_until_it_has_joined_again(member: Any) -> None:
+    """It was suspended, or cut off from the broker that it has found again."""
+    m = member(0)
+    assert m.poll()
+    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
+    assert not m.poll()
+    m.beat()
+    assert not m.poll()
+    m.joined(0)
+    assert m.poll()
+    assert m.owned == [0]
+
+
 def test_lost_member_without_a_coordinator_delivers_nothing(member: Any) -> None:
     m = member(0)
     m.beat()
