@@ -67,9 +67,8 @@ def finish_read_batch(consumer: KafkaConsumer) -> None:
     kafka-python 3.0 looks for them only while it has no batch, and keeps a batch that is read to its end.  It
     also fetches nothing for these partitions, so without this call they may stand still for ever.
     """
-    fetcher = getattr(consumer, "_fetcher", None)
-    if fetcher is not None and not fetcher._next_partition_records:
-        fetcher._next_partition_records = None
+    if not consumer._fetcher._next_partition_records:
+        consumer._fetcher._next_partition_records = None
 
 
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:

@@ -25,19 +25,20 @@ def test_partition_paused_in_the_middle_of_a_batch_is_read_to_its_end(fresh: Fre
     consumer.assign(partitions)
     seen: Counter[TheirPartition] = Counter()
 
-    def poll() -> None:
+    def polled() -> Counter[TheirPartition]:
         finish_read_batch(consumer)
         for partition, records in consumer.poll(timeout_ms=50).items():
             seen[partition] += len(records)
+        return seen
 
     try:
-        until(lambda: poll() or seen, "the first records")
+        until(polled, "the first records")
         (first,) = seen
         (other,) = set(partitions) - {first}
         consumer.pause(first)
-        until(lambda: poll() or seen[other] == 10, "all of the other partition")
+        until(lambda: polled()[other] == 10, "all of the other partition")
         assert seen[first] == 3
         consumer.resume(first)
-        until(lambda: poll() or seen[first] == 10, "the rest")
+        until(lambda: polled()[first] == 10, "the rest")
     finally:
         consumer.close()
