@@ -15,17 +15,28 @@ settings.register_profile("all", max_examples=400, deadline=None)
 settings.load_profile("quick")
 
 # Two halves of the tests on Spark, with a session each: one after the other they are the longest by far.
-_TOGETHER = ("tests/pipeline/test_[a-k]", "tests/pipeline/", "tests/integration/demo/")
+# Two halves of the hour of chaos, too: each run has a broker and two dozen members.
+_TOGETHER = (
+    r"tests/pipeline/test_[a-k]",
+    r"tests/pipeline/",
+    r"tests/integration/demo/",
+    r"tests/integration/chaos/.*\[(\w+)-",
+)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep a file's tests on one worker; and the tests that share a Spark session, or a demo's run."""
+    """Keep a file's tests on one worker; and the tests that share a Spark session, or a demo's run.
+
+    A pattern's tests share a worker if its groups match the same text.
+    """
     from xdist.scheduler import LoadFileScheduling
 
     class Together(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            shared = (places for places in _TOGETHER if re.match(places, nodeid))
-            return next(shared, None) or str(super()._split_scope(nodeid))
+            for pattern in _TOGETHER:
+                if match := re.match(pattern, nodeid):
+                    return "".join([pattern, *match.groups()])
+            return str(super()._split_scope(nodeid))
 
     return Together(config, log)

@@ -24,6 +24,7 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import (
     consumer_recorder,
+    finish_read_batch,
     generation_of,
     is_fenced,
     is_settled,
@@ -235,6 +236,7 @@ class StatefulConsumer:
                 self._copies.clean(self._options.cleanup_delay_s)
 
     def _poll(self) -> Mapping[TopicPartition, list[ConsumerRecord]]:
+        finish_read_batch(self._consumer)
         try:
             records: Mapping[TopicPartition, list[ConsumerRecord]] = self._consumer.poll(_POLL_MS)
         except KafkaError as error:

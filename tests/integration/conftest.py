@@ -8,6 +8,7 @@ never skip.
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import signal
 import uuid
@@ -140,6 +141,17 @@ def names(guarded: Guarded) -> Iterator[FreshNames]:
     yield FreshNames(guarded.bootstrap)
     guarded.proxy.reset()
     gc.collect()  # so that warnings of kafka-python's unclosed sockets appear here
+
+
+@pytest.fixture
+def muted_kafka() -> Iterator[None]:
+    """Mute kafka-python: pytest would keep its errors, and with them its sockets."""
+    kafka = logging.getLogger("kafka")
+    before = kafka.level
+    kafka.setLevel(logging.CRITICAL)
+    yield
+    kafka.setLevel(before)
+    gc.collect()
 
 
 # --- pytest-docker's own fixtures, overridden ---

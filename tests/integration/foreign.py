@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import pytest
+
+from bench.javapeer import JavaBrokenError, NoJavaError, compiled
+from tests.golden import java_sources
 from tests.integration.members import Group, wait_until
 
 _LEAVE_S = 30.0
@@ -65,6 +70,24 @@ class ForeignMember:
             with self._news:
                 self.lines.append(line.rstrip())
                 self._news.notify_all()
+
+
+def java_program(folder: Path, *names: str) -> tuple[Path, str]:
+    """Compile Java programs of ``tests/golden``; return the launcher and the class path.
+
+    Fails without a JDK where ``CI`` is set, so that CI never loses its Java members unnoticed.
+
+    Raises:
+        NoJavaError: there is no JDK, and this is not CI.
+    """
+    try:
+        return compiled(folder, *java_sources(*names))
+    except JavaBrokenError as error:
+        pytest.fail(str(error), pytrace=False)
+    except NoJavaError as reason:
+        if os.environ.get("CI"):
+            pytest.fail(f"CI is set, so the Java members need a JDK: {reason}", pytrace=False)
+        raise
 
 
 def java_command(java: Path, class_path: str, group: Group, *properties: str) -> list[str]:

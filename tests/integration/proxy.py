@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import select
 import socket
+import struct
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
 from typing import Literal
@@ -29,6 +31,8 @@ class Proxy:
         delay_s: delay of each chunk from the target (s).
         stall_after: number of chunks from the target after which the mode becomes ``stall``; None: never.
         pieces: number of chunks from the target.
+        reply: answers a client's request (Kafka's bytes without the size) instead of the target; its result
+            is the framed answer, or None to pass the request on.  None: pass all on.
     """
 
     def __init__(self, port: int, target: int) -> None:
@@ -36,6 +40,7 @@ class Proxy:
         self.delay_s = 0.0
         self.stall_after: int | None = None
         self.pieces = 0
+        self.reply: Callable[[bytes], bytes | None] | None = None
         self._target = target
         self._port = port
         self._end = threading.Event()
@@ -54,7 +59,7 @@ class Proxy:
 
     def reset(self) -> None:
         """Let everything pass."""
-        self.mode, self.delay_s, self.stall_after = "pass", 0.0, None
+        self.mode, self.delay_s, self.stall_after, self.reply = "pass", 0.0, None, None
 
     def _start(self, work: object, *args: object) -> None:
         thread = threading.Thread(target=work, args=args, name="proxy", daemon=True)  # type: ignore[arg-type]
@@ -114,10 +119,24 @@ class Proxy:
                 time.sleep(_LOOK_S)
             if self._broken() or (not answer and _was_aborted(source)):
                 return False
-            sink.sendall(piece)
+            sink.sendall(piece if answer else self._unanswered(piece, source))
         except OSError:
             return False
         return bool(piece)
+
+    def _unanswered(self, requests: bytes, client: socket.socket) -> bytes:
+        """Answer requests with ``reply``; return the others.  Small requests come in whole chunks."""
+        if (reply := self.reply) is None:
+            return requests
+        others = b""
+        while requests:
+            (size,) = struct.unpack_from(">i", requests)
+            request, requests = requests[: 4 + size], requests[4 + size :]
+            if (answer := reply(request[4:])) is None:
+                others += request
+            else:
+                client.sendall(answer)
+        return others
 
     def _count(self) -> None:
         time.sleep(self.delay_s)

@@ -1,4 +1,4 @@
-"""Reads all records of a topic, and its leaders."""
+"""Reads all records of a topic, its leaders, and all commits of a group."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as TheirPartition
+
+from tests.support.offsets_oracle import Commit, decode
 
 
 def leaderless(bootstrap: str, *topics: str) -> set[tuple[str, int]]:
@@ -35,3 +37,9 @@ def all_records(bootstrap: str, topic: str) -> Iterator[Any]:
                 yield from records
     finally:
         consumer.close()
+
+
+def committed(bootstrap: str, group_id: str) -> list[Commit]:
+    """Return a group's commits in the order in which the broker accepted them."""
+    decoded = [decode(r.key, r.value) for r in all_records(bootstrap, "__consumer_offsets")]
+    return [commit for commit in decoded if isinstance(commit, Commit) and commit.group == group_id]

@@ -61,6 +61,16 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
 
 
+def finish_read_batch(consumer: KafkaConsumer) -> None:
+    """Let the next ``poll()`` return to the unread records of partitions that were paused and resumed.
+
+    kafka-python 3.0 looks for them only while it has no batch, and keeps a batch that is read to its end.  It
+    also fetches nothing for these partitions, so without this call they may stand still for ever.
+    """
+    if not consumer._fetcher._next_partition_records:
+        consumer._fetcher._next_partition_records = None
+
+
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
     """Return the age of the last heartbeat that the broker answered, in seconds since it was sent.
 

@@ -27,9 +27,9 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         If an assignment revokes partitions, add the time of their commit.
         """
         self._hold_back_unsubscribed()
-        if not self._keeps_delivering():
-            return bool(super().poll(timeout_ms))
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
+        if not self._keeps_delivering():
+            return bool(super().poll(timeout_ms)) and self._may_deliver(slice_ms)
         self._invoke_completed_offset_commit_callbacks()
         self.poll_heartbeat()
         if self.coordinator_unknown() and not self.ensure_coordinator_ready(timeout_ms=slice_ms):
@@ -41,8 +41,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
                 self.ensure_active_group(timeout_ms=0)
         except KafkaTimeoutError:
             return False
-        if self._join.is_in_flight and not self._may_still_own():  # the process was suspended, or cut off
-            self._net.run(self._net.sleep, slice_ms / 1000)
+        if self._join.is_in_flight and not self._may_deliver(slice_ms):
             return False
         self._maybe_auto_commit_offsets_async()
         return True
@@ -72,6 +71,17 @@ class ContinuousCoordinator(JoinsOutsidePoll):
             and subscription.assignment
             and (self.need_rejoin() or self.coordinator_unknown())
         )
+
+    def _may_deliver(self, wait_ms: float) -> bool:
+        """Whether partitions of the group still belong to this member; if not, wait for a sign of membership.
+
+        They may have other owners once the process was suspended, or cut off, for a session.
+        """
+        subscription = self._subscription
+        if not (subscription.partitions_auto_assigned() and subscription.assignment) or self._may_still_own():
+            return True
+        self._net.run(self._net.sleep, wait_ms / 1000)
+        return False
 
     def _hold_back_unsubscribed(self) -> None:
         """Stop delivering unsubscribed topics; resume topics that were subscribed again."""

@@ -209,6 +209,8 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
     ) -> None:
         """As inherited, after a commit, because the positions of revoked partitions are dropped here."""
         assigned = self._join.apply()
+        # kafka-python keeps unread answers; other owners may have committed since they were sent.
+        self._offset_fetch_futures.clear()
         try:
             if self.config["enable_auto_commit"] and not self._generation.is_lost():
                 await self._commit_before_applying(assigned)

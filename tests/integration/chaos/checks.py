@@ -88,6 +88,67 @@ def commits_beyond_reads(logs: Iterable[EventLog]) -> list[str]:
     return complaints
 
 
+def fallen_commits(history: Iterable[Position], logs: Iterable[EventLog]) -> list[str]:
+    """A committed offset falls only if a member's later commit overtook an earlier one.
+
+    A broker may handle the requests of two connections in any order.
+
+    Args:
+        history: commits in the order in which the broker accepted them; offset -1: deleted.
+        logs: of all members.
+    """
+    sent: dict[Position, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))  # member -> times
+    for log in logs:
+        for event in _of(log, EventKind.COMMIT):
+            for position in event.positions:
+                sent[position][log.member].append(event.at)
+
+    def overtook(later: Position, earlier: Position) -> bool:
+        return any(
+            max(times) < min(sent[later].get(member, times)) for member, times in sent[earlier].items()
+        )
+
+    current: dict[Partition, Position] = {}
+    complaints = []
+    for position in history:
+        before = current.get(position[:2], position)
+        if position.offset < before.offset and not overtook(before, position):
+            fall = f"{before.offset} to {position.offset}"
+            complaints.append(f"the commit of {_shown(position[:2])} fell from {fall}")
+        current[position[:2]] = position
+    return complaints
+
+
+def losses_without_cause(
+    logs: Iterable[EventLog], session_s: float, outages: Collection[tuple[int, int]]
+) -> list[str]:
+    """A member loses its membership only after its session, or if the broker was restarted since it joined.
+
+    A session lasts from the broker's handling of a heartbeat, so at least from its sending.  A restarted
+    broker forgets a join that was under way, so it may fence a static member that joined.  It accepts any
+    heartbeat while it loads its groups.
+
+    Args:
+        logs: of all members.
+        session_s: session time-out (s).
+        outages: when the broker was killed, and when it was started again (ns).
+    """
+    complaints = []
+    for log in logs:
+        confirmed_at = joined_at = -1
+        for event in log.events:
+            if event.kind is EventKind.CONFIRMED:
+                confirmed_at = event.at
+            elif event.kind is EventKind.OWNED:
+                joined_at = event.at
+            elif event.kind is EventKind.LOST:
+                silent_s = (event.at - confirmed_at) / 1e9
+                is_restarted = any(killed < event.at and joined_at < started for killed, started in outages)
+                if confirmed_at >= 0 and silent_s < session_s and not is_restarted:
+                    complaints.append(f"{log.member} lost its membership {silent_s:.1f} s after a heartbeat")
+    return complaints
+
+
 def reads_out_of_order(logs: Iterable[EventLog]) -> list[str]:
     """A member reads only partitions it owns, and the records of each in order."""
     return [complaint for log in logs for complaint in _order_complaints(log)]

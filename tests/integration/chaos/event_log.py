@@ -25,6 +25,7 @@ class EventKind(Enum):
     OWNED = "owned"  # all partitions that the leader assigned in this generation
     REVOKED = "revoked"
     LOST = "lost"
+    CONFIRMED = "confirmed"  # the last heartbeat that the broker accepted was sent; precedes LOST
 
 
 class Position(NamedTuple):
@@ -67,12 +68,16 @@ class EventWriter:
         self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
 
     def write(
-        self, kind: EventKind, positions: Iterable[tuple[str, int, int]] = (), generation: int = -1
+        self,
+        kind: EventKind,
+        positions: Iterable[tuple[str, int, int]] = (),
+        generation: int = -1,
+        *,
+        at: int | None = None,
     ) -> None:
-        """Append an event; the kernel has it when this returns, so a kill cannot lose it."""
-        line = json.dumps(
-            [time.monotonic_ns(), kind.value, [[*position] for position in positions], generation]
-        )
+        """Append an event, of now by default; the kernel has it when this returns: a kill cannot lose it."""
+        at = time.monotonic_ns() if at is None else at
+        line = json.dumps([at, kind.value, [[*position] for position in positions], generation])
         os.write(self._file, f"{line}\n".encode())
 
 

@@ -19,6 +19,7 @@ from tests.integration.chaos import checks
 from tests.integration.chaos.checks import Partition
 from tests.integration.chaos.event_log import EventLog, Position, read
 from tests.integration.chaos.restartable_broker import RestartableBroker
+from tests.integration.reading import committed
 from tests.support.waiting import until
 
 PARTITIONS = 4
@@ -190,6 +191,10 @@ class ChaosGroup(ABC):
 
     def _further_checks(self, logs: list[EventLog]) -> list[str]:
         return []
+
+    def _fallen_commits(self, logs: list[EventLog]) -> list[str]:
+        history = committed(self._broker.bootstrap, self.group_id)
+        return checks.fallen_commits((Position(c.topic, c.partition, c.offset) for c in history), logs)
 
     def _unbalanced(self, owned: checks.Owned) -> list[str]:
         return checks.even(owned)

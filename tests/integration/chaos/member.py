@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from kafka import KafkaConsumer
-from kafka.errors import FencedInstanceIdError, KafkaError, RetriableError
+from kafka.errors import FencedInstanceIdError, KafkaError, RebalanceInProgressError, RetriableError
 
 from kafka_assignors import OwnershipListener, strategy
 from tests.integration.chaos.event_log import EventKind, EventWriter
@@ -29,9 +29,13 @@ log = logging.getLogger("kafka_assignors.chaos")
 class Recording(OwnershipListener):
     """Logs each change of the consumer's partitions, and commits revoked ones."""
 
-    def __init__(self, consumer: KafkaConsumer, events: EventWriter) -> None:
-        super().__init__(consumer)
+    def __init__(self, consumer: KafkaConsumer, events: EventWriter, *, commit: bool) -> None:
+        super().__init__(consumer, commit=commit)
         self._events = events
+        self._confirmed_at: int | None = None
+        coordinator = consumer._coordinator
+        self._send_heartbeat = coordinator._send_heartbeat_request
+        coordinator._send_heartbeat_request = self._heartbeat
 
     async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
         """Commit, then log the revocation."""
@@ -46,7 +50,22 @@ class Recording(OwnershipListener):
     async def on_partitions_lost(self, lost: Collection[Any]) -> None:
         """Log lost partitions."""
         await super().on_partitions_lost(lost)
+        self.note_loss(lost)
+
+    def note_loss(self, lost: Collection[Any]) -> None:
+        """Log lost partitions, and when the broker last counted this member."""
+        if self._confirmed_at is not None:
+            self._events.write(EventKind.CONFIRMED, at=self._confirmed_at)
         self._events.write(EventKind.LOST, _positions(lost))
+
+    async def _heartbeat(self) -> None:
+        sent_at = time.monotonic_ns()
+        try:
+            await self._send_heartbeat()
+        except RebalanceInProgressError:
+            self._confirmed_at = sent_at
+            raise
+        self._confirmed_at = sent_at
 
 
 def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
@@ -60,7 +79,8 @@ def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
     closing = threading.Event()
     threading.Thread(target=_await_close, args=(pipe, closing), daemon=True).start()
     try:
-        consume(closing, **settings)
+        while not closing.is_set():
+            consume(closing, **settings)
     except Exception:
         log.exception("member failed")
         os._exit(3)
@@ -74,10 +94,12 @@ def consume(
     topic: str,
     events_path: str,
     busy_s: float,
+    auto_commit: bool,
     **settings: Any,
 ) -> None:
-    """Read, log and commit records; take ``busy_s`` for each batch."""
+    """Read, log and commit records until closed or fenced; take ``busy_s`` for each batch."""
     events = EventWriter(events_path)
+    settings |= {"enable_auto_commit": auto_commit, "auto_commit_interval_ms": int(1000 * COMMIT_S)}
     consumer = _connect(closing, consumer_class, strategy_name, settings)
     if consumer is None:
         return
@@ -85,19 +107,24 @@ def consume(
     coordinator._send_offset_commit_request = _log_commits(coordinator._send_offset_commit_request, events)
     for assignor in coordinator._assignors.values():
         assignor.on_assignment = _log_assignments(assignor.on_assignment, events)
-    listener = Recording(consumer, events)
+    listener = Recording(consumer, events, commit=not auto_commit)
     consumer.subscribe([topic], listener=listener)
     committed_at, committed = time.monotonic(), listener.offsets()
     while not closing.is_set():
         try:
             records = _poll(consumer)
         except FencedInstanceIdError:
-            if closing.is_set():  # the next process of this static member has started
-                break
-            raise
+            # The next process of this static member has started.  Or the broker was killed before it stored
+            # our member id, so it knows that of the process before: start anew, as a supervisor would.
+            log.info("fenced")
+            if not closing.is_set():
+                listener.note_loss(consumer.assignment())
+            break
         if records:
             events.write(EventKind.READ, [(r.topic, r.partition, r.offset) for r in records])
             closing.wait(busy_s)
+        if auto_commit:
+            continue
         for record in records:
             listener.processed(record)
         if time.monotonic() - committed_at >= COMMIT_S and committed != (done := listener.offsets()):
@@ -132,7 +159,6 @@ def _connect(
         with suppress(RetriableError):
             consumer = kind(
                 partition_assignment_strategy=[strategy(strategy_name)],
-                enable_auto_commit=False,
                 auto_offset_reset="earliest",
                 **settings,
             )

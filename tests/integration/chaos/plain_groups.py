@@ -10,7 +10,7 @@ from typing import Any
 from tests.integration.chaos import checks
 from tests.integration.chaos.checks import Balance, Partition
 from tests.integration.chaos.event_log import EventKind, EventLog
-from tests.integration.chaos.group import CLIENT, LOG_LINES, PARTITIONS, ChaosGroup, Process
+from tests.integration.chaos.group import CLIENT, LOG_LINES, PARTITIONS, SESSION_S, ChaosGroup, Process
 from tests.integration.chaos.member import run_member
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
@@ -27,6 +27,7 @@ class GroupConfig:
         consumer: import path of its consumers' class.
         is_static: whether a slot's members share a ``group_instance_id``.
         busy_s: time that members of slot 0 take for a batch (s).
+        auto_commit: whether ``poll()`` commits what the last one returned.
     """
 
     strategy: str
@@ -34,12 +35,14 @@ class GroupConfig:
     consumer: str = "kafka.KafkaConsumer"
     is_static: bool = False
     busy_s: float = 0.0
+    auto_commit: bool = False
 
     @property
     def name(self) -> str:
         """Name in messages and files."""
-        kinds = ["static"] * self.is_static + ["busy"] * (self.busy_s > 0)
-        return "-".join([self.strategy, self.consumer.rpartition(".")[2], *kinds])
+        kinds = {"static": self.is_static, "busy": self.busy_s > 0, "auto-commit": self.auto_commit}
+        of_kind = [kind for kind, is_kind in kinds.items() if is_kind]
+        return "-".join([self.strategy, self.consumer.rpartition(".")[2], *of_kind])
 
 
 class MemberProcess:
@@ -97,6 +100,7 @@ class PlainChaosGroup(ChaosGroup):
             "events_path": str(self._root / f"{name}.jsonl"),
             "log": str(self._root / f"{name}.log"),
             "busy_s": self._family.busy_s if slot == 0 else 0.0,
+            "auto_commit": self._family.auto_commit,
         }
         if self._family.is_static:
             settings["group_instance_id"] = f"instance-{slot}"
@@ -104,11 +108,15 @@ class PlainChaosGroup(ChaosGroup):
 
     def _further_checks(self, logs: list[EventLog]) -> list[str]:
         instance = _slot_of if self._family.is_static else str
-        return [
+        complaints = [
             *checks.reads_out_of_order(logs),
             *checks.shared_partitions(logs, instance),
             *checks.late_revocations(logs, instance),
+            *checks.losses_without_cause(logs, SESSION_S, self._broker.outages),
         ]
+        # A KafkaConsumer may continue at an old position: it keeps its positions if it loses its membership
+        # in the middle of a join, and it keeps unread answers to OffsetFetch.
+        return complaints + (self._fallen_commits(logs) if "Continuous" in self._family.consumer else [])
 
     def _differing_views(self, owned: checks.Owned) -> list[str]:
         own_view = {log.member: _last_owned(log) for log in self.logs()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from contextlib import ExitStack
 from pathlib import Path
 from random import Random
@@ -37,6 +38,7 @@ class RestartableBroker:
         bootstrap: an address without a proxy.
         proxies: the proxies.
         addresses: addresses of the proxies, by number.
+        outages: when it was killed and when it was started again (``time.monotonic_ns``).
     """
 
     def __init__(self, root: Path, proxies: int, min_session_ms: int = 1000) -> None:
@@ -60,6 +62,8 @@ class RestartableBroker:
         self.bootstrap = f"{HOST}:{self._plain}"
         self.addresses = [f"{HOST}:{port}" for port in self._before]
         self.proxies: list[Proxy] = []
+        self.outages: list[tuple[int, int]] = []
+        self._killed_at: int | None = None
         self._running: Supervised | None = None
         self._open = ExitStack()
 
@@ -83,6 +87,9 @@ class RestartableBroker:
 
     def start(self) -> None:
         """Start the broker on its data, without waiting for it."""
+        if self._killed_at is not None:
+            self.outages.append((self._killed_at, time.monotonic_ns()))
+            self._killed_at = None
         jars = fetch_jars("broker")
         spec, env = jvm.launch(find_java(), jars, self._root, self._properties, scratch=False)
         self._running = Supervised(spec, env)
@@ -97,6 +104,7 @@ class RestartableBroker:
         assert self._running is not None
         supervisor = psutil.Process(self._running.pid)
         until(lambda: running_below(supervisor, "kafka.Kafka"), "the broker's process")
+        self._killed_at = time.monotonic_ns()
         for process in running_below(supervisor, "kafka.Kafka"):
             process.kill()
         self._running.stop()

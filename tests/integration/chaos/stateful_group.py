@@ -61,4 +61,4 @@ class StatefulChaosGroup(ChaosGroup):
             keys[Position(self.topic, record.partition, record.offset)] = record.key
             self._app.given[record.partition][record.key] += 1
         assert any(event.kind is EventKind.COMMITTED for log in logs for event in log.events)
-        return checks.duplicate_updates(self._app.doubles(), keys, logs)
+        return checks.duplicate_updates(self._app.doubles(), keys, logs) + self._fallen_commits(logs)

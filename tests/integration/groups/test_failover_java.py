@@ -1,7 +1,7 @@
 """One group of our members and of the published Java assignor's; either may lead or be active.
 
-Needs a JDK for the Java member; with a runtime only, the bytes taken from Java (``tests/golden``) stand for
-it, and the reason is in the summary.
+Needs a JDK for the Java member, and fails without one on CI.  Elsewhere, with a runtime only, the bytes taken
+from Java (``tests/golden``) stand for it, and the reason is in the summary.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from bench.javapeer import JavaBrokenError, NoJavaError, compiled
-from tests.golden import java_sources
+from bench.javapeer import NoJavaError
 from tests.integration.conftest import FreshNames
-from tests.integration.foreign import ForeignMember, java_command
+from tests.integration.foreign import ForeignMember, java_command, java_program
 from tests.integration.groups.test_failover import assert_only_the_active_works, join
 from tests.integration.groups.test_listener import Producing, each_once, processed
 from tests.integration.members import Group, Member
@@ -26,11 +25,8 @@ Start = Callable[[Group, int], ForeignMember]
 @pytest.fixture(scope="module")
 def class_path(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """The launcher and the class path with the Java member."""
-    folder = tmp_path_factory.mktemp("java")
     try:
-        return compiled(folder, *java_sources("FailoverAssignor", "GroupMember"))
-    except JavaBrokenError:
-        raise
+        return java_program(tmp_path_factory.mktemp("java"), "FailoverAssignor", "GroupMember")
     except NoJavaError as reason:
         pytest.skip(f"no Java member, its bytes are compared in tests/golden: {reason}")
 

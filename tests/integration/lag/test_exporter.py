@@ -24,6 +24,7 @@ from tests.integration.lag.exporter_process import COMMAND, ENV, exporter
 from tests.integration.lag.test_plan_cli import about
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group
+from tests.integration.proxy import Proxy
 from tests.support.waiting import until
 
 LAG = "kafka_consumergroup_group_lag"
@@ -169,10 +170,14 @@ def test_denied_group_is_left_out_with_one_line(guarded: Guarded, names: FreshNa
 
 def test_wrong_password_is_one_line_without_it(guarded: Guarded, tmp_path: Path) -> None:
     wrong = "wr0ng-password"
-    secrets = {f"KAFKA_ASSIGNORS_{name.upper()}": str(v) for name, v in guarded.config(wrong).items()}
-    with exporter(tmp_path, "--interval", "2", **secrets) as running:
+    (port,) = free_ports(1)
+    config = guarded.config(wrong) | {"bootstrap_servers": f"{HOST}:{port}"}
+    secrets = {f"KAFKA_ASSIGNORS_{name.upper()}": str(value) for name, value in config.items()}
+    sasl_port = int(guarded.sasl.rpartition(":")[2])
+    with Proxy(port, sasl_port) as proxy, exporter(tmp_path, "--interval", "1", **secrets) as running:
         until(lambda: len(running.log().splitlines()) > 1, "the refusal")
-        time.sleep(3)  # the next attempt leaves no sign to wait for
+        attempts = proxy.accepted
+        until(lambda: proxy.accepted > attempts + 1, "another refusal")  # it is over when the next begins
         _, *lines = running.log().splitlines()
         assert len(lines) == 1
         assert "the cluster does not let us in" in lines[0]

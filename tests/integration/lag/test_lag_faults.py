@@ -361,7 +361,7 @@ def test_connection_cut_during_a_fetch_is_reopened_in_time(guarded: Guarded, nam
         asking.start()
         until(lambda: proxy.mode == "stall" or not asking.is_alive())
         proxy.mode = "cut"
-        time.sleep(0.1)  # longer than the proxy looks away
+        until(lambda: proxy.is_idle, "the connections to end")
         proxy.reset()
         asking.join()
     assert reading_now == [{tp: 3}]
@@ -383,6 +383,7 @@ def test_slow_broker_is_waited_for(guarded: Guarded, names: FreshNames) -> None:
 
 def test_close_ends_a_running_fetch(guarded: Guarded, names: FreshNames) -> None:
     guarded.proxy.mode = "stall"
+    accepted = guarded.proxy.accepted
     ended: list[tuple[float, BaseException]] = []
     with fetcher(guarded.proxied, names.group()) as made:
 
@@ -394,8 +395,7 @@ def test_close_ends_a_running_fetch(guarded: Guarded, names: FreshNames) -> None
 
         asking = threading.Thread(target=ask)
         asking.start()
-        until(lambda: "not connected" not in repr(made))
-        time.sleep(0.2)  # it waits for the broker by now
+        until(lambda: guarded.proxy.accepted > accepted, "a request to wait for the broker")
         closed = time.monotonic()
         assert timed(made.close) < SOON_S
         asking.join()

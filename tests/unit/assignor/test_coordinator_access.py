@@ -31,6 +31,7 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access import (
     consumer_recorder,
     done,
+    finish_read_batch,
     heartbeat_age_s,
     is_closing,
     is_fenced,
@@ -400,6 +401,17 @@ def test_rejoin_can_be_requested_for_a_consumer(consumer: MakeConsumer) -> None:
     made._coordinator.rejoin_needed = False
     request_rejoin(made)
     assert made._coordinator.rejoin_needed
+
+
+def test_batch_read_to_its_end_is_forgotten(consumer: MakeConsumer) -> None:
+    """Else kafka-python never returns to a batch of a partition that was paused; a begun batch stays."""
+    made = consumer(CooperativeStickyAssignor)
+    assert {"_next_partition_records", "_paused_partition_records"} <= vars(made._fetcher).keys()
+    for batch, kept in (([], None), (["unread"], ["unread"])):
+        made._fetcher._next_partition_records = batch
+        finish_read_batch(made)
+        assert made._fetcher._next_partition_records == kept
+    made._fetcher._next_partition_records = None
 
 
 def test_waiting_for_a_job_does_not_block_the_loop(consumer: MakeConsumer) -> None:

@@ -10,7 +10,9 @@ from tests.integration.chaos.checks import (
     commits_beyond_reads,
     duplicate_updates,
     even,
+    fallen_commits,
     late_revocations,
+    losses_without_cause,
     ownership_errors,
     reads_out_of_order,
     shared_partitions,
@@ -123,6 +125,66 @@ def test_commit_before_the_read_is_reported() -> None:
 
 def test_gap_read_by_another_member_is_allowed() -> None:
     assert not commits_beyond_reads(history(read("a", 0, 2), read("b", 1), commit("a", 3)))
+
+
+def commits(*offsets: int, partition: int = 0) -> list[Position]:
+    return [Position(T, partition, offset) for offset in offsets]
+
+
+def test_commits_that_rise_or_stay_are_allowed() -> None:
+    assert not fallen_commits([*commits(1, 3, 3), *commits(0, partition=1), *commits(4)], [])
+
+
+def test_commit_below_the_last_one_is_reported() -> None:
+    logs = history(commit("a", 3), commit("b", 2))
+    assert fallen_commits(commits(3, 2, 3), logs) == ["the commit of t-0 fell from 3 to 2"]
+
+
+def test_deleted_commit_is_reported() -> None:
+    assert fallen_commits(commits(3, -1), []) == ["the commit of t-0 fell from 3 to -1"]
+
+
+def test_commit_overtaken_by_the_same_members_next_one_is_allowed() -> None:
+    assert not fallen_commits(commits(1, 3, 2, 4), history(*(commit("a", offset) for offset in (1, 2, 3, 4))))
+
+
+def test_commit_sent_again_after_a_higher_one_is_reported() -> None:
+    assert fallen_commits(commits(2, 3, 2), history(commit("a", 2), commit("a", 3), commit("a", 2)))
+    assert fallen_commits(commits(2, 3, 2), history(commit("a", 2), commit("b", 3)))
+
+
+# --- losses ---
+
+SECOND = 10**9
+
+
+def lost(*, confirmed_s: float, joined_s: float = 0.0, at_s: float = 10.0) -> list[EventLog]:
+    """Make the log of a member that joined, sent its last accepted heartbeat and lost a partition."""
+    times = {EventKind.OWNED: joined_s, EventKind.CONFIRMED: confirmed_s, EventKind.LOST: at_s}
+    events = [Event(int(time_s * SECOND), kind, (Position(T, 0),)) for kind, time_s in times.items()]
+    return [EventLog("a", tuple(events))]
+
+
+def test_loss_after_the_session_is_allowed() -> None:
+    assert not losses_without_cause(lost(confirmed_s=7.0), 3.0, [])
+
+
+def test_loss_within_the_session_is_reported() -> None:
+    assert losses_without_cause(lost(confirmed_s=7.5), 3.0, []) == [
+        "a lost its membership 2.5 s after a heartbeat"
+    ]
+
+
+def test_loss_without_an_accepted_heartbeat_is_allowed() -> None:
+    events = (Event(0, EventKind.OWNED, (Position(T, 0),)), Event(SECOND, EventKind.LOST, (Position(T, 0),)))
+    assert not losses_without_cause([EventLog("a", events)], 3.0, [])
+
+
+def test_restart_of_the_broker_is_a_cause_until_the_member_joins_again() -> None:
+    outages = [(5 * SECOND, 8 * SECOND)]
+    assert not losses_without_cause(lost(confirmed_s=9.0, joined_s=4.0), 3.0, outages)
+    assert losses_without_cause(lost(confirmed_s=9.0, joined_s=8.5), 3.0, outages)
+    assert losses_without_cause(lost(confirmed_s=3.5, joined_s=3.0, at_s=4.5), 3.0, outages)
 
 
 # --- order ---

@@ -34,3 +34,9 @@ def test_line_cut_off_by_a_kill_is_ignored(tmp_path: Path) -> None:
 
 def test_missing_file_is_an_empty_log(tmp_path: Path) -> None:
     assert read(tmp_path / "m0.jsonl").events == ()
+
+
+def test_event_may_have_an_earlier_time(tmp_path: Path) -> None:
+    path = tmp_path / "m0.jsonl"
+    EventWriter(path).write(EventKind.CONFIRMED, at=5)
+    assert [event.at for event in read(path).events] == [5]

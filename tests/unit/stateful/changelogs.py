@@ -24,6 +24,7 @@ class Consumer:
         self.closed = False
         self.asked = 0
         self.positions_asked = 0
+        self._fetcher = SimpleNamespace(_next_partition_records=None)
 
     def write(self, number: int, *keys: bytes, skip: int = 0) -> None:
         partition = TopicPartition("log", number)

@@ -40,6 +40,7 @@ class Everything(Cluster):
         self.alone = True
         self.newly_damaged: list[Any] = []
         self.done: Any = None
+        self._fetcher = SimpleNamespace(_next_partition_records=None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):

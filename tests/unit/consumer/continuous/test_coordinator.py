@@ -28,6 +28,7 @@ from kafka.protocol.consumer import (
     JoinGroupRequest,
     LeaveGroupRequest,
     OffsetCommitRequest,
+    OffsetFetchRequest,
     SyncGroupRequest,
 )
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
@@ -215,6 +216,24 @@ def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) ->
     assert m.listener.heard == [("revoked", [1])]
     assert m.open(JoinGroupRequest).claims == {"t": [0]}
     assert m.positions == {0: 100}
+
+
+def test_committed_offsets_are_fetched_again_for_a_partition_that_comes_back(member: Any) -> None:
+    """Another member may have committed since the first request; kafka-python would use its answer."""
+    m = member(0)
+    m.rebalance()
+    m.joined(0, 1)
+    m.poll()
+    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    first = m.open(OffsetFetchRequest)
+    m.rebalance()
+    m.joined(0)
+    m.poll()
+    m.answer(first, SimpleNamespace(API_VERSION=8, groups=[SimpleNamespace(error_code=0, topics=[])]))
+    m.joined(0, 1)
+    m.poll()
+    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    assert m.open(OffsetFetchRequest) is not first
 
 
 def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -1101,6 +1120,19 @@ def test_member_suspended_in_a_join_delivers_nothing_before_it_is_confirmed(memb
     assert not m.poll()  # an answer that it reads now may be as old
     m.answer_sync(0)
     assert m.poll()
+
+
+def test_settled_member_delivers_nothing_after_its_session_until_it_has_joined_again(member: Any) -> None:
+    """It was suspended, or cut off from the broker that it has found again."""
+    m = member(0)
+    assert m.poll()
+    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
+    assert not m.poll()
+    m.beat()
+    assert not m.poll()
+    m.joined(0)
+    assert m.poll()
+    assert m.owned == [0]
 
 
 def test_lost_member_without_a_coordinator_delivers_nothing(member: Any) -> None:

@@ -1,0 +1,44 @@
+"""A partition that is paused in the middle of a batch goes on when it is resumed."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from kafka import KafkaConsumer
+from kafka import TopicPartition as TheirPartition
+
+from kafka_assignors.assignor.coordinator_access import finish_read_batch
+from kafka_assignors.plan import TopicPartition
+from tests.integration.conftest import FreshNames
+from tests.integration.lagging import write
+from tests.support.waiting import until
+
+
+def test_partition_paused_in_the_middle_of_a_batch_is_read_to_its_end(fresh: FreshNames) -> None:
+    """With kafka-python 3.0.12 alone it stands still for ever, once another partition was read."""
+    topic = fresh.topic(2)
+    write(fresh.bootstrap, {TopicPartition(topic, number): 10 for number in range(2)})
+    consumer = KafkaConsumer(
+        bootstrap_servers=fresh.bootstrap, group_id=None, auto_offset_reset="earliest", max_poll_records=3
+    )
+    partitions = [TheirPartition(topic, number) for number in range(2)]
+    consumer.assign(partitions)
+    seen: Counter[TheirPartition] = Counter()
+
+    def polled() -> Counter[TheirPartition]:
+        finish_read_batch(consumer)
+        for partition, records in consumer.poll(timeout_ms=50).items():
+            seen[partition] += len(records)
+        return seen
+
+    try:
+        until(polled, "the first records")
+        (first,) = seen
+        (other,) = set(partitions) - {first}
+        consumer.pause(first)
+        until(lambda: polled()[other] == 10, "all of the other partition")
+        assert seen[first] == 3
+        consumer.resume(first)
+        until(lambda: polled()[first] == 10, "the rest")
+    finally:
+        consumer.close()
