@@ -23,6 +23,9 @@ POLL_MS = 100
 COMMIT_S = 0.3
 _COMMIT_MS = 2000
 
+FENCED = 4
+"""Exit code of a fenced static member."""
+
 log = logging.getLogger("kafka_assignors.chaos")
 
 
@@ -81,9 +84,9 @@ def run_member(pipe: Connection, settings: dict[str, Any]) -> None:
     try:
         while not closing.is_set():
             consume(closing, **settings)
-    except Exception:
+    except Exception as error:
         log.exception("member failed")
-        os._exit(3)
+        os._exit(FENCED if isinstance(error, FencedInstanceIdError) else 3)
 
 
 def consume(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from tests.integration.chaos import checks
 from tests.integration.chaos.checks import Balance, Partition
 from tests.integration.chaos.event_log import EventKind, EventLog
 from tests.integration.chaos.group import CLIENT, LOG_LINES, PARTITIONS, SESSION_S, ChaosGroup, Process
-from tests.integration.chaos.member import run_member
+from tests.integration.chaos.member import FENCED, run_member
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
 from tests.integration.members import MEMBERS
@@ -50,6 +51,7 @@ class MemberProcess:
 
     def __init__(self, name: str, settings: dict[str, Any]) -> None:
         self.name = name
+        self.started_at = time.monotonic_ns()
         self._pipe, theirs = MEMBERS.Pipe()
         self._process = MEMBERS.Process(target=run_member, args=(theirs, settings), daemon=True)
         self._process.start()
@@ -84,6 +86,24 @@ class PlainChaosGroup(ChaosGroup):
         names = FreshNames(broker.bootstrap)
         super().__init__(config.name, broker, root / config.name, names.topic(PARTITIONS), names.group())
         self._family = config
+
+    def unexpected_ends(self) -> list[str]:
+        """As inherited, after a restart of fenced members, as a supervisor would restart them.
+
+        A killed broker forgets the member ids that it gave out in an unfinished rebalance.  It then fences
+        the static members that had just got them.
+        """
+        for slot, process in list(self.running.items()):
+            assert isinstance(process, MemberProcess)
+            is_forgotten = any(process.started_at < killed_at for killed_at, _ in self._broker.outages)
+            if self._family.is_static and is_forgotten and process.ended() == FENCED:
+                process.discard()
+                self.join(slot)
+        return super().unexpected_ends()
+
+    def unsettled(self) -> list[str]:
+        """As inherited, with fenced members restarted."""
+        return self.unexpected_ends() or super().unsettled()
 
     def _unbalanced(self, owned: checks.Owned) -> list[str]:
         return self._family.balance(owned)
