@@ -6,7 +6,7 @@ plan.  The cost of getting there is another figure (``sizing``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,11 +16,14 @@ from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.scenario import Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
-from kafka_assignors.simulation.sizing.target import Limits, Target, largest_backlog, limits
+from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, largest_backlog, limits
 
 _EACH = 64
 """This many sizes are tried one by one.  Beyond them the search takes larger strides and then halves the
 last one, so that a smaller size may exist where a planner's loads do not fall with each member."""
+
+_EXACT = 1.05
+"""A time lag that is larger by less than this factor is due to the simulation."""
 
 _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
 
@@ -62,10 +65,12 @@ class Least:
     Attributes:
         members: the number.
         reason: why it is not one less; None: there is no smaller size.
+        missed: what the strategy leaves too late with any number of members; None: the size holds the target.
     """
 
     members: int
     reason: Reason | None
+    missed: Reason | None = None
 
 
 class Search:
@@ -90,11 +95,27 @@ class Search:
         Args:
             history: the arrivals.
             rate: records/s counted on of a member.
-            most: a size that is known to hold it; by default the number of partitions, beyond which members
-                are idle.
+            most: a size that is taken to hold it; by default the number of partitions, beyond which members
+                are idle.  If not even that holds it, because of the strategy, the least size that is about as
+                good.
         """
-        limit = limits(history, rate, self._target)
-        most = max(history.partitions, 1) if most is None else most
+        limit, missed = limits(history, rate, self._target), False
+        end = max(history.partitions, 1) if most is None else most
+        members, failed = self._search(history, rate, limit, end)
+        if most is None and members == end:
+            time_lags = self._time_lags(history, self._planned(history, end), rate, end)
+            late = time_lags > _EXACT * limit.allowed
+            if missed := bool(late.any()):
+                limit = replace(limit, allowed=np.where(late, time_lags * NEAR, limit.allowed))
+                members, failed = self._search(history, rate, limit, end)
+        return Least(
+            members,
+            self._reason(history, rate, limit, failed) if failed else None,
+            self._reason(history, rate, limits(history, rate, self._target), members) if missed else None,
+        )
+
+    def _search(self, history: History, rate: float, limit: Limits, most: int) -> tuple[int, int]:
+        """Return the least size that holds the limits, or ``most`` untried, and a size that does not."""
         low = members = self._bound(history, rate, limit, most)
         failed = low - 1
         while members < most and not self._holds(history, rate, limit, members):
@@ -106,7 +127,7 @@ class Search:
                 members = middle
             else:
                 failed = middle
-        return Least(members, self._reason(history, rate, limit, failed) if failed else None)
+        return members, failed
 
     def owners(self, members: int, load: Counts, topics: dict[str, int]) -> Counts:
         """Return the owners after a rebalance to this size, through the planner."""

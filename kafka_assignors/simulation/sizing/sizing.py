@@ -98,6 +98,11 @@ class Sizing:
         return self.members == self.advised
 
     @property
+    def holds(self) -> bool:
+        """Whether the target is held with the advised size, once present lag has been read."""
+        return not self.hot and self.horizon.missed is None
+
+    @property
     def reason(self) -> Reason | None:
         """Why the advised size is not smaller; None: no simulated limit demands it."""
         for least in (self.steps[0].least, *(step.least for step in self.steps[1:2]), self.horizon):
@@ -162,7 +167,8 @@ def size(
         advised = max(stay_at, lower)
         if stay_at > horizon.members:
             shrunk = search.least(lasting, rate * (1 - DOWN_MARGIN)).members
-            advised = min(stay_at, max(shrunk, lower))
+            # At the smaller rate another partition may be too much for one member, and then not count.
+            advised = min(stay_at, max(shrunk, lower, horizon.members))
     present = None if members is None else _Present(history, strategy, members, owners, pauses or Pauses())
     return Sizing(
         target=target,

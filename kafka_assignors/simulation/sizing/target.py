@@ -13,9 +13,9 @@ from kafka_assignors.validators import number, positive
 EXACT_S = 1e-3
 """Tolerance of a time lag, seconds, because the simulation uses floats."""
 
-_NEAR = 1.25
-"""A partition that even a member of its own reads too late may take this many times as long.  Otherwise one
-such partition would ask for a member of its own from planners that balance counts."""
+NEAR = 1.25
+"""A partition that is too late with any number of members may take this many times its shortest time.
+Otherwise one such partition would ask for a member of its own from planners that balance counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ def limits(history: History, rate: float, target: Target) -> Limits:
     hot = largest_backlog(fresh, rate) > rate * most
     alone = largest_backlog(history, rate) / rate
     behind = (alone > most) & ~hot
-    allowed = np.where(behind, alone * _NEAR, target.max_time_lag_s)
+    allowed = np.where(behind, alone * NEAR, target.max_time_lag_s)
     return Limits(np.where(hot, np.inf, allowed) + EXACT_S, hot, behind)
 
 

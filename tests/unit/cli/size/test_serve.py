@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -80,7 +81,9 @@ def test_pages_over_http() -> None:
 def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
     rates, none = [40, 40, 40, 40], [0, 0, 0, 0]
     lags = [900, 900, 900, 900]
-    looks = Looks(look(rates, lags), look(rates, lags), look(rates, none), look(rates, none, members=1))
+    alone = look(rates, none, members=1)
+    moving = replace(alone, group=replace(alone.group, state="CompletingRebalance"))
+    looks = Looks(look(rates, lags), look(rates, lags), look(rates, none), moving, alone)
     monkeypatch.setattr(cli_size, "LagReader", looks)
     advised: list[int] = []
 
@@ -88,7 +91,11 @@ def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch)
         assert (group_id, interval_s) == (REQUEST.group_id, 60)
         with pytest.raises(GroupError, match="a size needs two"):
             read()
-        for _ in range(3):
+        for kind in ("measured", "without lag", "rebalancing", "a member has crashed"):
+            if kind == "rebalancing":
+                with pytest.raises(GroupError, match="is rebalancing"):
+                    read()
+                continue
             report = read()
             assert report.sizing.rate == 80  # a member commits 40/s of two partitions
             advised.append(report.sizing.advised)
