@@ -22,6 +22,7 @@ from kafka_assignors.simulation.simulate import _Simulation
 from kafka_assignors.simulation.sizing import Target, size
 
 SYNC_S = 15.0  # between two decisions of an HPA
+TOLERANCE = 0.1  # an HPA ignores smaller differences
 COMMIT_AGE_S = 2.5  # half of the default interval of auto-commit: age of the mean commit
 LOOK_S, HORIZON_S = 60.0, 3600.0  # `size --every` and `--horizon`
 
@@ -62,20 +63,16 @@ class Hpa:
         average: the metric's value for each pod.
         most: largest number of pods; the least is 1.
         stabilization_s: ``scaleDown.stabilizationWindowSeconds``.
-        tolerance: smaller differences do not count.
     """
 
-    def __init__(
-        self, average: float, most: int, stabilization_s: float = 300, tolerance: float = 0.1
-    ) -> None:
-        self._average, self._most = average, most
-        self._stabilization_s, self._tolerance = stabilization_s, tolerance
+    def __init__(self, average: float, most: int, stabilization_s: float = 300) -> None:
+        self._average, self._most, self._stabilization_s = average, most, stabilization_s
         self._advice: deque[tuple[float, int]] = deque()
 
     def replicas(self, now_s: float, metric: float, replicas: int) -> int:
         """Return the number of pods that the HPA sets."""
         wanted = math.ceil(metric / self._average)
-        if abs(metric / (self._average * replicas) - 1) <= self._tolerance:
+        if abs(metric / (self._average * replicas) - 1) <= TOLERANCE:
             wanted = replicas
         self._advice.append((now_s, wanted))
         while self._advice[0][0] < now_s - self._stabilization_s:
@@ -86,7 +83,7 @@ class Hpa:
 
 
 class Keda:
-    """KEDA's Kafka scaler: all lag of the group, ``lagThreshold`` for each replica, one for a partition at most.
+    """KEDA's Kafka scaler: all lag over ``lagThreshold``, at most one replica for each partition.
 
     Args:
         threshold: ``lagThreshold``, records.

@@ -33,16 +33,7 @@ SEND_HZ = 10  # positions that each flight sends a second
 STRATEGY = simulated("cooperative-sticky")
 PAUSES = Pauses(start_s=20.0)  # a pod's
 FORECAST = LoadSettings(step_s=300, horizon_s=3600)
-HEAD = (
-    "rule",
-    "member-hours",
-    "most members",
-    "minutes over the target",
-    "longest wait",
-    "p99",
-    "scalings",
-    "moves",
-)
+HEAD = ("rule", "member-hours", "most members", "minutes over", "longest wait", "p99", "scalings", "moves")
 
 
 class Case(NamedTuple):
