@@ -198,7 +198,7 @@ def by_forecast(case: Case) -> Callable[[View], Levels]:
 def rows_of(case: Case, target: Target, count: int) -> Iterator[Row]:
     """Yield the rows of the table."""
     yield fixed(case, target)
-    yield scaled("KEDA, default (`lagThreshold: 5`)", case, Keda(5), target)
+    yield scaled("KEDA, default (`lagThreshold: 10`)", case, Keda(10), target)
     yield from tuned(case, target, count)
     yield scaled("`size`", case, Sized(target, STRATEGY, case.history), target)
     sized = Sized(target, STRATEGY, case.history, by_forecast(case))

@@ -156,6 +156,8 @@ def command(
         recorded = Recording(_folder_url(recording), until, recorded_members, every_s)
         _end(_recorded(recorded, request, cores, memory), output)
         return
+    if until or recorded_members:
+        raise click.UsageError("--until and --recorded-members are only with --recording")
     settings = client_settings(bootstrap, config)
     feed = None if load_topic is None else partial(_forecasts, settings, group_id, load_topic)
     with closing(LagReader(settings, reset)) as reader:
