@@ -121,7 +121,7 @@ def test_guide_names_the_metrics_and_its_commands_are_valid(tmp_path: Path) -> N
     config = tmp_path / "client.properties"
     config.touch()
     lines = [line for line in GUIDE.splitlines() if line.startswith("kafka-assignors size ")]
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         words = line.replace("client.properties", str(config)).split()[2:]
         with cli_size.command.make_context("size", words) as context:  # closes the file
