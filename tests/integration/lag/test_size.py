@@ -39,10 +39,13 @@ def words(group: Group) -> list[str]:
     return [*COMMAND, group.group_id, "--bootstrap", group.bootstrap, *target]
 
 
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=90, check=False)
+
+
 def size(group: Group, *more: str) -> tuple[int, Any]:
     """Return the exit code and the JSON."""
-    command = [*words(group), *more, "--output", "json"]
-    done = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=90, check=False)
+    done = run([*words(group), *more, "--output", "json"])
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
 
@@ -145,15 +148,12 @@ def test_forecasts_of_a_feed_decide_on_the_second_half_of_the_horizon(fresh: Fre
 
 def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames) -> None:
     with Group(fresh, 1) as group:
-        missing = subprocess.run(
-            words(group), env=ENV, capture_output=True, text=True, timeout=90, check=False
-        )
+        missing = run(words(group))
         assert (missing.returncode, missing.stdout) == (1, "")
         assert missing.stderr == f"kafka-assignors: there is no group {group.group_id!r}\n"
         group.join(CooperativeStickyAssignor)
         group.settled()
-        command = [word for word in words(group) if word not in {"--rate", "100"}]
-        idle = subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=90, check=False)
+        idle = run([word for word in words(group) if word not in {"--rate", "100"}])
         assert (idle.returncode, idle.stdout) == (1, "")
         assert idle.stderr.startswith(
             f"kafka-assignors: no member of {group.group_id!r} had lag at both looks"
