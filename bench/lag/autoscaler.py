@@ -9,7 +9,7 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -47,10 +47,8 @@ class View(NamedTuple):
     replicas: int
 
 
-class Autoscaler(Protocol):
-    """Decides on a size."""
-
-    def __call__(self, view: View) -> int: ...
+Autoscaler = Callable[[View], int]
+"""Decides on a size."""
 
 
 class Hpa:

@@ -40,7 +40,7 @@ def test_forecasts_know_only_earlier_steps() -> None:
     arrivals = np.full((240, 1), 600)
     arrivals[120:] = 6000
     assert forecasts(arrivals, 0, 120)[0, 0] == pytest.approx(36_000, rel=0.01)
-    assert forecasts(arrivals[:121], 0, 120).shape == (0, 1)
+    assert forecasts(arrivals[:120], 0, 120).shape == (0, 1)
 
 
 def test_hpa_grows_at_once_with_limits_and_shrinks_after_the_window() -> None:
@@ -86,7 +86,7 @@ def test_scaled_group_shrinks_and_grows_again() -> None:
 
 
 def test_size_follows_the_load_and_holds_the_target() -> None:
-    history, target = load(20, 70, 20, minutes=60), Target(60, headroom=0.2)
+    history, target = load(20, 40, 70, 40, 20, minutes=60), Target(60, headroom=0.2)
     row = scaled("size", case_of_load(history), Sized(target, STRATEGY, history), target)
     assert row.most == PARTITIONS
     assert row.over == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,7 @@ def columns(
     steps, partitions = table.shape
     place = np.tile(np.arange(partitions), steps)
     shuffled = np.random.default_rng(1).permutation(steps * partitions)
-    return LoadColumns(
+    rows = LoadColumns(
         time=np.repeat(np.arange(1, steps + 1), partitions) * 30_000_000,
         step_s=np.full(steps * partitions, 30.0),
         topic=np.where(place == 0, "a", "b").astype(object),
@@ -45,7 +45,8 @@ def columns(
         lag=np.array(lag, np.float64).ravel(),
         forecast=np.full(steps * partitions, NAN) if forecast is None else np.array(forecast).ravel(),
         horizon_s=np.full(steps * partitions, 3600.0),
-    ).where(shuffled)
+    )
+    return LoadColumns(*(getattr(rows, column.name)[shuffled] for column in fields(rows)))
 
 
 def test_load_is_the_mean_of_the_last_arrivals_the_last_lag_and_the_forecast() -> None:
