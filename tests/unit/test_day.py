@@ -86,7 +86,7 @@ def test_scaled_group_shrinks_and_grows_again() -> None:
 
 
 def test_size_follows_the_load_and_holds_the_target() -> None:
-    history, target = load(20, 40, 70, 40, 20, minutes=60), Target(60, headroom=0.2)
+    history, target = load(20, 40, 70, 30, minutes=20), Target(60, headroom=0.2)
     row = scaled("size", case_of_load(history), Sized(target, STRATEGY, history), target)
     assert row.most == PARTITIONS
     assert row.over == 0
