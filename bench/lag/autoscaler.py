@@ -23,7 +23,6 @@ from kafka_assignors.simulation.sizing import Target, size
 
 SYNC_S = 15.0  # between two decisions of an HPA
 TOLERANCE = 0.1  # an HPA ignores smaller differences
-COMMIT_AGE_S = 2.5  # half of the default interval of auto-commit: age of the mean commit
 LOOK_S, HORIZON_S = 60.0, 3600.0  # `size --every` and `--horizon`
 
 
@@ -164,6 +163,7 @@ class ScaledGroup(_Simulation):
         strategy: the group's.
         pauses: cost of a rebalance, and of the start of a pod.
         rule: the autoscaler.
+        commit_age_s: age of the commits by which lag is seen.
 
     Attributes:
         member_s: seconds of members until now, those that are starting included.
@@ -171,11 +171,19 @@ class ScaledGroup(_Simulation):
         scalings: number of changes of the size.
     """
 
-    def __init__(self, history: History, strategy: Strategy, pauses: Pauses, rule: Autoscaler) -> None:
+    def __init__(
+        self,
+        history: History,
+        strategy: Strategy,
+        pauses: Pauses,
+        rule: Autoscaler,
+        *,
+        commit_age_s: float = 0.0,
+    ) -> None:
         # The churn only names the members; the autoscaler decides when they join and leave.
         named = (ChurnStep("join", history.length_s / 2),) * (history.partitions - 1)
         super().__init__(history, Scenario("day", strategy, 1, churn=named, pauses=pauses))
-        self._rule = rule
+        self._rule, self._commit_age_s = rule, commit_age_s
         self._replicas = [0]  # as numbers of members, in the order of their start
         self.member_s, self.most, self.scalings = 0.0, 1, 0
 
@@ -185,7 +193,7 @@ class ScaledGroup(_Simulation):
         self._record_step()
         committed = self._work.read.copy()
         for tick in range(1, int(self._history.length_s / SYNC_S)):
-            self._until(tick * SYNC_S - COMMIT_AGE_S)
+            self._until(tick * SYNC_S - self._commit_age_s)
             committed = self._work.read.copy()
             self._until(tick * SYNC_S)
             self._scale(committed)

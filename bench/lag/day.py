@@ -41,10 +41,12 @@ class Case(NamedTuple):
 
     Attributes:
         history: its arrivals by minute.
+        commit_age_s: age of the commits by which lag is seen.
         expected: records forecast for the next hour, by five minutes and partition.
     """
 
     history: History
+    commit_age_s: float
     expected: Levels
 
 
@@ -121,7 +123,7 @@ def forecasts(arrivals: Counts, begin_s: int, first: int) -> Levels:
     return expected
 
 
-def case_of(flights: Sequence[Flight], partitions: int, day: int, busiest: int) -> Case:
+def case_of(flights: Sequence[Flight], partitions: int, day: int, busiest: int, commit_age_s: float) -> Case:
     """Return a day; ``busiest`` members just keep up with its busiest minute."""
     begin_s = flights[0].at // DAY_S * DAY_S + MORNING_S
     first = day * DAY_S // MINUTE_S
@@ -136,7 +138,7 @@ def case_of(flights: Sequence[Flight], partitions: int, day: int, busiest: int) 
         service_rate=float(today.sum(axis=1).max()) / MINUTE_S / busiest,
         starts_at=begin_s + day * DAY_S,
     )
-    return Case(history, forecasts(arrivals, begin_s, first))
+    return Case(history, commit_age_s, forecasts(arrivals, begin_s, first))
 
 
 # --- the rules ---------------------------------------------------------------------------------------------
@@ -144,7 +146,7 @@ def case_of(flights: Sequence[Flight], partitions: int, day: int, busiest: int) 
 
 def scaled(name: str, case: Case, rule: Autoscaler, target: Target) -> Row:
     """Scale a group through the day by a rule."""
-    group = ScaledGroup(case.history, STRATEGY, PAUSES, rule)
+    group = ScaledGroup(case.history, STRATEGY, PAUSES, rule, commit_age_s=case.commit_age_s)
     outcome = group.play()
     assert outcome.series is not None
     over = int((outcome.series.time_lag > target.max_time_lag_s).sum())
@@ -214,13 +216,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--partitions", type=int, default=36)
     parser.add_argument("--busiest", type=int, default=8, help="members that keep up with the busiest minute")
     parser.add_argument("--target", type=float, default=60.0, help="seconds that a record may wait")
+    parser.add_argument(
+        "--commit-age",
+        type=float,
+        default=2.5,
+        help="age of commits, seconds (default 2.5, half of the interval of auto-commit)",
+    )
     parser.add_argument("--thresholds", type=int, default=40, help="values of lagThreshold to try")
     given = parser.parse_args(arguments)
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), file=sys.stderr)
     target = Target(given.target)
     flights = read_flights(find_archive(), span=(max(given.days) + 2) * DAY_S)
     for day in given.days:
-        case = case_of(flights, given.partitions, day, given.busiest)
+        case = case_of(flights, given.partitions, day, given.busiest, given.commit_age)
         rate = case.history.service_rate or 0.0
         print(f"\nday {day}: {case.history.records:,} records, a member reads {rate:,.0f} records/s\n")
         print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)

@@ -94,12 +94,12 @@ def test_size_follows_the_load_and_holds_the_target() -> None:
 
 
 def case_of_load(history: History) -> Case:
-    return Case(history, np.zeros((0, PARTITIONS)))
+    return Case(history, 2.5, np.zeros((0, PARTITIONS)))
 
 
 def test_day_of_flights_has_its_busiest_minute_and_forecasts() -> None:
     flights = read_flights(find_archive(), span=3 * 86_400)
-    case = case_of(flights, PARTITIONS, day=1, busiest=8)
+    case = case_of(flights, PARTITIONS, day=1, busiest=8, commit_age_s=2.5)
     history = case.history
     assert (history.steps, history.step_s) == (1440, 60)
     assert history.service_rate == pytest.approx(history.arrivals.sum(axis=1).max() / 60 / 8)
