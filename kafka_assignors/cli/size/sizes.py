@@ -24,6 +24,9 @@ DEFAULT = "cooperative-sticky"  # of a group without members
 _MEASUREMENTS = 9
 """The rate of a member is the median of this many looks with a backlog: one of them must not decide."""
 
+_LEAST_S = 20.0
+"""A rate is measured over this time at least: members commit every 5 s by default, so less shows chance."""
+
 _UNEQUAL = 1.5
 """Members whose rates differ by more than this factor are reported."""
 
@@ -105,9 +108,15 @@ class GroupSizes:
         """Return the records/s of a member of capacity 1, and a note if members differ."""
         if self._request.rate is not None:
             return self._request.rate, []
-        rates = member_rates([report for _, report in self._looks])
+        span_s = self._looks[-1][0] - self._looks[0][0]
+        rates = member_rates([report for _, report in self._looks]) if span_s >= _LEAST_S else []
         if rates:
             self._rates.append(median(rates))
+        if not self._rates and span_s < _LEAST_S:
+            raise GroupError(
+                f"looks {span_s:.0f} s apart do not show the rate of a member: "
+                f"give --rate, or --every {_LEAST_S:.0f}s"
+            )
         if not self._rates:
             raise GroupError(
                 f"no member of {self._request.group_id!r} had lag at both looks, so its rate is unknown: "

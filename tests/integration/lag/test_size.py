@@ -153,9 +153,9 @@ def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames
         assert missing.stderr == f"kafka-assignors: there is no group {group.group_id!r}\n"
         group.join(CooperativeStickyAssignor)
         group.settled()
-        idle = run([word for word in words(group) if word not in {"--rate", "100"}])
-        assert (idle.returncode, idle.stdout) == (1, "")
-        assert idle.stderr.startswith(
-            f"kafka-assignors: no member of {group.group_id!r} had lag at both looks"
-        )
-        assert idle.stderr.count("\n") == 1
+        without = [word for word in words(group) if word not in {"--rate", "100"}]
+        for every, message in (("2s", "looks 2 s apart do not show"), ("20s", "no member of ")):
+            idle = run([*without, "--every", every])
+            assert (idle.returncode, idle.stdout) == (1, "")
+            assert idle.stderr.startswith(f"kafka-assignors: {message}")
+            assert idle.stderr.count("\n") == 1

@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,10 @@ from kafka_assignors.cli.exporter.server import parse_address, serving
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size import serve as cli_serve
 from kafka_assignors.cli.size.serve import METRICS, SizePage
+from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
 from tests.support.examples import ROOT
-from tests.unit.cli.size.test_size import REQUEST, Looks, look, shown_report
+from tests.unit.cli.size.test_size import REQUEST, Looks, Minutes, look, shown_report
 
 GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
 
@@ -85,6 +87,7 @@ def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch)
     moving = replace(alone, group=replace(alone.group, state="CompletingRebalance"))
     looks = Looks(look(rates, lags), look(rates, lags), look(rates, none), moving, alone)
     monkeypatch.setattr(cli_size, "LagReader", looks)
+    monkeypatch.setattr(cli_size, "GroupSizes", partial(GroupSizes, clock=Minutes()))
     advised: list[int] = []
 
     def serve(_listen: str, read: Any, group_id: str, interval_s: float) -> None:

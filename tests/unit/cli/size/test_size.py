@@ -139,7 +139,7 @@ def test_group_without_partitions_has_no_size() -> None:
 # --- the size ----------------------------------------------------------------------------------------------
 
 
-class Clock:
+class Minutes:
     """A clock that goes on by a minute at each call."""
 
     now = 0.0
@@ -151,7 +151,7 @@ class Clock:
 
 def sized(request: SizeRequest, *looks: Report) -> SizeReport:
     """Return the size after the last of two or more looks."""
-    sizes = GroupSizes(iter(looks).__next__, request, clock=Clock())
+    sizes = GroupSizes(iter(looks).__next__, request, clock=Minutes())
     sizes.look()
     reports = [sizes.read() for _ in looks[1:]]
     return reports[-1]
@@ -195,6 +195,15 @@ def test_measured_rate_is_the_median_of_looks_and_members_that_differ_are_noted(
     assert uneven.notes == (
         "members read 40.0 to 100.0 records/s for each 1 of capacity: sizes are of members with 70.0",
     )
+
+
+def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
+    lags = [9000, 9000]
+    sizes = GroupSizes(lambda: look([40, 40], lags), REQUEST, clock=iter([0.0, 19.0, 20.0]).__next__)
+    sizes.look()
+    with pytest.raises(GroupError, match="looks 19 s apart do not show the rate of a member"):
+        sizes.read()
+    assert sizes.read().sizing.rate == 40
 
 
 def test_size_that_cannot_hold_the_target_is_not_right() -> None:
