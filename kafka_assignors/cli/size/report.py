@@ -159,7 +159,8 @@ def _warnings(report: SizeReport) -> Iterator[str]:
     for hot in sizing.hot[:ROWS]:
         name = partition_name(hot.topic, hot.partition)
         yield (
-            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of one member: "
+            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of one member"
+            f"{', which reads it only without headroom' if hot.held else ''}: "
             f"{hot.enough:,} partitions would do, {shown(hot.topic)} has {hot.partitions:,}"
         )
     if len(sizing.hot) > ROWS:

@@ -75,7 +75,8 @@ class Sizing:
         advised: the size the group should have now.
         steps: sizes by step.
         horizon: the least size that holds the target over the whole horizon without another scaling.
-        hot: partitions that are too much for one member; sizes do not count with them.
+        hot: partitions that are too much for one member with its headroom.  Sizes count with those that a
+            member of its own reads in time without it.
         behind: number of partitions whose present lag even a member of its own does not read in time.
         stay: with the present size; None: unknown.
         scale: with the advised size; None: it is the present one, or that is unknown.
@@ -99,8 +100,11 @@ class Sizing:
 
     @property
     def holds(self) -> bool:
-        """Whether the target is held with the advised size, once present lag has been read."""
-        return not self.hot and self.horizon.missed is None
+        """Whether the target is held with the advised size, once present lag has been read.
+
+        A partition that takes a whole member is held, but without headroom.
+        """
+        return all(hot.held for hot in self.hot) and self.horizon.missed is None
 
     @property
     def reason(self) -> Reason | None:
