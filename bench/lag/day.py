@@ -22,7 +22,7 @@ from demo.data.flight_samples import partition_of
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.model import Model
 from kafka_assignors.pipeline.backtest.simulated import simulated
-from kafka_assignors.simulation import History, Pauses, Scenario, simulate
+from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simulate
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.sizing import Target
 
@@ -30,7 +30,10 @@ DAY_S, MINUTE_S = 86_400, 60
 MORNING_S = 8 * 3600  # 3 o'clock in New York, when the fewest are in the air
 MPH, TAXI_S = 420, 1800
 SEND_HZ = 10  # positions that each flight sends a second
-STRATEGY = simulated("cooperative-sticky")
+STRATEGIES = {
+    "counts": simulated("cooperative-sticky"),
+    "forecasts": simulated("cooperative-lag-aware", by_load=True),
+}
 PAUSES = Pauses(start_s=20.0)  # a pod's
 FORECAST = LoadSettings(step_s=300, horizon_s=3600)
 HEAD = ("rule", "member-hours", "most members", "minutes over", "longest wait", "p99", "scalings", "moves")
@@ -41,11 +44,13 @@ class Case(NamedTuple):
 
     Attributes:
         history: its arrivals by minute.
+        strategy: the group's.
         commit_age_s: age of the commits by which lag is seen.
         expected: records forecast for the next hour, by five minutes and partition.
     """
 
     history: History
+    strategy: Strategy
     commit_age_s: float
     expected: Levels
 
@@ -123,12 +128,21 @@ def forecasts(arrivals: Counts, begin_s: int, first: int) -> Levels:
     return expected
 
 
-def case_of(flights: Sequence[Flight], partitions: int, day: int, busiest: int, commit_age_s: float) -> Case:
+def case_of(
+    flights: Sequence[Flight],
+    partitions: int,
+    day: int,
+    *,
+    busiest: int,
+    commit_age_s: float,
+    strategy: Strategy,
+) -> Case:
     """Return a day; ``busiest`` members just keep up with its busiest minute."""
     begin_s = flights[0].at // DAY_S * DAY_S + MORNING_S
     first = day * DAY_S // MINUTE_S
     arrivals = positions(flights, partitions, begin_s, first + DAY_S // MINUTE_S)
-    today = arrivals[first:]
+    today, expected = arrivals[first:], forecasts(arrivals, begin_s, first)
+    known = np.repeat(expected, int(FORECAST.step_s) // MINUTE_S, axis=0)
     history = History(
         group="flights",
         step_s=MINUTE_S,
@@ -136,9 +150,11 @@ def case_of(flights: Sequence[Flight], partitions: int, day: int, busiest: int, 
         arrivals=today,
         start_lags=np.zeros(partitions, np.int64),
         service_rate=float(today.sum(axis=1).max()) / MINUTE_S / busiest,
+        expected=np.vstack([known[1:], known[-1:]]),  # the forecast at the end of each minute
+        horizon_s=FORECAST.horizon_s,
         starts_at=begin_s + day * DAY_S,
     )
-    return Case(history, commit_age_s, forecasts(arrivals, begin_s, first))
+    return Case(history, strategy, commit_age_s, expected)
 
 
 # --- the rules ---------------------------------------------------------------------------------------------
@@ -146,7 +162,7 @@ def case_of(flights: Sequence[Flight], partitions: int, day: int, busiest: int, 
 
 def scaled(name: str, case: Case, rule: Autoscaler, target: Target) -> Row:
     """Scale a group through the day by a rule."""
-    group = ScaledGroup(case.history, STRATEGY, PAUSES, rule, commit_age_s=case.commit_age_s)
+    group = ScaledGroup(case.history, case.strategy, PAUSES, rule, commit_age_s=case.commit_age_s)
     outcome = group.play()
     assert outcome.series is not None
     over = int((outcome.series.time_lag > target.max_time_lag_s).sum())
@@ -157,7 +173,7 @@ def scaled(name: str, case: Case, rule: Autoscaler, target: Target) -> Row:
 def fixed(case: Case, target: Target) -> Row:
     """Return the least fixed size that holds the target all day, by trying one after the other."""
     for members in range(1, case.history.partitions + 1):
-        outcome = simulate(case.history, Scenario("day", STRATEGY, members))
+        outcome = simulate(case.history, Scenario("day", case.strategy, members))
         assert outcome.series is not None
         over = int((outcome.series.time_lag > target.max_time_lag_s).sum())
         if outcome.time_lag_max <= target.max_time_lag_s or members == case.history.partitions:
@@ -202,8 +218,8 @@ def rows_of(case: Case, target: Target, count: int) -> Iterator[Row]:
     yield fixed(case, target)
     yield scaled("KEDA, default (`lagThreshold: 10`)", case, Keda(10), target)
     yield from tuned(case, target, count)
-    yield scaled("`size`", case, Sized(target, STRATEGY, case.history), target)
-    sized = Sized(target, STRATEGY, case.history, by_forecast(case))
+    yield scaled("`size`", case, Sized(target, case.strategy, case.history), target)
+    sized = Sized(target, case.strategy, case.history, by_forecast(case))
     yield scaled("`size`, with forecasts", case, sized, target)
 
 
@@ -215,6 +231,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--partitions", type=int, default=36)
     parser.add_argument("--busiest", type=int, default=8, help="members that keep up with the busiest minute")
+    parser.add_argument(
+        "--plan", choices=STRATEGIES, default="counts", help="the group's strategy plans by (default counts)"
+    )
     parser.add_argument("--target", type=float, default=60.0, help="seconds that a record may wait")
     parser.add_argument(
         "--commit-age",
@@ -228,7 +247,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     target = Target(given.target)
     flights = read_flights(find_archive(), span=(max(given.days) + 2) * DAY_S)
     for day in given.days:
-        case = case_of(flights, given.partitions, day, given.busiest, given.commit_age)
+        case = case_of(
+            flights,
+            given.partitions,
+            day,
+            busiest=given.busiest,
+            commit_age_s=given.commit_age,
+            strategy=STRATEGIES[given.plan],
+        )
         rate = case.history.service_rate or 0.0
         print(f"\nday {day}: {case.history.records:,} records, a member reads {rate:,.0f} records/s\n")
         print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from bench.lag.autoscaler import Hpa, Keda, ScaledGroup, Sized, View
-from bench.lag.day import SEND_HZ, STRATEGY, Case, case_of, fixed, forecasts, positions, scaled
+from bench.lag.day import SEND_HZ, STRATEGIES, Case, case_of, fixed, forecasts, positions, scaled
 from demo.data.events import Flight, find_archive, read_flights
 from demo.data.flight_samples import partition_of
 from kafka_assignors.simulation import History, Pauses, Scenario, parse, simulate
 from kafka_assignors.simulation.sizing import Target
 
 PARTITIONS = 4
+STRATEGY = STRATEGIES["counts"]
 
 
 def view(lag: float, replicas: int, now_s: float = 0.0) -> View:
@@ -94,12 +95,12 @@ def test_size_follows_the_load_and_holds_the_target() -> None:
 
 
 def case_of_load(history: History) -> Case:
-    return Case(history, 2.5, np.zeros((0, PARTITIONS)))
+    return Case(history, STRATEGY, 2.5, np.zeros((0, PARTITIONS)))
 
 
 def test_day_of_flights_has_its_busiest_minute_and_forecasts() -> None:
     flights = read_flights(find_archive(), span=3 * 86_400)
-    case = case_of(flights, PARTITIONS, day=1, busiest=8, commit_age_s=2.5)
+    case = case_of(flights, PARTITIONS, day=1, busiest=8, commit_age_s=2.5, strategy=STRATEGY)
     history = case.history
     assert (history.steps, history.step_s) == (1440, 60)
     assert history.service_rate == pytest.approx(history.arrivals.sum(axis=1).max() / 60 / 8)

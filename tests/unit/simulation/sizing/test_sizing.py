@@ -76,6 +76,19 @@ def test_hot_partition_is_named_with_the_partitions_that_would_do() -> None:
     assert flat([10, 1], headroom=0).hot == ()
 
 
+def test_partition_that_a_member_reads_only_without_headroom_shares_it_with_none() -> None:
+    """Members read 10 records/s, and 8 are counted on: the first partition is too much for that."""
+    sizing = flat([9, 3, 3, 3, 3, 3], headroom=0.2)
+    assert [(hot.partition, hot.held) for hot in sizing.hot] == [(0, True)]
+    assert (sizing.advised, sizing.holds) == (6, True)
+    reason = sizing.reason
+    assert reason is not None
+    assert (reason.members, reason.rate, reason.member_arriving) == (5, 10, 12)
+    beyond = flat([11, 3, 3, 3, 3, 3], headroom=0.2)
+    assert ([hot.held for hot in beyond.hot], beyond.holds) == ([False], False)
+    assert beyond.advised < 6
+
+
 def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
     reason = flat([9, 2, 2, 2], headroom=0).reason
     assert reason is not None
