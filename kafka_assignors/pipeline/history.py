@@ -77,6 +77,21 @@ def read_history(
             rows.unpersist()
 
 
+def read_columns(
+    spark: SparkSession, folder: str, group: str, *, until: datetime | None = None, step_s: float = 60.0
+) -> LoadColumns:
+    """Read the rows of one group; arguments and errors are those of `read_history`."""
+    with _reading(folder):
+        load = _load_of(spark, folder, step_s).transform(lambda rows: within(rows, None, until))
+        rows = load.where(load["group"] == group).persist()
+        try:
+            if not group_sizes(rows):
+                raise HistoryError(f"{folder}: no rows of group {group!r} in the requested time")
+            return load_columns(rows, group)
+        finally:
+            rows.unpersist()
+
+
 def group_sizes(load: DataFrame) -> dict[str, int]:
     """Return steps times partitions of each group's history, by name, before it is fetched.
 

@@ -2,59 +2,44 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import sys
 import time
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
+from rich.console import Console
 
-from kafka_assignors.cli.common import client_settings, connection_options
+from kafka_assignors.cli.backtest.options import read_moment
+from kafka_assignors.cli.common import client_settings, connection_options, sigterm_as_interrupt
 from kafka_assignors.cli.lag.limits import milliseconds
 from kafka_assignors.cli.lag.reader import LagReader, is_pattern
-from kafka_assignors.cli.lag.report import Report
+from kafka_assignors.cli.pipeline.spark_size import spark_size_options
 from kafka_assignors.cli.plan.forecasts import read_feed
-from kafka_assignors.cli.size.load import GroupLoad, group_load, partitions_of
+from kafka_assignors.cli.progress import ProgressView
+from kafka_assignors.cli.size.recording import Recording, recorded_size
 from kafka_assignors.cli.size.report import SizeReport, size_lines
-from kafka_assignors.cli.tables import show
-from kafka_assignors.errors import GroupError, MissingExtraError, OptionError
+from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
+from kafka_assignors.cli.tables import duration, show
+from kafka_assignors.errors import MissingExtraError, OptionError
 from kafka_assignors.lag import Reset
-from kafka_assignors.pipeline.backtest.simulated import simulated
+from kafka_assignors.lag.feed.sources import Expected
+from kafka_assignors.pipeline.session import session, submitted
 from kafka_assignors.plan import Group
-from kafka_assignors.simulation.sizing import Target, size
-from kafka_assignors.strategies import STRATEGIES, load_strategy
-
-_DEFAULT = "cooperative-sticky"  # of a group without members
+from kafka_assignors.simulation.sizing import Target
+from kafka_assignors.strategies import load_strategy
 
 
 def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     if not (time_ms := milliseconds(value)):
         raise click.BadParameter(f"{value!r}: expected a time (30s, 5m, 2h, 1d)")
     return time_ms / 1000
-
-
-@dataclass(frozen=True, slots=True)
-class SizeRequest:
-    """What to size, as the options say.
-
-    Attributes:
-        group_id: the group.
-        target: the time lag to hold.
-        horizon_s: length of the horizon.
-        rate: records/s of a member; None: measured.
-        strategy: name of the strategy; None: the group's.
-        load_topic: topic with forecasts; None: none.
-    """
-
-    group_id: str
-    target: Target
-    horizon_s: float
-    rate: float | None = None
-    strategy: str | None = None
-    load_topic: str | None = None
 
 
 @click.command("size")
@@ -88,7 +73,7 @@ class SizeRequest:
     "--rate",
     metavar="RECORDS/S",
     type=click.FloatRange(0, min_open=True),
-    help="What one member can read.  [default: measured of members that have lag at both looks]",
+    help="What a member of capacity 1 can read.  [default: measured of members that have lag at both looks]",
 )
 @click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the group.")
 @click.option("--strategy", metavar="NAME", help="The strategy.  [default: the one the group runs]")
@@ -109,6 +94,24 @@ class SizeRequest:
     help="The group's auto_offset_reset, for the lag of partitions without a commit.",
 )
 @click.option(
+    "--recording",
+    metavar="FOLDER",
+    help="Size the group at the end of a pipeline's recording instead of looking at it (extra spark).",
+)
+@click.option(
+    "--until",
+    metavar="TIME",
+    callback=read_moment,
+    help="End of the recording, as 2026-11-22T10:30 (UTC).  [default: its last step]",
+)
+@click.option(
+    "--recorded-members",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Number of members at the end of the recording, by which their rate is measured.",
+)
+@spark_size_options
+@click.option(
     "--serve",
     "listen",
     metavar="HOST:PORT",
@@ -128,115 +131,94 @@ def command(
     strategy: str | None,
     every_s: float,
     reset: Reset,
+    recording: str | None,
+    until: datetime | None,
+    recorded_members: int | None,
+    cores: int | None,
+    memory: str,
     listen: str | None,
     output: str,
 ) -> None:
     """Show how many members a group needs so that no record waits too long, and why.
 
     The command looks at the group twice and simulates sizes through the group's own strategy.  It only reads
-    from the cluster.  Exit code 0: the size is right; 1: it is not, or there is no answer.
+    from the cluster.  Exit code 0: the size is right; 1: it is not, no size holds the time lag, or there is
+    no answer.
     """
     if not group_id or is_pattern(group_id):
         raise click.UsageError("GROUP must be the name of one group")
+    if horizon_s < max_time_lag_s:
+        raise click.UsageError("--horizon must not be shorter than --max-time-lag")
+    request = SizeRequest(group_id, Target(max_time_lag_s, headroom), horizon_s, rate, _known(strategy))
+    if recording is not None:
+        if bootstrap or config or load_topic or listen:
+            raise click.UsageError("--recording is instead of a cluster, --load-topic and --serve")
+        recorded = Recording(_folder_url(recording), until, recorded_members, every_s)
+        _end(_recorded(recorded, request, cores, memory), output)
+        return
+    if until or recorded_members:
+        raise click.UsageError("--until and --recorded-members are only with --recording")
     settings = client_settings(bootstrap, config)
-    target = Target(max_time_lag_s, headroom)
-    request = SizeRequest(group_id, target, horizon_s, rate, _known(strategy), load_topic)
+    feed = None if load_topic is None else partial(_forecasts, settings, group_id, load_topic)
     with closing(LagReader(settings, reset)) as reader:
+        sizes = GroupSizes(lambda: reader.read([group_id]).reports[0], request, feed)
         if listen is not None:
-            _serve(listen, every_s, reader, request, settings)
+            _serve(listen, every_s, sizes, group_id)
             return
-        before = reader.read([group_id]).reports[0]
-        time.sleep(every_s)
-        now = reader.read([group_id]).reports[0]
-    report = sized(before, now, request, settings)
+        sizes.look()
+        with Console(stderr=True).status(f"looking again in {duration(1000 * every_s)}"):  # a terminal only
+            time.sleep(every_s)
+        report = sizes.read()
+    _end(report, output)
+
+
+def _end(report: SizeReport, output: str) -> None:
+    """Print a report, and end with the exit code."""
     if output == "json":
         click.echo(json.dumps(report.as_json()))
     else:
         show(size_lines(report))
-    if not report.sizing.is_right:
+    if not report.is_fine:
         sys.exit(1)
 
 
-def _serve(
-    listen: str, every_s: float, reader: LagReader, request: SizeRequest, settings: Mapping[str, Any]
-) -> None:
+def _serve(listen: str, every_s: float, sizes: GroupSizes, group_id: str) -> None:
     """Serve sizes; needs an extra that a single size does not."""
     try:
         from kafka_assignors.cli.size.serve import serve
     except ModuleNotFoundError as error:
         raise MissingExtraError("prometheus", str(error.name)) from error
 
-    last: list[tuple[Report, SizeReport | None]] = []
-
-    def read() -> SizeReport:
-        now = reader.read([request.group_id]).reports[0]
-        if not last:
-            last.append((now, None))
-            raise GroupError(f"one look at group {request.group_id!r} so far: a size needs two")
-        before, report = last[0]
-        last[0] = now, report
-        report = sized(before, now, request, settings, report)
-        last[0] = now, report
-        return report
-
-    serve(listen, read, request.group_id, every_s)
+    serve(listen, sizes.read, group_id, every_s)
 
 
-def sized(
-    before: Report,
-    now: Report,
-    request: SizeRequest,
-    settings: Mapping[str, Any],
-    last: SizeReport | None = None,
-) -> SizeReport:
-    """Return the size of a group from two looks, and the feed's forecasts if they are wanted.
-
-    Args:
-        before: the first look.
-        now: the second one.
-        request: the options.
-        settings: of the connection, for the feed.
-        last: the report before, whose advice and measured rate are kept while they do.
-
-    Raises:
-        GroupError: the group's strategy is unknown, it has no partitions, or no rate could be measured.
-    """
-    expected = None
-    if request.load_topic is not None:
-        group = Group((), partitions_of(now))
-        expected = read_feed(group, settings, request.group_id, request.load_topic)
-    load = group_load(before, now, request.horizon_s, rate=request.rate, expected=expected)
-    history = load.history
-    if history.service_rate is None and last is not None:
-        history = replace(history, service_rate=last.sizing.rate)
-    if history.service_rate is None:
-        raise GroupError(
-            f"no member of {request.group_id!r} had lag at both looks, so its rate is unknown: give --rate"
-        )
-    name, notes = _strategy(load, request)
-    by_load = expected is not None and load_strategy(name).by_forecast
-    sizing = size(
-        history,
-        simulated(name, by_load=by_load),
-        request.target,
-        members=load.members or None,  # a group without members has no size to stay at
-        owners=load.owners,
-        stay_at=None if last is None else last.sizing.advised,
-    )
-    return SizeReport(request.group_id, now.time, name, sizing, load.is_measured, (*load.notes, *notes))
+def _recorded(recording: Recording, request: SizeRequest, cores: int | None, memory: str) -> SizeReport:
+    """Read the recording on a Spark of its own."""
+    for module in ("pyspark", "pandas", "pyarrow"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError("spark", module)
+    with (
+        sigterm_as_interrupt(),
+        ProgressView() as view,
+        session("kafka-assignors size", cores=cores, memory=memory, on_progress=view.step) as spark,
+    ):
+        spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
+        return recorded_size(spark, recording, request)
 
 
-def _strategy(load: GroupLoad, request: SizeRequest) -> tuple[str, list[str]]:
-    if request.strategy is not None:
-        return request.strategy, []
-    if not load.strategy:
-        return _DEFAULT, [f"the group has no members: sizes are planned with {_DEFAULT} (--strategy)"]
-    if load.strategy not in STRATEGIES:
-        raise GroupError(
-            f"group {request.group_id!r} runs {load.strategy!r}, which is not in this package: "
-            f"give --strategy, one of {', '.join(STRATEGIES)}"
-        )
-    return load.strategy, []
+def _folder_url(folder: str) -> str:
+    """Return the folder as Spark reads it; a path without a scheme is local, unless on a cluster."""
+    if ":" in folder or submitted():
+        return folder
+    if not Path(folder).is_dir():
+        raise click.UsageError(f"--recording: no folder {folder!r}")
+    return str(Path(folder).resolve())  # the JVM may have another working directory
+
+
+def _forecasts(
+    settings: Mapping[str, Any], group_id: str, topic: str, partitions: Mapping[str, int]
+) -> Expected:
+    return read_feed(Group((), partitions), settings, group_id, topic)
 
 
 def _known(strategy: str | None) -> str | None:

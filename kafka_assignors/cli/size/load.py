@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import fmean
 
 import numpy as np
 
+from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.cli.lag.report import Report, total_rate
 from kafka_assignors.cli.tables import counted
-from kafka_assignors.errors import GroupError
+from kafka_assignors.errors import CodecError, GroupError
 from kafka_assignors.lag.feed.sources import Expected
-from kafka_assignors.plan import Group, TopicPartition
+from kafka_assignors.plan import NO_MEMBER, Group, TopicPartition
+from kafka_assignors.plan.capacity import in_units
 from kafka_assignors.simulation import History
 from kafka_assignors.simulation.history import Counts, Levels
+from kafka_assignors.strategies import STRATEGIES
 
 _COMMIT_S = 10.0
 """Records read but not committed count as lag: twice the default interval of auto-commit."""
@@ -22,22 +25,18 @@ _COMMIT_S = 10.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupLoad:
-    """A live group, its lag and its expected arrivals.
+    """A group, its lag and its expected arrivals.
 
     Attributes:
         history: its lag, and arrivals in a step for now, and one for the forecast if there is one.
-        members: number of members.
+        members: number of members; None: unknown, or none.
         owners: owner of each partition, as an index into the members; None: not all have one.
-        strategy: name of the group's strategy; empty without members.
-        is_measured: the rate of a member was measured, not given.
         notes: remarks on the load, a sentence each.
     """
 
     history: History
-    members: int
+    members: int | None
     owners: Counts | None
-    strategy: str
-    is_measured: bool
     notes: tuple[str, ...]
 
 
@@ -54,42 +53,56 @@ def partitions_of(report: Report) -> dict[str, int]:
     return counts
 
 
-def measured_rate(before: Report, now: Report) -> float | None:
-    """Return the records/s that a member commits while it has lag; None: none had enough at both looks.
+def member_rates(looks: Sequence[Report]) -> list[float]:
+    """Return the records/s of each member with a backlog, divided by its capacity.
 
-    A member without a backlog reads all that arrives, which does not show its capacity.  The rate is the
-    median of those with one, because members are taken for equal.
+    A member without a backlog reads all that arrives, which does not show its capacity.  So a member counts
+    if it had the same partitions and lag at all looks.
+
+    Args:
+        looks: all looks of the time over which the rates of the last one were measured, oldest first.
     """
-    earlier, later = before.by_member(), now.by_member()
-    owned_before, owned = before.partitions_of(), now.partitions_of()
+    now, lags = looks[-1], [look.by_member() for look in looks]
+    owned, capacities = [look.partitions_of() for look in looks], capacities_of(now)
     rates = []
-    for member_id, partitions in owned.items():
+    for member_id, partitions in owned[-1].items():
         rate = total_rate(partitions)
-        if rate is None or not rate.records_out or member_id not in earlier:
+        if rate is None or not rate.records_out or any(member_id not in lag for lag in lags):
             continue
-        is_same = [p.tp for p in partitions] == [p.tp for p in owned_before[member_id]]
-        least = min(earlier[member_id][2], later[member_id][2])
-        if is_same and least > rate.records_out * _COMMIT_S:
-            rates.append(rate.records_out)
-    return median(rates) if rates else None
+        tps = [partition.tp for partition in partitions]
+        is_same = all([partition.tp for partition in then[member_id]] == tps for then in owned)
+        if is_same and min(lag[member_id][2] for lag in lags) > rate.records_out * _COMMIT_S:
+            rates.append(rate.records_out / capacities[member_id])
+    return rates
+
+
+def capacities_of(report: Report) -> dict[str, float]:
+    """Return the capacity of each member; 1 if it sends none, or one that the leader ignores."""
+    kind = STRATEGIES.get(report.group.strategy)
+    if kind is None or not kind.by_lag:
+        return {member.member_id: 1.0 for member in report.members}
+    strategy = kind()
+    return {member.member_id: _capacity(strategy, member.subscription_user_data) for member in report.members}
+
+
+def _capacity(strategy: Assignor, user_data: bytes) -> float:
+    try:
+        capacity = strategy.decode_user_data(user_data).capacity
+    except CodecError:
+        return 1.0
+    return 1.0 if in_units(capacity) is None else capacity
 
 
 def group_load(
-    before: Report,
-    now: Report,
-    horizon_s: float,
-    *,
-    rate: float | None = None,
-    expected: Expected | None = None,
+    now: Report, horizon_s: float, rate: float | None, *, expected: Expected | None = None
 ) -> GroupLoad:
-    """Return the load of a group from two looks at it.
+    """Return the load of a group.
 
     Args:
-        before: the first look.
-        now: the second one.
+        now: a look at it that has rates.
         horizon_s: length of the horizon; the measured arrivals, or the forecast ones after its first half,
             are taken to last until its end.
-        rate: records/s that a member reads; None: measured.
+        rate: records/s that a member of capacity 1 reads; None: unknown.
         expected: forecasts; a partition without one keeps its measured arrivals.
 
     Raises:
@@ -100,44 +113,79 @@ def group_load(
         raise GroupError(f"group {now.group.group_id!r} has neither members nor commits: nothing to size")
     group = Group((), topics)
     index = {group.at(place): place for place in range(group.size)}
+    number = {member.member_id: place for place, member in enumerate(now.members)}
     arriving, lag = np.zeros(group.size), np.zeros(group.size, np.int64)
-    members = [member.member_id for member in now.members]
-    owners = np.full(group.size, -1, np.int64)
-    unknown = group.size
+    owners = np.full(group.size, NO_MEMBER, np.int64)
+    without_rate, without_lag = group.size, group.size
     for partition in now.partitions:
         if (place := index.get(partition.tp)) is None:
             continue
-        lag[place] = partition.lag or 0
+        if partition.lag is not None:
+            lag[place] = partition.lag
+            without_lag -= 1
         if partition.rate is not None:
             arriving[place] = partition.rate.records_in
-            unknown -= 1
-        if partition.owner is not None:
-            owners[place] = members.index(partition.owner.member_id)
-    notes = []
-    if unknown:
-        notes.append(f"arrivals of {counted(unknown, 'partition')} are unknown and count as none")
-    measured = measured_rate(before, now) if rate is None else None
+            without_rate -= 1
+        if partition.member_id is not None:  # in a rebalance, the last known one, which may have left
+            owners[place] = number.get(partition.member_id, NO_MEMBER)
+    notes = [
+        f"{what} of {counted(unknown, 'partition')} {verb} unknown and {count} as none"
+        for what, verb, count, unknown in (
+            ("arrivals", "are", "count", without_rate),
+            ("the lag", "is", "counts", without_lag),
+        )
+        if unknown
+    ]
+    capacities = list(capacities_of(now).values()) or [1.0]
+    if len(set(capacities)) > 1:
+        notes.append(
+            f"members have capacities from {min(capacities):g} to {max(capacities):g}: "
+            f"sizes are of members with their mean, {fmean(capacities):.3g}"
+        )
     steps = [arriving]
     if expected is not None:
         steps.append(_forecast(expected, arriving, index))
         if expected.problem:
             notes.append(expected.problem)
+    return GroupLoad(
+        history=history_of(
+            now.group.group_id, topics, steps, lag, horizon_s=horizon_s, rate=rate, capacity=fmean(capacities)
+        ),
+        members=len(now.members) or None,
+        owners=None if (owners == NO_MEMBER).any() else owners,
+        notes=tuple(notes),
+    )
+
+
+def history_of(
+    group_id: str,
+    topics: Mapping[str, int],
+    steps: Sequence[Levels],
+    lag: Counts,
+    *,
+    horizon_s: float,
+    rate: float | None,
+    capacity: float = 1.0,
+) -> History:
+    """Return the load of a horizon.
+
+    Args:
+        group_id: the group.
+        topics: topic -> partitions.
+        steps: records/s by partition, in equal parts of the horizon.
+        lag: records left to read, by partition.
+        horizon_s: length of the horizon.
+        rate: records/s of a member of capacity 1; None: unknown.
+        capacity: of the members.
+    """
     step_s = horizon_s / len(steps)
-    history = History(
-        group=now.group.group_id,
+    return History(
+        group=group_id,
         step_s=step_s,
         topics=topics,
         arrivals=np.rint(np.array(steps) * step_s).astype(np.int64),
         start_lags=lag,
-        service_rate=measured if rate is None else rate,
-    )
-    return GroupLoad(
-        history=history,
-        members=len(members),
-        owners=None if (owners < 0).any() else owners,
-        strategy=now.group.strategy,
-        is_measured=rate is None,
-        notes=tuple(notes),
+        service_rate=None if rate is None else rate * capacity,
     )
 
 

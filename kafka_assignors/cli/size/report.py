@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from rich.console import Group as Lines
 from rich.text import Text
 
-from kafka_assignors.cli.tables import Columns, columns, counted, duration, partition_name
+from kafka_assignors.cli.tables import ROWS, Columns, columns, counted, duration, partition_name
 from kafka_assignors.plan import shown
 from kafka_assignors.simulation.sizing import Cost, Least, Reason, Sizing
 
@@ -27,6 +27,7 @@ class SizeReport:
         sizing: the sizes.
         is_measured: the rate of a member was measured.
         notes: remarks, a sentence each.
+        recorded: the load is from a recording.
     """
 
     group_id: str
@@ -35,6 +36,17 @@ class SizeReport:
     sizing: Sizing
     is_measured: bool
     notes: tuple[str, ...] = ()
+    recorded: bool = False
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether the target is held with the advised size, and the group has it, as far as that is known."""
+        is_unknown = self.recorded and self.sizing.members is None
+        return self.sizing.holds and (self.sizing.is_right or is_unknown)
+
+    def with_notes(self, *notes: str) -> SizeReport:
+        """Return the report with more notes."""
+        return replace(self, notes=(*self.notes, *notes))
 
     @property
     def problems(self) -> dict[str, str]:
@@ -55,6 +67,7 @@ class SizeReport:
             "rate_measured": self.is_measured,
             "members": sizing.members,
             "advised": sizing.advised,
+            "holds": sizing.holds,
             "horizon": _least(sizing.horizon),
             "steps": [
                 {"starts_s": step.starts_s, "arriving": round(step.arriving, 3), **_least(step.least)}
@@ -69,8 +82,15 @@ class SizeReport:
 
 
 def _least(least: Least) -> dict[str, Any]:
-    reason = least.reason
-    return {"members": least.members, "limit": None if reason is None else _rounded(asdict(reason))}
+    return {
+        "members": least.members,
+        "limit": _reason_json(least.reason),
+        "missed": _reason_json(least.missed),
+    }
+
+
+def _reason_json(reason: Reason | None) -> dict[str, Any] | None:
+    return None if reason is None else _rounded(asdict(reason))
 
 
 def _cost(cost: Cost | None) -> dict[str, Any] | None:
@@ -97,13 +117,16 @@ def size_lines(report: SizeReport) -> Lines:
 def headline(report: SizeReport) -> str:
     """Return the advice in one line."""
     sizing = report.sizing
-    lag = duration(1000 * sizing.target.max_time_lag_s)
-    name = shown(report.group_id)
+    lag, members = duration(1000 * sizing.target.max_time_lag_s), counted(sizing.advised, "member")
+    advice = members
     if sizing.is_right:
-        return f"{name}: {counted(sizing.advised, 'member')}, the right size for a time lag of {lag}"
-    now = sizing.members or 0
-    act = "grow" if now < sizing.advised else "shrink"
-    return f"{name}: {act} from {now:,} to {counted(sizing.advised, 'member')} for a time lag of {lag}"
+        advice = f"{members}, the right size"
+    elif sizing.members is not None:
+        advice = (
+            f"{'grow' if sizing.members < sizing.advised else 'shrink'} from {sizing.members:,} to {members}"
+        )
+    but = "" if sizing.holds else ", which no size holds for all partitions"
+    return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{but}"
 
 
 def _table(sizing: Sizing) -> Columns:
@@ -132,12 +155,18 @@ def _reason(reason: Reason | None) -> str:
 
 def _warnings(report: SizeReport) -> Iterator[str]:
     sizing = report.sizing
-    for hot in sizing.hot:
+    free = sizing.rate * (1 - sizing.target.headroom)
+    for hot in sizing.hot[:ROWS]:
         name = partition_name(hot.topic, hot.partition)
         yield (
-            f"{name} receives {hot.arriving:,.1f} records/s, more than one member reads: "
+            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of one member"
+            f"{', which reads it only without headroom' if hot.held else ''}: "
             f"{hot.enough:,} partitions would do, {shown(hot.topic)} has {hot.partitions:,}"
         )
+    if len(sizing.hot) > ROWS:
+        yield f"so do {counted(len(sizing.hot) - ROWS, 'more partition')} (--output json)"
+    if (missed := sizing.horizon.missed) is not None:
+        yield f"{report.strategy} does not hold it: {_reason(missed)}"
     if sizing.behind:
         yield (
             f"the present lag of {counted(sizing.behind, 'partition')} is more than one member reads in time"

@@ -6,7 +6,8 @@ plan.  The cost of getting there is another figure (``sizing``).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,11 +17,14 @@ from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.scenario import Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
-from kafka_assignors.simulation.sizing.target import Limits, Target, largest_backlog, limits
+from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, checks, largest_backlog
 
 _EACH = 64
 """This many sizes are tried one by one.  Beyond them the search takes larger strides and then halves the
 last one, so that a smaller size may exist where a planner's loads do not fall with each member."""
+
+_EXACT = 1.05
+"""A time lag that is larger by less than this factor is due to the simulation."""
 
 _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
 
@@ -62,10 +66,12 @@ class Least:
     Attributes:
         members: the number.
         reason: why it is not one less; None: there is no smaller size.
+        missed: what the strategy leaves too late with any number of members; None: the size holds the target.
     """
 
     members: int
     reason: Reason | None
+    missed: Reason | None = None
 
 
 class Search:
@@ -90,23 +96,46 @@ class Search:
         Args:
             history: the arrivals.
             rate: records/s counted on of a member.
-            most: a size that is known to hold it; by default the number of partitions, beyond which members
-                are idle.
+            most: a size that is taken to hold it; by default the number of partitions, beyond which members
+                are idle.  If not even that holds it, because of the strategy, the least size that is about as
+                good.
         """
-        limit = limits(history, rate, self._target)
-        most = max(history.partitions, 1) if most is None else most
-        low = members = self._bound(history, rate, limit, most)
+        wanted = checks(history, rate, self._target)
+        end = max(history.partitions, 1) if most is None else most
+        members, failed = self._search(history, wanted, end)
+        reachable = wanted
+        if most is None and members == end:
+            reachable = tuple(self._reachable(history, limit, end) for limit in wanted)
+            if reachable != wanted:
+                members, failed = self._search(history, reachable, end)
+        return Least(
+            members,
+            self._reason(history, reachable, failed) if failed else None,
+            None if reachable == wanted else self._reason(history, wanted, members),
+        )
+
+    def _reachable(self, history: History, limit: Limits, most: int) -> Limits:
+        """Return the limits, relaxed where not even the largest size keeps them."""
+        time_lags = self._time_lags(history, self._planned(history, most), limit.rate, most)
+        late = time_lags > _EXACT * limit.allowed
+        if not late.any():
+            return limit
+        return replace(limit, allowed=np.where(late, time_lags * NEAR, limit.allowed))
+
+    def _search(self, history: History, wanted: Sequence[Limits], most: int) -> tuple[int, int]:
+        """Return the least size that keeps the limits, or ``most`` untried, and a size that does not."""
+        low = members = self._bound(history, wanted[0], most)
         failed = low - 1
-        while members < most and not self._holds(history, rate, limit, members):
+        while members < most and not self._holds(history, wanted, members):
             failed = members
             members = min(members + (1 if members - low < _EACH else members // 16), most)
         while members - failed > 1:
             middle = (failed + members) // 2
-            if self._holds(history, rate, limit, middle):
+            if self._holds(history, wanted, middle):
                 members = middle
             else:
                 failed = middle
-        return Least(members, self._reason(history, rate, limit, failed) if failed else None)
+        return members, failed
 
     def owners(self, members: int, load: Counts, topics: dict[str, int]) -> Counts:
         """Return the owners after a rebalance to this size, through the planner."""
@@ -126,7 +155,7 @@ class Search:
                 break
         return group.owner
 
-    def _bound(self, history: History, rate: float, limit: Limits, most: int) -> int:
+    def _bound(self, history: History, limit: Limits, most: int) -> int:
         """Return a size below which no plan holds the target.
 
         All lag of a moment has to be read within the time allowed, and members read no more than their rate.
@@ -146,15 +175,19 @@ class Search:
         low, high = 0, most
         while high - low > 1:
             middle = (low + high) // 2
-            fits = float(largest_backlog(demand, rate, middle)[0]) <= rate * middle * longest
+            capacity = limit.rate * middle * longest
+            fits = float(largest_backlog(demand, limit.rate, middle)[0]) <= capacity
             low, high = (low, middle) if fits else (middle, high)
         return high
 
-    def _holds(self, history: History, rate: float, limit: Limits, members: int) -> bool:
+    def _holds(self, history: History, wanted: Sequence[Limits], members: int) -> bool:
         owners = self._planned(history, members)
-        if _falls_behind(history, owners, rate, limit, members):
+        if any(_falls_behind(history, owners, limit, members) for limit in wanted):
             return False
-        return bool((self._time_lags(history, owners, rate, members) <= limit.allowed).all())
+        return all(self._is_within(history, owners, limit, members) for limit in wanted)
+
+    def _is_within(self, history: History, owners: Counts, limit: Limits, members: int) -> bool:
+        return bool((self._time_lags(history, owners, limit.rate, members) <= limit.allowed).all())
 
     def _planned(self, history: History, members: int) -> Counts:
         load = history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
@@ -176,10 +209,14 @@ class Search:
             raise AssertionError("a simulation with a series has the time lags")
         return time_lags
 
-    def _reason(self, history: History, rate: float, limit: Limits, members: int) -> Reason:
+    def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
         """Return the partition and the member that make a size too small."""
         owners = self._planned(history, members)
-        time_lags = self._time_lags(history, owners, rate, members)
+        limit = next(
+            (limit for limit in wanted[:-1] if not self._is_within(history, owners, limit, members)),
+            wanted[-1],
+        )
+        time_lags = self._time_lags(history, owners, limit.rate, members)
         load = (history.start_lags + history.arrivals.sum(axis=0)) / history.length_s
         # Of partitions that wait equally long, the one with the largest load.
         worst = int(np.lexsort((load, np.round(time_lags / limit.allowed, 3)))[-1])
@@ -193,11 +230,11 @@ class Search:
             arriving=float(load[worst]),
             member_partitions=int(is_same.sum()),
             member_arriving=float(load[is_same].sum()),
-            rate=rate,
+            rate=limit.rate,
         )
 
 
-def _falls_behind(history: History, owners: Counts, rate: float, limit: Limits, members: int) -> bool:
+def _falls_behind(history: History, owners: Counts, limit: Limits, members: int) -> bool:
     """Return whether a member has more lag at one moment than it reads in the time allowed.
 
     Such a size needs no simulation.
@@ -208,7 +245,7 @@ def _falls_behind(history: History, owners: Counts, rate: float, limit: Limits, 
     backlog: Levels = np.bincount(owners[cool], history.start_lags[cool], members).astype(np.float64)
     largest = backlog
     for arrivals in history.arrivals:
-        backlog = backlog + np.bincount(owners[cool], arrivals[cool], members) - rate * history.step_s
+        backlog = backlog + np.bincount(owners[cool], arrivals[cool], members) - limit.rate * history.step_s
         backlog = np.maximum(backlog, 0.0)
         largest = np.maximum(largest, backlog)
-    return bool((largest > rate * longest).any())
+    return bool((largest > limit.rate * longest).any())

@@ -75,7 +75,8 @@ class Sizing:
         advised: the size the group should have now.
         steps: sizes by step.
         horizon: the least size that holds the target over the whole horizon without another scaling.
-        hot: partitions that are too much for one member; sizes do not count with them.
+        hot: partitions that are too much for one member with its headroom.  Sizes count with those that a
+            member of its own reads in time without it.
         behind: number of partitions whose present lag even a member of its own does not read in time.
         stay: with the present size; None: unknown.
         scale: with the advised size; None: it is the present one, or that is unknown.
@@ -96,6 +97,14 @@ class Sizing:
     def is_right(self) -> bool:
         """Whether the present size is the advised one."""
         return self.members == self.advised
+
+    @property
+    def holds(self) -> bool:
+        """Whether the target is held with the advised size, once present lag has been read.
+
+        A partition that takes a whole member is held, but without headroom.
+        """
+        return all(hot.held for hot in self.hot) and self.horizon.missed is None
 
     @property
     def reason(self) -> Reason | None:
@@ -162,7 +171,8 @@ def size(
         advised = max(stay_at, lower)
         if stay_at > horizon.members:
             shrunk = search.least(lasting, rate * (1 - DOWN_MARGIN)).members
-            advised = min(stay_at, max(shrunk, lower))
+            # At the smaller rate another partition may be too much for one member, and then not count.
+            advised = min(stay_at, max(shrunk, lower, horizon.members))
     present = None if members is None else _Present(history, strategy, members, owners, pauses or Pauses())
     return Sizing(
         target=target,

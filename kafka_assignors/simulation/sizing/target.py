@@ -13,9 +13,9 @@ from kafka_assignors.validators import number, positive
 EXACT_S = 1e-3
 """Tolerance of a time lag, seconds, because the simulation uses floats."""
 
-_NEAR = 1.25
-"""A partition that even a member of its own reads too late may take this many times as long.  Otherwise one
-such partition would ask for a member of its own from planners that balance counts."""
+NEAR = 1.25
+"""A partition that is too late with any number of members may take this many times its shortest time.
+Otherwise one such partition would ask for a member of its own from planners that balance counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class HotPartition:
         arriving: records/s in the step with the most.
         partitions: number of partitions of the topic.
         enough: number of partitions with which one member could read each, if keys spread as they do now.
+        held: a member of its own reads it in time, but has no headroom.
     """
 
     topic: str
@@ -55,19 +56,22 @@ class HotPartition:
     arriving: float
     partitions: int
     enough: int
+    held: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """The largest time lag that a size may have, by partition.
+    """The largest time lag that a size may have at one rate of its members, by partition.
 
     Attributes:
+        rate: records/s of a member.
         allowed: seconds: the target; infinite for hot partitions, because no size helps; and about the time
             that a member of its own takes if the present lag is more than that reads in time.
         hot: partitions that are too much for one member by their arrivals.
         behind: partitions that are too much for one member by their present lag alone.
     """
 
+    rate: float
     allowed: Levels
     hot: np.ndarray[tuple[int], np.dtype[np.bool_]]
     behind: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -94,6 +98,16 @@ def largest_backlog(history: History, rate: float, size: int = 1) -> Levels:
     return largest
 
 
+def checks(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
+    """Return the limits that a size has to keep: at this rate, and perhaps at the members' whole rate.
+
+    A partition that is too much for one member only because of the headroom has a limit at the whole rate.
+    Otherwise it would have none, and share a member that does not even keep up without headroom.
+    """
+    reduced, whole = limits(history, rate, target), limits(history, history.service_rate or rate, target)
+    return (reduced, whole) if (reduced.hot & ~whole.hot).any() else (reduced,)
+
+
 def limits(history: History, rate: float, target: Target) -> Limits:
     """Return what a size can reach in a history at this rate."""
     most = target.max_time_lag_s + EXACT_S
@@ -101,14 +115,15 @@ def limits(history: History, rate: float, target: Target) -> Limits:
     hot = largest_backlog(fresh, rate) > rate * most
     alone = largest_backlog(history, rate) / rate
     behind = (alone > most) & ~hot
-    allowed = np.where(behind, alone * _NEAR, target.max_time_lag_s)
-    return Limits(np.where(hot, np.inf, allowed) + EXACT_S, hot, behind)
+    allowed = np.where(behind, alone * NEAR, target.max_time_lag_s)
+    return Limits(rate, np.where(hot, np.inf, allowed) + EXACT_S, hot, behind)
 
 
 def hot_partitions(history: History, rate: float, target: Target) -> tuple[HotPartition, ...]:
     """Return the partitions that are too much for one member, with the number of partitions that would do."""
     fresh = replace(history, start_lags=np.zeros_like(history.start_lags))
     hot = np.flatnonzero(limits(fresh, rate, target).hot)
+    held = ~limits(fresh, history.service_rate or rate, target).hot
     enough: dict[str, int] = {}
     found: list[HotPartition] = []
     names = [(topic, number) for topic, count in history.topics.items() for number in range(count)]
@@ -120,7 +135,7 @@ def hot_partitions(history: History, rate: float, target: Target) -> tuple[HotPa
             columns = hot[topics[hot] == topic]
             enough[topic] = _enough(history.arrivals[:, columns], history.step_s, count, rate, target)
         arriving = float(history.arrivals[:, partition].max()) / history.step_s
-        found.append(HotPartition(topic, number, arriving, count, enough[topic]))
+        found.append(HotPartition(topic, number, arriving, count, enough[topic], bool(held[partition])))
     return tuple(found)
 
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -16,15 +17,19 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from kafka_assignors import CooperativeStickyAssignor
+from kafka_assignors import CooperativeLagAwareAssignor, CooperativeStickyAssignor
 from kafka_assignors.broker.ports import HOST
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.wire import load_feed
+from kafka_assignors.wire.load_feed import Forecast
 from tests.integration.conftest import FreshNames
+from tests.integration.feeding import Feed
 from tests.integration.lagging import write
 from tests.integration.members import Group
 from tests.support.waiting import until
 
 COMMAND = [sys.executable, "-m", "kafka_assignors", "size"]
+HOUR_MS = 3_600_000
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
@@ -34,11 +39,13 @@ def words(group: Group) -> list[str]:
     return [*COMMAND, group.group_id, "--bootstrap", group.bootstrap, *target]
 
 
-def size(group: Group) -> tuple[int, Any]:
+def run(command: list[str]) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=90, check=False)
+
+
+def size(group: Group, *more: str) -> tuple[int, Any]:
     """Return the exit code and the JSON."""
-    done = subprocess.run(
-        [*words(group), "--output", "json"], env=ENV, capture_output=True, text=True, timeout=90, check=False
-    )
+    done = run([*words(group), *more, "--output", "json"])
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
 
@@ -116,3 +123,39 @@ def test_group_that_follows_the_advice_has_the_right_size(fresh: FreshNames, tmp
         code, report = size(group)
         assert (code, report["members"], report["advised"]) == (0, 4, 4)
         assert report["scale"] is None
+
+
+def test_forecasts_of_a_feed_decide_on_the_second_half_of_the_horizon(fresh: FreshNames) -> None:
+    with Group(fresh, 4) as group, Feed(group.bootstrap, group.group_id).create() as feed:
+        group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="earliest")
+        group.settled()
+        tps = sorted(group.partitions)
+        for tp in tps:
+            forecast = Forecast(
+                round(1000 * time.time()), HOUR_MS, 72.0 * HOUR_MS / 1000, None, 0.0, None, None
+            )
+            feed.write(load_feed.encode_key(group.group_id, tp), load_feed.encode(forecast))
+        code, report = size(group, "--load-topic", feed.topic)
+        assert (code, report["members"], report["advised"], report["notes"]) == (1, 2, 4, [])
+        assert [(step["arriving"], step["members"]) for step in report["steps"]] == [(0, 1), (288, 4)]
+        assert report["steps"][1]["limit"]["member_partitions"] == 2
+        feed.forget(tps[0])
+        code, report = size(group, "--load-topic", feed.topic)
+        assert [step["arriving"] for step in report["steps"]] == [0, 216]
+        assert report["advised"] == 3  # the partition without arrivals shares a member
+        assert report["notes"] == [f"load feed {feed.topic}: no fresh forecast of 1 of 4 partitions"]
+
+
+def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames) -> None:
+    with Group(fresh, 1) as group:
+        missing = run(words(group))
+        assert (missing.returncode, missing.stdout) == (1, "")
+        assert missing.stderr == f"kafka-assignors: there is no group {group.group_id!r}\n"
+        group.join(CooperativeStickyAssignor)
+        group.settled()
+        without = [word for word in words(group) if word not in {"--rate", "100"}]
+        for every, message in (("2s", "looks 2 s apart do not show"), ("20s", "no member of ")):
+            idle = run([*without, "--every", every])
+            assert (idle.returncode, idle.stdout) == (1, "")
+            assert idle.stderr.startswith(f"kafka-assignors: {message}")
+            assert idle.stderr.count("\n") == 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import urllib.error
 import urllib.request
+from dataclasses import replace
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,10 @@ from kafka_assignors.cli.exporter.server import parse_address, serving
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size import serve as cli_serve
 from kafka_assignors.cli.size.serve import METRICS, SizePage
+from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
 from tests.support.examples import ROOT
-from tests.unit.cli.size.test_size import REQUEST, Looks, look, shown_report
+from tests.unit.cli.size.test_size import REQUEST, Looks, Minutes, look, shown_report
 
 GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
 
@@ -80,15 +83,22 @@ def test_pages_over_http() -> None:
 def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
     rates, none = [40, 40, 40, 40], [0, 0, 0, 0]
     lags = [900, 900, 900, 900]
-    looks = Looks(look(rates, lags), look(rates, lags), look(rates, none), look(rates, none, members=1))
+    alone = look(rates, none, members=1)
+    moving = replace(alone, group=replace(alone.group, state="CompletingRebalance"))
+    looks = Looks(look(rates, lags), look(rates, lags), look(rates, none), moving, alone)
     monkeypatch.setattr(cli_size, "LagReader", looks)
+    monkeypatch.setattr(cli_size, "GroupSizes", partial(GroupSizes, clock=Minutes()))
     advised: list[int] = []
 
     def serve(_listen: str, read: Any, group_id: str, interval_s: float) -> None:
         assert (group_id, interval_s) == (REQUEST.group_id, 60)
         with pytest.raises(GroupError, match="a size needs two"):
             read()
-        for _ in range(3):
+        for kind in ("measured", "without lag", "rebalancing", "a member has crashed"):
+            if kind == "rebalancing":
+                with pytest.raises(GroupError, match="is rebalancing"):
+                    read()
+                continue
             report = read()
             assert report.sizing.rate == 80  # a member commits 40/s of two partitions
             advised.append(report.sizing.advised)
@@ -114,7 +124,7 @@ def test_guide_names_the_metrics_and_its_commands_are_valid(tmp_path: Path) -> N
     config = tmp_path / "client.properties"
     config.touch()
     lines = [line for line in GUIDE.splitlines() if line.startswith("kafka-assignors size ")]
-    assert len(lines) == 3
+    assert len(lines) == 4
     for line in lines:
         words = line.replace("client.properties", str(config)).split()[2:]
         with cli_size.command.make_context("size", words) as context:  # closes the file

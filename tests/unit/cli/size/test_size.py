@@ -13,9 +13,9 @@ from rich.console import Console
 from kafka_assignors.cli.group_lag import owners_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
 from kafka_assignors.cli.size import command as cli_size
-from kafka_assignors.cli.size.command import SizeRequest, sized
-from kafka_assignors.cli.size.load import group_load, measured_rate, partitions_of
+from kafka_assignors.cli.size.load import capacities_of, group_load, member_rates, partitions_of
 from kafka_assignors.cli.size.report import SizeReport, headline, size_lines
+from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag import Offsets, Reading
 from kafka_assignors.lag.feed.sources import Expected
@@ -24,6 +24,7 @@ from kafka_assignors.lag.rates import Rate
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.simulation.sizing import Target, size
+from kafka_assignors.wire import lag_user_data
 from tests.support.examples import ROOT
 
 TIME = "2026-11-23T12:00:00.000+00:00"
@@ -38,11 +39,20 @@ def look(
     *,
     out: float = 1.0,
     strategy: str = "sticky",
+    capacities: Sequence[float] = (1.0, 1.0),
 ) -> Report:
     """A group of one topic, dealt in turn, with these arrivals; a member commits ``out`` of them."""
     tps = [TopicPartition("orders", partition) for partition in range(len(rates))]
     crew = tuple(
-        GroupMember(f"m{member}", None, "c", "h", tuple(tps[member::members])) for member in range(members)
+        GroupMember(
+            f"m{member}",
+            None,
+            "c",
+            "h",
+            tuple(tps[member::members]),
+            subscription_user_data=lag_user_data.encode({}, -1, {}, 0, capacities[member % 2]),
+        )
+        for member in range(members)
     )
     offsets = {tp: Offsets(0, lag, 0) for tp, lag in zip(tps, lags, strict=True)}
     group = GroupState("billing", "Stable", strategy if members else "", crew, dict.fromkeys(tps, 0))
@@ -56,11 +66,11 @@ def look(
 
 def test_load_is_the_arrivals_of_the_look_for_the_horizon() -> None:
     now = look([1.5, 2.0, 0.25], [10, 0, 5])
-    load = group_load(now, now, 3600, rate=10)
+    load = group_load(now, 3600, 10)
     assert load.history.topics == {"orders": 3}
     assert load.history.arrivals.tolist() == [[5400, 7200, 900]]
     assert load.history.start_lags.tolist() == [10, 0, 5]
-    assert (load.members, load.strategy, load.is_measured, load.notes) == (2, "sticky", False, ())
+    assert (load.members, load.notes) == (2, ())
     assert load.owners is not None
     assert load.owners.tolist() == [0, 1, 0]
 
@@ -68,18 +78,39 @@ def test_load_is_the_arrivals_of_the_look_for_the_horizon() -> None:
 def test_forecasts_are_the_second_step_and_do_not_touch_other_partitions() -> None:
     now = look([1, 2], [0, 0])
     expected = Expected({TopicPartition("orders", 0): 600.0}, period_s=60.0, problem="no fresh forecast of 1")
-    load = group_load(now, now, 3600, rate=10, expected=expected)
+    load = group_load(now, 3600, 10, expected=expected)
     assert load.history.step_s == 1800
     assert (load.history.arrivals / 1800).tolist() == [[1, 2], [10, 2]]
     assert load.notes == ("no fresh forecast of 1",)
 
 
-def test_partitions_without_arrivals_or_owner_are_noted_or_planned() -> None:
+def test_partitions_without_arrivals_lag_or_owner_are_noted_or_planned() -> None:
     now = look([1, 2], [0, 0])
-    lost = replace(now.partitions[1], rate=None, owner=None)
-    load = group_load(now, replace(now, partitions=(now.partitions[0], lost)), 3600, rate=10)
+    lost = replace(now.partitions[1], rate=None, owner=None, lag=None)
+    load = group_load(replace(now, partitions=(now.partitions[0], lost)), 3600, 10)
     assert load.owners is None
-    assert load.notes == ("arrivals of 1 partition are unknown and count as none",)
+    assert load.notes == (
+        "arrivals of 1 partition are unknown and count as none",
+        "the lag of 1 partition is unknown and counts as none",
+    )
+
+
+def test_remembered_owner_that_has_left_is_no_owner() -> None:
+    now = look([1, 2], [0, 0])
+    left = replace(now, group=replace(now.group, members=now.group.members[:1]))
+    load = group_load(left, 3600, 10)
+    assert (load.members, load.owners) == (1, None)
+
+
+def test_members_count_with_their_mean_capacity() -> None:
+    rates, lags = [40, 80, 60, 10], [900, 900, 900, 900]
+    now = look(rates, lags, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
+    assert capacities_of(now) == {"m0": 1, "m1": 3}
+    assert member_rates([now, now]) == [100, 30]
+    load = group_load(now, 3600, 10)
+    assert load.history.service_rate == 20
+    assert load.notes == ("members have capacities from 1 to 3: sizes are of members with their mean, 2",)
+    assert set(capacities_of(look(rates, lags, capacities=(1.0, 3.0))).values()) == {1}  # counts decide
 
 
 def test_topics_that_no_member_reads_any_more_do_not_count() -> None:
@@ -89,40 +120,103 @@ def test_topics_that_no_member_reads_any_more_do_not_count() -> None:
     assert partitions_of(replace(now, partitions=(old,))) == {"old": 5}
 
 
-def test_rate_is_that_of_members_with_lag_at_both_looks() -> None:
+def test_rates_are_those_of_members_with_lag_and_the_same_partitions_at_all_looks() -> None:
     rates = [40, 80, 60, 10]  # m0 commits 100/s, m1 90/s
     before, now = look(rates, [900, 5000, 200, 0]), look(rates, [1100, 400, 200, 9000])
-    assert measured_rate(before, now) == 95
-    assert measured_rate(before, look(rates, [1100, 400, 200, 0])) == 100
-    assert measured_rate(look([40, 80], [10, 20]), look([40, 80], [10, 20])) is None
-    assert measured_rate(look([40, 80], [900, 900], members=1), look([40, 80], [900, 900])) is None
+    without = look(rates, [1100, 400, 200, 0])
+    assert member_rates([before, now]) == [100, 90]
+    assert member_rates([before, without]) == [100]
+    assert member_rates([before, without, now]) == [100]
+    assert member_rates([look([40, 80], [10, 20]), look([40, 80], [10, 20])]) == []
+    assert member_rates([look([40, 80], [900, 900], members=1), look([40, 80], [900, 900])]) == []
 
 
 def test_group_without_partitions_has_no_size() -> None:
     with pytest.raises(GroupError, match="nothing to size"):
-        group_load(look([], []), look([], []), 3600, rate=10)
+        group_load(look([], []), 3600, 10)
 
 
 # --- the size ----------------------------------------------------------------------------------------------
 
 
-def test_size_needs_a_rate_and_a_known_strategy() -> None:
+class Minutes:
+    """A clock that goes on by a minute at each call."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 60
+        return self.now
+
+
+def sized(request: SizeRequest, *looks: Report) -> SizeReport:
+    """Return the size after the last of two or more looks."""
+    sizes = GroupSizes(iter(looks).__next__, request, clock=Minutes())
+    sizes.look()
+    reports = [sizes.read() for _ in looks[1:]]
+    return reports[-1]
+
+
+def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
     now = look([1, 2], [0, 0])
     with pytest.raises(GroupError, match="give --rate"):
-        sized(now, now, REQUEST, {})
+        sized(REQUEST, now, now)
     given = replace(REQUEST, rate=10.0)
     with pytest.raises(GroupError, match="runs 'theirs', which is not in this package: give --strategy"):
-        sized(now, look([1, 2], [0, 0], strategy="theirs"), given, {})
+        sized(given, now, look([1, 2], [0, 0], strategy="theirs"))
     chosen = replace(given, strategy="range")
-    assert sized(now, look([1, 2], [0, 0], strategy="theirs"), chosen, {}).strategy == "range"
+    assert sized(chosen, now, look([1, 2], [0, 0], strategy="theirs")).strategy == "range"
+    moving = replace(now, group=replace(now.group, state="PreparingRebalance", strategy=""))
+    with pytest.raises(GroupError, match="is rebalancing: try again"):
+        sized(given, now, moving)
 
 
 def test_empty_group_gets_a_size_with_a_note() -> None:
     now = look([8, 8], [0, 0], members=0)
-    made = sized(now, now, replace(REQUEST, rate=10.0), {})
-    assert (made.sizing.members, made.sizing.advised, made.sizing.is_right) == (None, 2, False)
+    made = sized(replace(REQUEST, rate=10.0), now, now)
+    assert (made.sizing.members, made.sizing.advised, made.is_fine) == (None, 2, False)
     assert made.notes == ("the group has no members: sizes are planned with cooperative-sticky (--strategy)",)
-    assert headline(made) == "billing: grow from 0 to 2 members for a time lag of 30s"
+    assert headline(made) == "billing: 2 members for a time lag of 30s"
+
+
+def test_group_of_one_member_is_sized() -> None:
+    now = look([7, 7], [0, 0], members=1)
+    made = sized(replace(REQUEST, rate=10.0), now, now)
+    assert (made.sizing.members, made.sizing.advised, made.sizing.horizon.members) == (1, 2, 2)
+    assert sized(replace(REQUEST, rate=20.0), now, now).is_fine
+
+
+def test_measured_rate_is_the_median_of_looks_and_members_that_differ_are_noted() -> None:
+    lags = [9000, 9000]
+    slow, fast = look([40, 40], lags), look([90, 90], lags)
+    assert sized(REQUEST, slow, slow, fast, slow).sizing.rate == 40
+    uneven = sized(REQUEST, slow, look([40, 100], lags))
+    assert uneven.sizing.rate == 70
+    assert uneven.notes == (
+        "members read 40.0 to 100.0 records/s for each 1 of capacity: sizes are of members with 70.0",
+    )
+
+
+def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
+    lags = [9000, 9000]
+    sizes = GroupSizes(lambda: look([40, 40], lags), REQUEST, clock=iter([0.0, 19.0, 20.0]).__next__)
+    sizes.look()
+    with pytest.raises(GroupError, match="looks 19 s apart do not show the rate of a member"):
+        sizes.read()
+    assert sizes.read().sizing.rate == 40
+
+
+def test_size_that_cannot_hold_the_target_is_not_right() -> None:
+    hot = look([7, 90], [0, 0])
+    made = sized(replace(REQUEST, rate=10.0), hot, hot)
+    assert (made.sizing.is_right, made.is_fine) == (True, False)
+    assert headline(made) == (
+        "billing: 2 members, the right size for a time lag of 30s, which no size holds for all partitions"
+    )
+    standby = look([7, 7], [0, 0], strategy="failover")
+    made = sized(replace(REQUEST, rate=10.0), standby, standby)
+    assert (made.sizing.advised, made.sizing.holds) == (1, False)
+    assert "failover does not hold it: with 1, orders-" in "\n".join(lines(made))
 
 
 # --- the report --------------------------------------------------------------------------------------------
@@ -138,7 +232,7 @@ def shown_report() -> SizeReport:
         },
         period_s=60.0,
     )
-    load = group_load(now, now, 3600, rate=1200.0, expected=expected)
+    load = group_load(now, 3600, 1200.0, expected=expected)
     sizing = size(load.history, simulated("cooperative-sticky"), Target(30), members=2, owners=load.owners)
     return SizeReport("billing", TIME, "cooperative-sticky", sizing, is_measured=False)
 

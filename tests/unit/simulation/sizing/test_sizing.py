@@ -76,6 +76,19 @@ def test_hot_partition_is_named_with_the_partitions_that_would_do() -> None:
     assert flat([10, 1], headroom=0).hot == ()
 
 
+def test_partition_that_a_member_reads_only_without_headroom_shares_it_with_none() -> None:
+    """Members read 10 records/s, and 8 are counted on: the first partition is too much for that."""
+    sizing = flat([9, 3, 3, 3, 3, 3], headroom=0.2)
+    assert [(hot.partition, hot.held) for hot in sizing.hot] == [(0, True)]
+    assert (sizing.advised, sizing.holds) == (6, True)
+    reason = sizing.reason
+    assert reason is not None
+    assert (reason.members, reason.rate, reason.member_arriving) == (5, 10, 12)
+    beyond = flat([11, 3, 3, 3, 3, 3], headroom=0.2)
+    assert ([hot.held for hot in beyond.hot], beyond.holds) == ([False], False)
+    assert beyond.advised < 6
+
+
 def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
     reason = flat([9, 2, 2, 2], headroom=0).reason
     assert reason is not None
@@ -92,6 +105,25 @@ def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
     assert reason.rate == 10
     assert reason.time_lag_s > 30
     assert flat([1], headroom=0).reason is None
+
+
+def test_strategy_that_cannot_hold_it_gets_the_least_size_that_is_as_good() -> None:
+    load = history([HOUR * 6] * 4, step_s=HOUR, topics={"a": 2, "b": 2})
+    by_range = size(load, BY_RANGE, TARGET)  # the first partitions of both topics go to one member
+    assert (by_range.advised, by_range.holds) == (2, False)
+    missed = by_range.horizon.missed
+    assert missed is not None
+    assert (missed.members, missed.member_partitions, missed.member_arriving) == (2, 2, 12)
+    sticky = size(load, STICKY, TARGET)
+    assert (sticky.advised, sticky.holds, sticky.horizon.missed) == (4, True, None)
+
+
+def test_group_shrinks_to_no_less_than_the_horizon_needs() -> None:
+    """With the margin the first partition is too much for one member and would not count."""
+    load = history(*[[HOUR * 9] + [HOUR * 3] * 3] * 2, step_s=HOUR)
+    sizing = size(load, STICKY, Target(30, headroom=0), members=9)
+    assert sizing.hot == ()
+    assert sizing.advised >= sizing.horizon.members == 4
 
 
 def test_plan_by_lag_needs_fewer_members_than_one_by_ranges() -> None:

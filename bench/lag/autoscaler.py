@@ -1,0 +1,238 @@
+"""A simulated group whose size follows an autoscaler, as a Kubernetes HPA applies it.
+
+The group is the package's simulation; only its churn is decided as it goes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from kafka_assignors.cli.size.load import history_of
+from kafka_assignors.plan import NO_MEMBER
+from kafka_assignors.simulation import ChurnStep, History, Outcome, Pauses, Scenario, Strategy
+from kafka_assignors.simulation.churn import Act
+from kafka_assignors.simulation.history import Counts, Levels
+from kafka_assignors.simulation.simulate import _Simulation
+from kafka_assignors.simulation.sizing import Target, size
+
+SYNC_S = 15.0  # between two decisions of an HPA
+TOLERANCE = 0.1  # an HPA ignores smaller differences
+LOOK_S, HORIZON_S = 60.0, 3600.0  # `size --every` and `--horizon`
+
+
+class View(NamedTuple):
+    """What an autoscaler knows of a group.
+
+    Attributes:
+        now_s: time of the day.
+        lag: by partition, records that were not committed.
+        arrived: by partition, since the start.
+        owners: by partition, as an index into the members; None: the group is rebalancing.
+        members: number of members of the group.
+        replicas: the same and those that are starting.
+    """
+
+    now_s: float
+    lag: Levels
+    arrived: Levels
+    owners: Counts | None
+    members: int
+    replicas: int
+
+
+Autoscaler = Callable[[View], int]
+"""Decides on a size."""
+
+
+class Hpa:
+    """The algorithm of a HorizontalPodAutoscaler for an external metric of type AverageValue.
+
+    Its defaults: a tolerance of 10 %, the largest advice of the last five minutes when it scales down, and at
+    most four pods or twice as many at once when it scales up.
+
+    Args:
+        average: the metric's value for each pod.
+        most: largest number of pods; the least is 1.
+        stabilization_s: ``scaleDown.stabilizationWindowSeconds``.
+    """
+
+    def __init__(self, average: float, most: int, stabilization_s: float = 300) -> None:
+        self._average, self._most, self._stabilization_s = average, most, stabilization_s
+        self._advice: deque[tuple[float, int]] = deque()
+
+    def replicas(self, now_s: float, metric: float, replicas: int) -> int:
+        """Return the number of pods that the HPA sets."""
+        wanted = math.ceil(metric / self._average)
+        if abs(metric / (self._average * replicas) - 1) <= TOLERANCE:
+            wanted = replicas
+        self._advice.append((now_s, wanted))
+        while self._advice[0][0] < now_s - self._stabilization_s:
+            self._advice.popleft()
+        if wanted < replicas:
+            wanted = min(max(advice for _, advice in self._advice), replicas)
+        return min(max(min(wanted, max(2 * replicas, replicas + 4)), 1), self._most)
+
+
+class Keda:
+    """KEDA's Kafka scaler: all lag over ``lagThreshold``, at most one replica for each partition.
+
+    Args:
+        threshold: ``lagThreshold``, records.
+    """
+
+    def __init__(self, threshold: int) -> None:
+        self._threshold = threshold
+        self._hpa: Hpa | None = None
+
+    def __call__(self, view: View) -> int:
+        """Return the size."""
+        partitions = len(view.lag)
+        self._hpa = self._hpa or Hpa(self._threshold, partitions)
+        lag = min(float(np.rint(view.lag).sum()), partitions * self._threshold)
+        return self._hpa.replicas(view.now_s, lag, view.replicas)
+
+
+class Sized:
+    """``kafka-assignors size --serve`` behind KEDA's metrics-api trigger, as in docs/guides/size.md.
+
+    Args:
+        target: the time lag to hold.
+        strategy: the group's.
+        history: its topics and its rate.
+        expected: returns the forecast records/s of each partition; None: there are no forecasts.
+    """
+
+    def __init__(
+        self,
+        target: Target,
+        strategy: Strategy,
+        history: History,
+        expected: Callable[[View], Levels] | None = None,
+    ) -> None:
+        self._target, self._strategy, self._history, self._expected = target, strategy, history, expected
+        self._hpa = Hpa(1, history.partitions, stabilization_s=600)
+        self._before: View | None = None
+        self._advised: int | None = None
+
+    def __call__(self, view: View) -> int:
+        """Return the size."""
+        if self._before is None:
+            self._before = view
+        elif view.now_s >= self._before.now_s + LOOK_S:
+            before, self._before = self._before, view
+            if view.owners is not None:
+                self._advise(before, view)
+        if self._advised is None:
+            return view.replicas
+        return self._hpa.replicas(view.now_s, self._advised, view.replicas)
+
+    def _advise(self, before: View, view: View) -> None:
+        steps = [(view.arrived - before.arrived) / (view.now_s - before.now_s)]
+        if self._expected is not None:
+            steps.append(self._expected(view))
+        load = history_of(
+            self._history.group,
+            self._history.topics,
+            steps,
+            np.rint(view.lag).astype(np.int64),
+            horizon_s=HORIZON_S,
+            rate=self._history.service_rate,
+        )
+        sizing = size(
+            load,
+            self._strategy,
+            self._target,
+            members=view.members,
+            owners=view.owners,
+            stay_at=self._advised,
+        )
+        self._advised = sizing.advised
+
+
+class ScaledGroup(_Simulation):
+    """A group that starts with one member and is scaled every 15 s.
+
+    Args:
+        history: the arrivals.
+        strategy: the group's.
+        pauses: cost of a rebalance, and of the start of a pod.
+        rule: the autoscaler.
+        commit_age_s: age of the commits by which lag is seen.
+
+    Attributes:
+        member_s: seconds of members until now, those that are starting included.
+        most: the largest number of members until now, those that are starting included.
+        scalings: number of changes of the size.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        strategy: Strategy,
+        pauses: Pauses,
+        rule: Autoscaler,
+        *,
+        commit_age_s: float = 0.0,
+    ) -> None:
+        # The churn only names the members; the autoscaler decides when they join and leave.
+        named = (ChurnStep("join", history.length_s / 2),) * (history.partitions - 1)
+        super().__init__(history, Scenario("day", strategy, 1, churn=named, pauses=pauses))
+        self._rule, self._commit_age_s = rule, commit_age_s
+        self._replicas = [0]  # as numbers of members, in the order of their start
+        self.member_s, self.most, self.scalings = 0.0, 1, 0
+
+    def play(self) -> Outcome:
+        """Simulate the day and return its outcome."""
+        self._start()
+        self._record_step()
+        committed = self._work.read.copy()
+        for tick in range(1, int(self._history.length_s / SYNC_S)):
+            self._until(tick * SYNC_S - self._commit_age_s)
+            committed = self._work.read.copy()
+            self._until(tick * SYNC_S)
+            self._scale(committed)
+        self._until(self._history.length_s)
+        return self._outcome.build(self._now, series=True)
+
+    def _until(self, end: float) -> None:
+        """Advance to a time, with all events and steps until then."""
+        before = self._now
+        while self._now < end:
+            boundary = self._work.boundary
+            self._advance(min(end, boundary, self._events[0][0] if self._events else np.inf))
+            while self._events and self._events[0][0] <= self._now:
+                _, _, event, number = heapq.heappop(self._events)
+                self._handle(event, number)
+            if self._now >= boundary:
+                self._work.next_step()
+                self._record_step()
+        self.member_s += (end - before) * len(self._replicas)
+
+    def _scale(self, committed: Levels) -> None:
+        present = sorted(self._group.present)
+        owners = np.searchsorted(present, self._group.owner)
+        is_moving = self._in_round or bool((self._group.owner == NO_MEMBER).any())
+        view = View(
+            self._now,
+            np.maximum(self._work.arrived - committed, 0.0),
+            self._work.arrived.copy(),
+            None if is_moving else owners,
+            len(present),
+            len(self._replicas),
+        )
+        wanted = self._rule(view)
+        self.scalings += wanted != len(self._replicas)
+        while len(self._replicas) < wanted:
+            number = min(set(range(len(self._names))) - {*self._replicas})
+            self._replicas.append(number)
+            self._apply(Act("join", self._now, self._names[number]))
+        while len(self._replicas) > wanted and self._replicas[-1] in self._group.present:
+            number = self._replicas.pop()  # Kubernetes ends the youngest pod
+            self._apply(Act("leave", self._now, self._names[number]))
+        self.most = max(self.most, len(self._replicas))

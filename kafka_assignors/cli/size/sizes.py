@@ -1,0 +1,185 @@
+"""Sizes of a group, from looks at it."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from kafka_assignors.cli.lag.report import Report
+from kafka_assignors.cli.size.load import GroupLoad, group_load, member_rates, partitions_of
+from kafka_assignors.cli.size.report import SizeReport
+from kafka_assignors.errors import GroupError
+from kafka_assignors.lag.feed.sources import Expected
+from kafka_assignors.lag.fetch.group import REBALANCING
+from kafka_assignors.lag.rates import WINDOW_S
+from kafka_assignors.pipeline.backtest.simulated import simulated
+from kafka_assignors.simulation.sizing import Target, size
+from kafka_assignors.strategies import STRATEGIES, load_strategy
+
+DEFAULT = "cooperative-sticky"  # of a group without members
+
+_MEASUREMENTS = 9
+"""The rate of a member is the median of this many looks with a backlog: one of them must not decide."""
+
+_LEAST_S = 20.0
+"""A rate is measured over this time at least: members commit every 5 s by default, so less shows chance."""
+
+_UNEQUAL = 1.5
+"""Members whose rates differ by more than this factor are reported."""
+
+Forecasts = Callable[[Mapping[str, int]], Expected]
+"""Returns the forecasts of a group; takes topic -> partitions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRequest:
+    """What to size, as the options say.
+
+    Attributes:
+        group_id: the group.
+        target: the time lag to hold.
+        horizon_s: length of the horizon.
+        rate: records/s of a member of capacity 1; None: measured.
+        strategy: name of the strategy; None: the group's.
+    """
+
+    group_id: str
+    target: Target
+    horizon_s: float
+    rate: float | None = None
+    strategy: str | None = None
+
+
+class GroupSizes:
+    """Sizes one group at each look, and keeps the last advice and the measured rates.
+
+    Args:
+        look: reads the group.
+        request: the options.
+        forecasts: reads its forecasts; None: there are none.
+        clock: in seconds, as ``time.monotonic``.
+    """
+
+    def __init__(
+        self,
+        look: Callable[[], Report],
+        request: SizeRequest,
+        forecasts: Forecasts | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._look, self._request, self._forecasts, self._clock = look, request, forecasts, clock
+        self._looks: deque[tuple[float, Report]] = deque()
+        self._rates: deque[float] = deque(maxlen=_MEASUREMENTS)
+        self._advised: int | None = None
+
+    def look(self) -> Report:
+        """Read the group, and keep the looks that the reader's rates are computed from."""
+        now, report = self._clock(), self._look()
+        self._looks.append((now, report))
+        while len(self._looks) > 2 and self._looks[1][0] <= now - WINDOW_S:
+            self._looks.popleft()
+        return report
+
+    def read(self) -> SizeReport:
+        """Return the size from one more look.
+
+        Raises:
+            GroupError: it is the first look, the group is rebalancing, its strategy is unknown, it has no
+                partitions, or no rate could be measured.
+        """
+        request, now = self._request, self.look()
+        if len(self._looks) < 2:
+            raise GroupError(f"one look at group {request.group_id!r} so far: a size needs two")
+        if now.group.state in REBALANCING:  # the broker returns neither owners nor the strategy meanwhile
+            raise GroupError(f"group {request.group_id!r} is rebalancing: try again when it is stable")
+        name, notes = strategy_of(request, now.group.strategy)
+        rate, unequal = self._rate()
+        expected = None if self._forecasts is None else self._forecasts(partitions_of(now))
+        load = group_load(now, request.horizon_s, rate, expected=expected)
+        by_load = expected is not None and load_strategy(name).by_forecast
+        report = size_report(request, load, name, now.time, by_load=by_load, stay_at=self._advised)
+        self._advised = report.sizing.advised
+        return report.with_notes(*notes, *unequal)
+
+    def _rate(self) -> tuple[float, list[str]]:
+        """Return the records/s of a member of capacity 1, and a note if members differ."""
+        if self._request.rate is not None:
+            return self._request.rate, []
+        span_s = self._looks[-1][0] - self._looks[0][0]
+        rates = member_rates([report for _, report in self._looks]) if span_s >= _LEAST_S else []
+        if rates:
+            self._rates.append(median(rates))
+        if not self._rates and span_s < _LEAST_S:
+            raise GroupError(
+                f"looks {span_s:.0f} s apart do not show the rate of a member: "
+                f"give --rate, or --every {_LEAST_S:.0f}s"
+            )
+        if not self._rates:
+            raise GroupError(
+                f"no member of {self._request.group_id!r} had lag at both looks, so its rate is unknown: "
+                "give --rate"
+            )
+        rate = median(self._rates)
+        if not rates or max(rates) <= _UNEQUAL * min(rates):
+            return rate, []
+        span = f"{min(rates):,.1f} to {max(rates):,.1f}"
+        return rate, [
+            f"members read {span} records/s for each 1 of capacity: sizes are of members with {rate:,.1f}"
+        ]
+
+
+def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:
+    """Return the strategy to plan sizes with, and a note if it is a guess.
+
+    Args:
+        request: the options.
+        running: the strategy that the group runs; empty: it has no members.
+
+    Raises:
+        GroupError: it is another library's.
+    """
+    if request.strategy is not None:
+        return request.strategy, []
+    if not running:
+        return DEFAULT, [f"the group has no members: sizes are planned with {DEFAULT} (--strategy)"]
+    if running not in STRATEGIES:
+        raise GroupError(
+            f"group {request.group_id!r} runs {running!r}, which is not in this package: "
+            f"give --strategy, one of {', '.join(STRATEGIES)}"
+        )
+    return running, []
+
+
+def size_report(
+    request: SizeRequest,
+    load: GroupLoad,
+    strategy: str,
+    time: str,
+    *,
+    by_load: bool = False,
+    stay_at: int | None = None,
+    recorded: bool = False,
+) -> SizeReport:
+    """Size a load that has a rate.
+
+    Args:
+        request: the options.
+        load: the load.
+        strategy: name of the strategy.
+        time: of the load, ISO 8601.
+        by_load: the strategy plans with forecasts.
+        stay_at: the last advice; None: there is none.
+        recorded: the load is from a recording.
+    """
+    sizing = size(
+        load.history,
+        simulated(strategy, by_load=by_load),
+        request.target,
+        members=load.members,
+        owners=load.owners,
+        stay_at=stay_at,
+    )
+    return SizeReport(request.group_id, time, strategy, sizing, request.rate is None, load.notes, recorded)

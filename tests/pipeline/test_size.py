@@ -1,0 +1,66 @@
+"""``size --recording`` on a real Spark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from pyspark.sql import SparkSession
+
+from kafka_assignors.cli.size import command as cli_size
+from kafka_assignors.errors import HistoryError
+from tests.support.loads import START, busy_group, write_load
+
+
+@pytest.fixture(autouse=True)
+def _this_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the command use the running session, and keep it running."""
+
+    @contextmanager
+    def session(*_: object, **__: object) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr(cli_size, "session", session)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A pipeline's folder with ten minutes of the load of two groups."""
+    write_load(tmp_path, busy_group("g") + busy_group("h", forecasts=False))
+    return tmp_path
+
+
+def size(folder: Path, group: str, *words: str) -> tuple[int, Any]:
+    """Return the exit code and the JSON."""
+    target = ["--max-time-lag", "30s", "--headroom", "0", "--output", "json"]
+    result = CliRunner().invoke(cli_size.command, [group, "--recording", str(folder), *target, *words])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_size_is_that_of_the_end_of_the_recording(folder: Path) -> None:
+    """Partition p gets 2 * (p + 1) records/s, in the busy part three times that; 24 were measured."""
+    code, report = size(folder, "g")
+    assert (code, report["rate"], report["rate_measured"]) == (0, 24, True)
+    assert report["time"] == "2026-11-22T10:10:00.000+00:00"
+    assert [step["arriving"] for step in report["steps"]] == [42, 42]
+    assert (report["members"], report["advised"]) == (None, 2)
+    busy = (START + timedelta(seconds=300)).isoformat()
+    code, report = size(folder, "g", "--until", busy, "--recorded-members", "2", "--rate", "40")
+    assert [step["arriving"] for step in report["steps"]] == [126, 126]
+    assert (code, report["members"], report["advised"]) == (1, 2, 6)
+
+
+def test_recording_without_forecasts_or_group(folder: Path) -> None:
+    _, report = size(folder, "h", "--strategy", "range")
+    assert len(report["steps"]) == 1
+    assert report["notes"] == ["the recording has no forecasts: its last arrivals are taken to last"]
+    with pytest.raises(HistoryError, match="no rows of group 'x' in the requested time"):
+        size(folder, "x")

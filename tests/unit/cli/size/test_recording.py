@@ -1,0 +1,113 @@
+"""``size --recording``: the load at the end of a recording, and wrong options."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from kafka_assignors.cli.size import command as cli_size
+from kafka_assignors.cli.size.recording import Recording, load_at_end
+from kafka_assignors.cli.size.report import headline
+from kafka_assignors.cli.size.sizes import SizeRequest, size_report
+from kafka_assignors.errors import HistoryError, MissingExtraError
+from kafka_assignors.pipeline.backtest.recorded import LoadColumns, assemble
+from kafka_assignors.simulation.sizing import Target
+
+REQUEST = SizeRequest("billing", Target(30, headroom=0), 3600, rate=10.0)
+RECORDING = Recording("pipeline", None, None, window_s=60.0)
+NAN = float("nan")
+
+
+def columns(
+    arrived: Sequence[Sequence[float]],
+    lag: Sequence[Sequence[float]],
+    forecast: Sequence[Sequence[float]] | None = None,
+) -> LoadColumns:
+    """Return rows of two topics with steps of 30 s; the last topic has all partitions but the first."""
+    table = np.array(arrived, np.float64)
+    steps, partitions = table.shape
+    place = np.tile(np.arange(partitions), steps)
+    shuffled = np.random.default_rng(1).permutation(steps * partitions)
+    rows = LoadColumns(
+        time=np.repeat(np.arange(1, steps + 1), partitions) * 30_000_000,
+        step_s=np.full(steps * partitions, 30.0),
+        topic=np.where(place == 0, "a", "b").astype(object),
+        partition=np.maximum(place - 1, 0),
+        arrived=table.ravel(),
+        served=table.ravel(),
+        lag=np.array(lag, np.float64).ravel(),
+        forecast=np.full(steps * partitions, NAN) if forecast is None else np.array(forecast).ravel(),
+        horizon_s=np.full(steps * partitions, 3600.0),
+    )
+    return LoadColumns(*(getattr(rows, column.name)[shuffled] for column in fields(rows)))
+
+
+def test_load_is_the_mean_of_the_last_arrivals_the_last_lag_and_the_forecast() -> None:
+    rows = columns(
+        [[900, 900, 900], [30, 60, 90], [90, 60, 30]],
+        [[7, 7, 7], [5, 6, 7], [1, NAN, 3]],
+        [[NAN] * 3, [3600, 7200, NAN], [NAN, 36_000, NAN]],
+    )
+    load = load_at_end(rows, assemble("billing", rows), RECORDING, REQUEST)
+    assert load.history.topics == {"a": 1, "b": 2}
+    assert load.history.step_s == 1800
+    assert (load.history.arrivals / 1800).tolist() == [[2, 2, 2], [1, 10, 2]]
+    assert load.history.start_lags.tolist() == [1, 6, 3]
+    assert (load.history.service_rate, load.members, load.owners) == (10, None, None)
+    assert load.notes == ("1 partition without a forecast: the last arrivals are taken to last",)
+
+
+def test_what_a_recording_does_not_have_is_noted() -> None:
+    rows = columns([[30, 30], [30, 30], [30, 30]], [[1, 1], [1, NAN], [1, NAN]])
+    members = replace(RECORDING, members=3)
+    load = load_at_end(rows, assemble("billing", rows), members, REQUEST)
+    assert load.members == 3
+    assert load.history.steps == 1
+    assert load.notes == (
+        "the lag of 1 partition is unknown and counts as none",
+        "the recording has no forecasts: its last arrivals are taken to last",
+    )
+    with pytest.raises(HistoryError, match="give --rate"):
+        load_at_end(rows, assemble("billing", rows), members, replace(REQUEST, rate=None))
+
+
+@pytest.mark.parametrize(("members", "is_fine"), [(None, True), (1, False), (2, True)])
+def test_unknown_number_of_members_is_not_wrong(members: int | None, is_fine: bool) -> None:
+    rows = columns([[210, 210], [210, 210]], [[0, 0], [0, 0]])
+    load = load_at_end(rows, assemble("billing", rows), replace(RECORDING, members=members), REQUEST)
+    report = size_report(REQUEST, load, "sticky", "2026-11-23T12:00:00.000+00:00", recorded=True)
+    assert report.is_fine == is_fine
+    assert json.loads(json.dumps(report.as_json()))["advised"] == 2
+    if members is None:
+        assert headline(report) == "billing: 2 members for a time lag of 30s"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--recording", "missing"), "--recording: no folder 'missing'"),
+        (("--recording", ".", "--bootstrap", "b:9092"), "--recording is instead of a cluster"),
+        (("--recording", ".", "--serve", "h:1"), "--recording is instead of a cluster"),
+        (("--recording", ".", "--until", "noon"), "is not like 2026-11-22"),
+        (("--until", "2026-11-22"), "only with --recording"),
+        (("--recorded-members", "3"), "only with --recording"),
+    ],
+)
+def test_wrong_options_are_usage_errors(words: tuple[str, ...], message: str) -> None:
+    result = CliRunner().invoke(cli_size.command, ["billing", "--max-time-lag", "30s", *words])
+    assert (result.exit_code, message in result.output) == (2, True), result.output
+
+
+def test_error_names_the_extra_of_a_recording(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    words = ["billing", "--max-time-lag", "30s", "--recording", str(tmp_path)]
+    result = CliRunner().invoke(cli_size.command, words)
+    assert isinstance(result.exception, MissingExtraError)
+    assert result.exception.extra == "spark"
