@@ -23,6 +23,7 @@ from kafka_assignors.assignor.coordinator_access.leading import (
     remember_planned_metadata,
 )
 from kafka_assignors.assignor.coordinator_access.metrics import record_metrics, recorder_of
+from kafka_assignors.assignor.coordinator_access.unfolding import reads_budgets, unfold_assignments
 from kafka_assignors.metrics import Recorder
 from kafka_assignors.plan.cause import Cause
 
@@ -61,6 +62,7 @@ class CoordinatorAccess:
             self._client_rack = client_rack_of(caller)
             remember_leaders(caller)
             record_metrics(caller)
+            unfold_assignments(caller)
             self.rejoin_causes = self.shared("rejoin_causes", self.rejoin_causes)
         return caller is None or known is None or caller is known
 
@@ -74,6 +76,10 @@ class CoordinatorAccess:
     def recorder(self) -> Recorder:
         """The recorder of the consumer's metrics."""
         return recorder_of(self._live())
+
+    def reads_budgets(self) -> bool:
+        """Whether the consumer reads assignments whose partitions are in the user data."""
+        return reads_budgets(self._live())
 
     def is_unknown_version(self) -> bool:
         """Whether the consumer's private parts differ from the known ones."""

@@ -16,15 +16,17 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
+from kafka_assignors.assignor.lag.budget import fit, plain_bytes, sizes_of, with_budgets
 from kafka_assignors.assignor.lag.options import LagOptions
-from kafka_assignors.assignor.lag.reports import newest_reports
+from kafka_assignors.assignor.lag.reports import OwnReport, newest_reports
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster, from_function
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
-from kafka_assignors.wire import lag_user_data
+from kafka_assignors.wire import budget, lag_user_data
+from kafka_assignors.wire.compact_lag_user_data import Claims
 
 log = logging.getLogger("kafka_assignors")
 
@@ -42,6 +44,8 @@ class LagAssignor(Assignor):
     by_lag = True
     over_topics: ClassVar[bool] = False
     """Whether it balances the sum of a member's lag over all topics, or each topic alone."""
+    sends_claims: ClassVar[bool] = True
+    """Whether members report the partitions that they own."""
     options: LagOptions
 
     def __init__(self, **options: object) -> None:
@@ -51,11 +55,13 @@ class LagAssignor(Assignor):
         self._closed = False
         self._unavailable = ""  # why there is no keeper
         self._complained = False
-        self._sent: tuple[object, bytes] = None, b""  # the last user data, and its contents
+        self._own = OwnReport(self.options.capacity)
         # On the leader:
         self._deadline = 0.0
         self._planned: Assignment | None = None
         self._round_lags: Lags = {}
+        self._read_budgets = False  # whether all members do
+        self._is_too_large = False
 
     def close(self) -> None:
         """End the threads.  The consumer's ``close()`` calls this."""
@@ -79,24 +85,34 @@ class LagAssignor(Assignor):
     # --- user data -----------------------------------------------------------------------------------------
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        lags, measured_at = ({}, 0.0) if self._keeper is None else self._keeper.report()
         owned = convert.ownership(self._access.owned() or ()) or self._owned
-        contents = revoked, owned, generation, measured_at
-        # Repeat the same bytes while nothing changes: other bytes make a broker start a rebalance.
-        if self._sent[0] != contents:
-            age_ms = 1000 * (time.monotonic() - measured_at) if lags else 0
-            partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
-            own_lags = {partition: lags[partition] for partition in partitions if partition in lags}
-            data = lag_user_data.encode(revoked, generation, own_lags, age_ms, self.options.capacity)
-            self._sent = contents, data
-        return self._sent[1]
+        self._own.measure(self._keeper, owned, generation)
+        return self._own.encode(revoked, generation, reads_budget=self._access.reads_budgets())
+
+    def _subscription(
+        self, topics: Iterable[str], revoked: Ownership, holds: Ownership, generation: int
+    ) -> ConsumerProtocolSubscription:
+        plain = super()._subscription(topics, revoked, holds, generation)
+        most = self._own.budget
+        if most is None or plain_bytes(holds) + len(plain.user_data) <= most:
+            return plain
+        claims = Claims(holds or revoked if self.sends_claims else {}, generation, bool(holds))
+        return convert.encode_subscription(
+            topics, self._own.encode_compact(claims), {}, generation, self._rack
+        )
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
         if not user_data:
             return MemberReport()
         sent = lag_user_data.decode(user_data)
         return MemberReport(
-            sent.revoked, sent.generation, lags=sent.lags, lag_age_ms=sent.age_ms, capacity=sent.capacity
+            sent.revoked,
+            sent.generation,
+            lags=sent.lags,
+            lag_age_ms=sent.age_ms,
+            capacity=sent.capacity,
+            holds=sent.holds,
+            reads_budget=sent.reads_budget,
         )
 
     # --- called by kafka-python ----------------------------------------------------------------------------
@@ -108,7 +124,18 @@ class LagAssignor(Assignor):
                 self._watcher.stop()
         return super().metadata(topics)
 
+    def assign(
+        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        given = super().assign(cluster, members)
+        with self._guarded("keeping the group's record small"):
+            return self._fitted(given, members)
+        return given
+
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        with self._guarded("reading the budget"):
+            if (received := budget.decode(bytes(assignment.user_data or b""))) is not None:
+                self._own.budget = received.size
         planned, is_settled = self._planned, not self._second_round.held
         self._planned = None
         super().on_assignment(assignment, generation)
@@ -137,6 +164,14 @@ class LagAssignor(Assignor):
         self._deadline = time.monotonic() + timeout_s
         self._planned = super()._assign(cluster, members)
         return self._planned
+
+    def _read(
+        self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember], complaints: Complaints
+    ) -> list[tuple[Member, MemberReport]]:
+        self._read_budgets = False  # in case the next line fails
+        read = super()._read(members, complaints)
+        self._read_budgets = all(report.reads_budget for _member, report in read)
+        return read
 
     # --- the leader ----------------------------------------------------------------------------------------
 
@@ -175,6 +210,27 @@ class LagAssignor(Assignor):
         if answer.problem or not unknown:
             self._log_change(len(unknown), sum(map(len, lags.values())), answer.problem)
         return replace(group, lags={topic: of_topic.tolist() for topic, of_topic in lags.items()})
+
+    def _fitted(
+        self,
+        given: dict[str, ConsumerProtocolAssignment],
+        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        """Return the assignments with budgets, in a large group whose members all read them."""
+        limit = self.options.group_record_bytes
+        sizes = sizes_of(members, given)
+        fitted = fit(sizes, limit, claims=self.sends_claims, has_budgets=self._own.budget is not None)
+        if fitted.budgets is None or not self._read_budgets:
+            return given
+        if fitted.size > limit and not self._is_too_large:
+            log.warning(
+                "%s: the group's record takes %d bytes, more than group_record_bytes (%d); the broker refuses"
+                " the assignment if it is more than its message.max.bytes",
+                *(self.name, fitted.size, limit),
+            )
+        self._is_too_large = fitted.size > limit
+        ids = [member.member_id for member in members]
+        return with_budgets(given, dict(zip(ids, fitted.budgets, strict=True)))
 
     def _ask(self, partitions: Sequence[TopicPartition]) -> LagAnswer:
         if not partitions:

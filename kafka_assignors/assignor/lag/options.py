@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_assignors.assignor.lag.budget import RECORD_BYTES
 from kafka_assignors.assignor.options import PLANS, Options
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.feed.load_feed import LoadFeed, check_config
@@ -13,6 +14,7 @@ from kafka_assignors.plan import TopicPartition
 from kafka_assignors.plan.capacity import LEAST, MOST
 from kafka_assignors.validators import function, instance, number, positive, whole
 
+_LEAST_RECORD = 1_024  # bytes
 LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
 
 
@@ -31,6 +33,8 @@ class LagOptions(Options):
         lag_max_age_ms: the leader ignores older reports.
         capacity: how fast this consumer reads, compared with the others: 2 reads twice as fast as 1.  The
             strategies minimise the longest time to drain, which is lag over capacity.
+        group_record_bytes: limit of the group's record at the broker: its ``message.max.bytes``.  The members
+            of a larger group send their lag and the partitions they own in a shorter form.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
             ``RebalanceOnSkew`` that says when.
     """
@@ -42,6 +46,7 @@ class LagOptions(Options):
     lag_refresh_ms: float = 10_000
     lag_max_age_ms: float = 60_000
     capacity: float = 1.0
+    group_record_bytes: int = RECORD_BYTES
     rebalance_on_skew: RebalanceOnSkew | bool = False
 
     def check(self) -> None:
@@ -49,6 +54,7 @@ class LagOptions(Options):
         for name in ("lag_timeout_ms", "lag_refresh_ms", "lag_max_age_ms"):
             positive(name, getattr(self, name), "milliseconds")
         number("capacity", self.capacity, LEAST, MOST)
+        whole("group_record_bytes", self.group_record_bytes, _LEAST_RECORD)
         if self.lag_source is not None:
             function("lag_source", self.lag_source)
         instance(
