@@ -27,6 +27,7 @@ class MemberReport(NamedTuple):
         priority: see ``Member``.
         lags: records left to read, for the partitions whose lag it knows.
         lag_age_ms: age of ``lags`` when the member joined.
+        rates: arrivals, records a second, of partitions in ``lags``.
         capacity: see ``Member``.
         unread: why a part cannot be decoded; None if all could.
         requests: see ``SeenMember``.
@@ -40,6 +41,7 @@ class MemberReport(NamedTuple):
     priority: int | None = None
     lags: Mapping[TopicPartition, int] = MappingProxyType({})
     lag_age_ms: int = 0
+    rates: Mapping[TopicPartition, float] = MappingProxyType({})
     capacity: float = 1.0
     unread: str | None = None
     requests: Mapping[Cause, int] = MappingProxyType({})

@@ -3,7 +3,8 @@
 int16 version; int32 generation of the claims; uint8 whether the member still holds them; the claims
 (`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024; uint8 whether
 a set of partitions follows, and the set; int32 number of bytes, and the lags, compressed (zlib): a byte for
-each partition of the set, or else of the claims, in order.
+each partition of the set, or else of the claims, in order; int32 number of bytes, and the arrival `rates` of
+the same partitions.
 
 A byte of a lag: 0 unknown, 1 no lag, n from 2 on a lag of 2^((n - 2) / 4) records, so within 9 %.  The
 subscription lists no owned partitions, whose plain numbers take four bytes each.
@@ -16,12 +17,13 @@ import struct
 import zlib
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
-from kafka_assignors.wire import compact_ownership
+from kafka_assignors.wire import compact_ownership, rates
 from kafka_assignors.wire.primitives import Reader, inflated, int32
 
 VERSION = 1
@@ -54,10 +56,17 @@ class CompactLagUserData(NamedTuple):
     lags: dict[TopicPartition, int]
     age_ms: int
     capacity: float
+    rates_of: dict[TopicPartition, float]
 
 
 def encode(
-    claims: Claims, lags: Mapping[TopicPartition, int], age_ms: float, capacity: float, budget: int
+    claims: Claims,
+    lags: Mapping[TopicPartition, int],
+    age_ms: float,
+    capacity: float,
+    budget: int,
+    *,
+    rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
 ) -> bytes:
     """Encode in at most ``budget`` bytes, as long as the claims alone fit: they are always complete.
 
@@ -67,6 +76,7 @@ def encode(
         age_ms: milliseconds since the lag was measured.
         capacity: within its bounds.
         budget: bytes.
+        rates_of: arrivals, records a second; those of the partitions whose lag is sent are.
     """
     head = b"".join(
         [
@@ -82,9 +92,11 @@ def encode(
 
     def section(count: int) -> bytes:
         sent = set(heaviest[:count])
-        if is_of_claims:
-            return b"\0" + _pack_lags([lags[p] if p in sent else None for p in in_order])
-        return b"\1" + _pack_set(sent) + _pack_lags([lags[p] for p in sorted(sent)])
+        partitions = in_order if is_of_claims else sorted(sent)
+        head = b"\0" if is_of_claims else b"\1" + _pack_set(sent)
+        packed = rates.pack(partitions, {p: rates_of[p] for p in sent if p in rates_of})
+        lags_sent = _pack_lags([lags[p] if p in sent else None for p in partitions])
+        return head + lags_sent + int32(len(packed)) + packed
 
     room = budget - len(head)
     if len(all_lags := section(len(heaviest))) <= room:
@@ -111,7 +123,8 @@ def read(reader: Reader) -> CompactLagUserData:
     if len(codes) not in {0, len(partitions)}:
         raise CodecError(f"{len(codes)} lags of {len(partitions)} partitions")
     lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}
-    return CompactLagUserData(Claims(owned, generation, bool(holds)), lags, age_ms, units / UNIT)
+    rates_of = rates.unpack(partitions, reader.raw(reader.int32()))
+    return CompactLagUserData(*(Claims(owned, generation, bool(holds)), lags, age_ms, units / UNIT, rates_of))
 
 
 def _pack_set(partitions: set[TopicPartition]) -> bytes:

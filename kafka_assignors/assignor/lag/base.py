@@ -16,16 +16,18 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.lag.budget import fit, plain_bytes, sizes_of, with_budgets
+from kafka_assignors.assignor.lag.budget import Budgets, plain_bytes
 from kafka_assignors.assignor.lag.options import LagOptions
 from kafka_assignors.assignor.lag.reports import OwnReport, newest_reports
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
+from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster, from_function
+from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
-from kafka_assignors.wire import budget, lag_user_data
+from kafka_assignors.wire import budget, lag_user_data, rates
 from kafka_assignors.wire.compact_lag_user_data import Claims
 
 log = logging.getLogger("kafka_assignors")
@@ -55,13 +57,14 @@ class LagAssignor(Assignor):
         self._closed = False
         self._unavailable = ""  # why there is no keeper
         self._complained = False
-        self._own = OwnReport(self.options.capacity)
+        self._throughput = Throughput() if self.measures_throughput else None
+        self._own = OwnReport(self.options.capacity, self._throughput)
         # On the leader:
         self._deadline = 0.0
         self._planned: Assignment | None = None
         self._round_lags: Lags = {}
         self._read_budgets = False  # whether all members do
-        self._is_too_large = False
+        self._budgets = Budgets(self.name, self.options.group_record_bytes, claims=self.sends_claims)
 
     def close(self) -> None:
         """End the threads.  The consumer's ``close()`` calls this."""
@@ -73,6 +76,11 @@ class LagAssignor(Assignor):
     def pays_from(self) -> float:
         """Minimum relative reduction of the largest load for which the leader requests a rebalance."""
         return 0.1
+
+    @property
+    def measures_throughput(self) -> bool:
+        """Whether members measure and report what their partitions receive."""
+        return False
 
     @property
     def leader_watches_lag(self) -> bool:
@@ -113,6 +121,7 @@ class LagAssignor(Assignor):
             capacity=sent.capacity,
             holds=sent.holds,
             reads_budget=sent.reads_budget,
+            rates=sent.rates,
         )
 
     # --- called by kafka-python ----------------------------------------------------------------------------
@@ -129,13 +138,16 @@ class LagAssignor(Assignor):
     ) -> dict[str, ConsumerProtocolAssignment]:
         given = super().assign(cluster, members)
         with self._guarded("keeping the group's record small"):
-            return self._fitted(given, members)
+            if self._read_budgets:
+                has_budget = self._own.budget is not None
+                return self._budgets.add(given, members, self._throughput, has_budgets=has_budget)
         return given
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         with self._guarded("reading the budget"):
             if (received := budget.decode(bytes(assignment.user_data or b""))) is not None:
-                self._own.budget = received.size
+                self._own.budget = self._own.budget if received.size is None else received.size
+                self._learn(assignment, received.rates)
         planned, is_settled = self._planned, not self._second_round.held
         self._planned = None
         super().on_assignment(assignment, generation)
@@ -153,6 +165,12 @@ class LagAssignor(Assignor):
             self._access.recorder.watch_lag(keeper.age_s)
             if self._watcher is not None and planned is not None and is_settled:
                 self._watcher.lead(planned, joined_generation)
+
+    def _learn(self, assignment: ConsumerProtocolAssignment, packed: bytes) -> None:
+        """Learn what the partitions received while others owned them."""
+        if self._throughput is not None and packed:
+            owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
+            self._throughput.learn(rates.unpack(in_order(owned), packed), time.monotonic())
 
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
@@ -211,27 +229,6 @@ class LagAssignor(Assignor):
             self._log_change(len(unknown), sum(map(len, lags.values())), answer.problem)
         return replace(group, lags={topic: of_topic.tolist() for topic, of_topic in lags.items()})
 
-    def _fitted(
-        self,
-        given: dict[str, ConsumerProtocolAssignment],
-        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
-    ) -> dict[str, ConsumerProtocolAssignment]:
-        """Return the assignments with budgets, in a large group whose members all read them."""
-        limit = self.options.group_record_bytes
-        sizes = sizes_of(members, given)
-        fitted = fit(sizes, limit, claims=self.sends_claims, has_budgets=self._own.budget is not None)
-        if fitted.budgets is None or not self._read_budgets:
-            return given
-        if fitted.size > limit and not self._is_too_large:
-            log.warning(
-                "%s: the group's record takes %d bytes, more than group_record_bytes (%d); the broker refuses"
-                " the assignment if it is more than its message.max.bytes",
-                *(self.name, fitted.size, limit),
-            )
-        self._is_too_large = fitted.size > limit
-        ids = [member.member_id for member in members]
-        return with_budgets(given, dict(zip(ids, fitted.budgets, strict=True)))
-
     def _ask(self, partitions: Sequence[TopicPartition]) -> LagAnswer:
         if not partitions:
             return LagAnswer({})
@@ -271,6 +268,7 @@ class LagAssignor(Assignor):
             options.lag_refresh_ms / 1000,
             options.lag_timeout_ms / 1000,
             on_failure=self._access.recorder.record_failed_lag_fetch,
+            **({} if self._throughput is None else {"on_ends": self._throughput.measure}),
         )
         if options.skew is not None:
             self._watcher = SkewWatcher(

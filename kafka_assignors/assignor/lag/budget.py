@@ -7,6 +7,7 @@ each member a budget with the assignment, so that the next subscriptions are sma
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,9 +15,13 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.lag.throughput import in_order
+from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
-from kafka_assignors.wire import budget, compact_ownership
+from kafka_assignors.wire import budget, compact_ownership, rates
 from kafka_assignors.wire.budget import Budget
+
+log = logging.getLogger("kafka_assignors")
 
 RECORD_BYTES = 1_048_576
 """Limit of the record in most clusters: ``message.max.bytes``, less the batch's header."""
@@ -128,18 +133,70 @@ def plain_bytes(owned: Ownership) -> int:
     return sum(6 + len(topic.encode()) + 4 * len(numbers) for topic, numbers in owned.items())
 
 
-def with_budgets(
-    given: Mapping[str, ConsumerProtocolAssignment], budgets: Mapping[str, Budget]
-) -> dict[str, ConsumerProtocolAssignment]:
-    """Return the assignments with their budgets as user data."""
-    return {
-        member_id: _with_budget(assignment, budgets[member_id]) for member_id, assignment in given.items()
-    }
-
-
 def _with_budget(assignment: ConsumerProtocolAssignment, given: Budget) -> ConsumerProtocolAssignment:
     user_data = budget.encode(given)
     if given.owned is not None:
         return ConsumerProtocolAssignment(0, [], user_data)
     assignment.user_data = user_data
     return assignment
+
+
+class Budgets:
+    """Adds budgets to assignments, on the leader.
+
+    Args:
+        name: the strategy's, for the log.
+        limit: bytes of the record.
+        claims: whether members claim partitions when they join.
+    """
+
+    def __init__(self, name: str, limit: int, *, claims: bool) -> None:
+        self._name = name
+        self._limit = limit
+        self._claims = claims
+        self._is_too_large = False
+
+    def add(
+        self,
+        given: dict[str, ConsumerProtocolAssignment],
+        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+        throughput: Throughput | None,
+        *,
+        has_budgets: bool,
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        """Return the assignments with what they need of budgets and rates; members must read them.
+
+        Args:
+            given: the assignments.
+            members: of the group.
+            throughput: what the partitions receive, for their new owners.
+            has_budgets: whether members have budgets from the last rebalance.
+        """
+        sizes = sizes_of(members, given)
+        packed = [_pack_rates(size.assigned, throughput) for size in sizes]
+        sizes = [
+            size._replace(fixed=size.fixed + len(more)) for size, more in zip(sizes, packed, strict=True)
+        ]
+        fitted = fit(sizes, self._limit, claims=self._claims, has_budgets=has_budgets)
+        if fitted.budgets is None and not any(packed):
+            return given
+        if fitted.size > self._limit and not self._is_too_large:
+            log.warning(
+                "%s: the group's record takes %d bytes, more than group_record_bytes (%d); the broker refuses"
+                " the assignment if it is more than its message.max.bytes",
+                *(self._name, fitted.size, self._limit),
+            )
+        self._is_too_large = fitted.size > self._limit
+        budgets = fitted.budgets or [Budget(None)] * len(sizes)
+        return {
+            member.member_id: _with_budget(given[member.member_id], received._replace(rates=more))
+            for member, received, more in zip(members, budgets, packed, strict=True)
+        }
+
+
+def _pack_rates(owned: Ownership, throughput: Throughput | None) -> bytes:
+    """Encode what a member's partitions receive, for their new owner."""
+    if throughput is None:
+        return b""
+    partitions = in_order(owned)
+    return rates.pack(partitions, throughput.rates(partitions))

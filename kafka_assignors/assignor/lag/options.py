@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kafka_assignors.assignor.lag.budget import RECORD_BYTES
+from kafka_assignors.assignor.lag.throughput import THROUGHPUT
 from kafka_assignors.assignor.options import PLANS, Options
+from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.feed.load_feed import LoadFeed, check_config
 from kafka_assignors.plan import TopicPartition
@@ -79,7 +81,9 @@ class CooperativeLagOptions(LagOptions):
         load_source: where forecasts of arrivals come from; they add to lag.  The name of a topic, a
             ``LoadFeed``, or a function that is called with partitions and returns the expected records,
             without the partitions it does not know.  A background thread calls the function every
-            ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.
+            ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.  ``throughput``:
+            members measure what their partitions receive, and report it with their lag.
+        load_horizon_ms: how far ahead ``throughput`` expects the same arrivals.
         load_max_age_ms: forecasts whose event time is further away, and older answers of a function, are
             ignored.
         max_partition_skew: how many partitions more a member may have than another that could have one of
@@ -89,6 +93,7 @@ class CooperativeLagOptions(LagOptions):
 
     load_source: str | LoadFeed | LoadFunction | None = None
     load_max_age_ms: float = 900_000
+    load_horizon_ms: float = 900_000
     max_partition_skew: int | None = field(default=1, metadata=PLANS)
     min_improvement: float = field(default=0.1, metadata=PLANS)
 
@@ -98,13 +103,24 @@ class CooperativeLagOptions(LagOptions):
             whole("max_partition_skew", self.max_partition_skew, 1)
         number("min_improvement", self.min_improvement, 0, below=1)
         positive("load_max_age_ms", self.load_max_age_ms, "milliseconds")
+        positive("load_horizon_ms", self.load_horizon_ms, "milliseconds")
         source: Any = self.load_source
-        if isinstance(source, str):
+        if source == THROUGHPUT:
+            if self.lag_source is not None:
+                raise OptionError("load_source", "throughput needs the cluster's offsets, not a lag_source")
+        elif isinstance(source, str):
             LoadFeed(source)
         elif not (source is None or callable(source)):
             instance("load_source", source, LoadFeed, "a topic, a LoadFeed or a function")
 
     @property
+    def measures_throughput(self) -> bool:
+        """Whether members measure what their partitions receive."""
+        return self.load_source == THROUGHPUT
+
+    @property
     def load(self) -> LoadFeed | LoadFunction | None:
-        """Where forecasts come from."""
+        """Where forecasts come from, other than the members."""
+        if self.measures_throughput:
+            return None
         return LoadFeed(self.load_source) if isinstance(self.load_source, str) else self.load_source

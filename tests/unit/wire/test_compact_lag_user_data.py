@@ -62,8 +62,13 @@ def test_bytes() -> None:
     set_of = compact_ownership.pack(claims.owned)
     head = b"\0\1\0\0\0\5\1" + set_of + int32(1500) + int32(2048) + b"\0"
     assert data[: len(head)] == head
-    assert int.from_bytes(data[len(head) : len(head) + 4], "big") == len(data) - len(head) - 4
-    assert zlib.decompress(data[len(head) + 4 :]) == b"\1\0\x0e"
+    packed = zlib.compress(b"\1\0\x0e", 9)
+    assert data == head + int32(len(packed)) + packed + int32(0)
+    rates = {TopicPartition("t", 2): 4.0, TopicPartition("t", 1): 4.0}  # the lag of 1 is unknown
+    data = compact_lag_user_data.encode(claims, lags, 1500, 2.0, PLENTY, rates_of=rates)
+    more = zlib.compress(bytes([0, 0, 2 + 8 * 12]), 9)
+    assert data == head + int32(len(packed)) + packed + int32(len(more)) + more
+    assert lag_user_data.decode(data).rates == {TopicPartition("t", 2): 4.0}
 
 
 @pytest.mark.parametrize("holds", [True, False])
