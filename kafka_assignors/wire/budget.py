@@ -75,4 +75,9 @@ def unfold(assignment: bytes) -> bytes:
     if budget is None or budget.owned is None or listed:
         return assignment
     user_data = encode(Budget(budget.size, rates=budget.rates))
-    return version.to_bytes(2, "big") + pack_ownership(budget.owned) + int32(len(user_data)) + user_data
+    return (
+        version.to_bytes(2, "big", signed=True)
+        + pack_ownership(budget.owned)
+        + int32(len(user_data))
+        + user_data
+    )

@@ -119,7 +119,7 @@ def read(reader: Reader) -> CompactLagUserData:
     if age_ms < 0 or holds > 1 or has_set > 1:
         raise CodecError("a negative age, or an unknown flag")
     partitions = _flat(compact_ownership.read(reader) if has_set else owned)
-    codes = inflated(reader.raw(reader.int32()), _MOST_LAGS)
+    codes = inflated(reader.raw(reader.int32()), _MOST_LAGS, "lags")
     if len(codes) not in {0, len(partitions)}:
         raise CodecError(f"{len(codes)} lags of {len(partitions)} partitions")
     lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}

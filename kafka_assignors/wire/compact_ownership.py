@@ -31,7 +31,9 @@ _Numbers = npt.NDArray[np.int64]
 
 def pack(owned: Ownership) -> bytes:
     """Encode an ownership.  Partitions are from 0 to 2^31 - 1; duplicates are dropped."""
-    topics = {topic: np.unique(np.asarray(owned[topic], np.int64)) for topic in sorted(owned) if owned[topic]}
+    topics = {
+        topic: np.unique(np.asarray(owned[topic], np.int64)) for topic in sorted(owned) if len(owned[topic])
+    }
     if not topics:
         return int32(0)
     raw = [int32(len(topics))]
@@ -49,7 +51,7 @@ def read(reader: Reader) -> dict[str, list[int]]:
     """
     if not (length := reader.int32()):
         return {}
-    inside = Reader(inflated(reader.raw(length), _MOST_INFLATED))
+    inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "partitions"))
     owned: dict[str, list[int]] = {}
     for _ in range(inside.count(11)):
         topic = inside.string()

@@ -137,12 +137,13 @@ def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int
     return owned, offset
 
 
-def inflated(packed: bytes, most: int) -> bytes:
+def inflated(packed: bytes, most: int, what: str) -> bytes:
     """Decompress zlib's bytes.
 
     Args:
         packed: untrusted bytes.
         most: limit of the result, bytes.
+        what: begins the message of an error.
 
     Raises:
         CodecError: the bytes are invalid or cut off, the result is too large, or bytes are left over.
@@ -151,9 +152,9 @@ def inflated(packed: bytes, most: int) -> bytes:
     try:
         raw = inflater.decompress(packed, most)
     except zlib.error as error:
-        raise CodecError(str(error)) from None
+        raise CodecError(f"{what}: {error}") from None
     if not inflater.eof or inflater.unused_data:
-        raise CodecError("compressed bytes are cut off, too large, or left over")
+        raise CodecError(f"{what}: cut off, too large, or bytes left over")
     return raw
 
 

@@ -31,7 +31,7 @@ def unpack(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPar
     """
     if not packed:
         return {}
-    codes = inflated(packed, _MOST_INFLATED)
+    codes = inflated(packed, _MOST_INFLATED, "rates")
     if len(codes) != len(partitions):
         raise CodecError(f"{len(codes)} rates of {len(partitions)} partitions")
     return {p: _RATE_OF[code] for p, code in zip(partitions, codes, strict=True) if code}

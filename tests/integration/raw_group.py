@@ -59,7 +59,7 @@ class RawMember:
         return bytes(data)
 
     def close(self) -> None:
-        self.assignor.close()  # type: ignore[attr-defined]
+        self.assignor.close()
         self.socket.close()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -166,6 +166,10 @@ class LagAssignor(Assignor):
             if self._watcher is not None and planned is not None and is_settled:
                 self._watcher.lead(planned, joined_generation)
 
+    def _measure(self, ends: Mapping[TopicPartition, int], at_s: float) -> None:
+        if self._throughput is not None:
+            self._throughput.measure(ends, at_s)
+
     def _learn(self, assignment: ConsumerProtocolAssignment, packed: bytes) -> None:
         """Learn what the partitions received while others owned them."""
         if self._throughput is not None and packed:
@@ -268,7 +272,7 @@ class LagAssignor(Assignor):
             options.lag_refresh_ms / 1000,
             options.lag_timeout_ms / 1000,
             on_failure=self._access.recorder.record_failed_lag_fetch,
-            **({} if self._throughput is None else {"on_ends": self._throughput.measure}),
+            on_ends=self._measure,
         )
         if options.skew is not None:
             self._watcher = SkewWatcher(

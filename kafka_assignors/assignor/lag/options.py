@@ -16,7 +16,7 @@ from kafka_assignors.plan import TopicPartition
 from kafka_assignors.plan.capacity import LEAST, MOST
 from kafka_assignors.validators import function, instance, number, positive, whole
 
-_LEAST_RECORD = 1_024  # bytes
+_LEAST_RECORD, _MOST_RECORD = 1_024, 2**31 - 1  # bytes
 LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
 
 
@@ -56,7 +56,7 @@ class LagOptions(Options):
         for name in ("lag_timeout_ms", "lag_refresh_ms", "lag_max_age_ms"):
             positive(name, getattr(self, name), "milliseconds")
         number("capacity", self.capacity, LEAST, MOST)
-        whole("group_record_bytes", self.group_record_bytes, _LEAST_RECORD)
+        whole("group_record_bytes", self.group_record_bytes, _LEAST_RECORD, _MOST_RECORD)
         if self.lag_source is not None:
             function("lag_source", self.lag_source)
         instance(

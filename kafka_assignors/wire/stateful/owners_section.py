@@ -91,7 +91,7 @@ def read_owners(reader: Reader) -> dict[str, tuple[Task, ...]]:
     """
     if not (length := reader.int32()):
         return {}
-    inside = Reader(inflated(reader.raw(length), _MOST_INFLATED))
+    inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "owners"))
     (count,) = inside.array(1, "H")
     endpoints = [inside.string() for _ in range(count)]
     if not count or len(set(endpoints)) != count or not all(endpoints):

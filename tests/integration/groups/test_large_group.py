@@ -43,9 +43,8 @@ def assignor_of(kind: type[LagAssignor], **options: object) -> Callable[[], LagA
 
 def wait_for_lag(group: RawGroup) -> None:
     """Wait until each member has measured the lag of its partitions."""
-    for member in group.members:
-        assignor: Any = member.assignor
-        until(lambda assignor=assignor: assignor._keeper.report()[0], "a member to measure its lag")
+    assignors: list[Any] = [member.assignor for member in group.members]
+    until(lambda: all(a._keeper.report()[0] for a in assignors), "all members to measure their lag")
 
 
 def owners(group: RawGroup) -> dict[tuple[str, int], str]:
