@@ -23,7 +23,7 @@ from kafka_assignors.assignor.coordinator_access.leading import (
     remember_planned_metadata,
 )
 from kafka_assignors.assignor.coordinator_access.metrics import record_metrics, recorder_of
-from kafka_assignors.assignor.coordinator_access.unfolding import reads_budgets, unfold_assignments
+from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
 from kafka_assignors.metrics import Recorder
 from kafka_assignors.plan.cause import Cause
 
@@ -62,7 +62,6 @@ class CoordinatorAccess:
             self._client_rack = client_rack_of(caller)
             remember_leaders(caller)
             record_metrics(caller)
-            unfold_assignments(caller)
             self.rejoin_causes = self.shared("rejoin_causes", self.rejoin_causes)
         return caller is None or known is None or caller is known
 
@@ -77,9 +76,10 @@ class CoordinatorAccess:
         """The recorder of the consumer's metrics."""
         return recorder_of(self._live())
 
-    def reads_budgets(self) -> bool:
-        """Whether the consumer reads assignments whose partitions are in the user data."""
-        return reads_budgets(self._live())
+    def unfold_assignments(self) -> bool:
+        """Read assignments whose partitions are in the user data; return whether the consumer can."""
+        coordinator = self._live()
+        return coordinator is None or unfold_assignments(coordinator)
 
     def is_unknown_version(self) -> bool:
         """Whether the consumer's private parts differ from the known ones."""

@@ -11,19 +11,18 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka_assignors.wire import budget
 
 _SYNC = "_process_sync_group_response"
-_READS = "_kafka_assignors_reads_budgets"
-"""The attribute that marks a coordinator that reads them."""
+_UNFOLDS = "_kafka_assignors_unfolds"
+"""The attribute that marks a coordinator that does."""
 
 
-def reads_budgets(coordinator: ConsumerCoordinator | None) -> bool:
-    """Whether a coordinator reads such assignments."""
-    return coordinator is None or hasattr(coordinator, _READS)
+def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:
+    """Restore the plain form as soon as SyncGroup is answered, before kafka-python decodes it.
 
-
-def unfold_assignments(coordinator: ConsumerCoordinator) -> None:
-    """Restore the plain form as soon as SyncGroup is answered, before kafka-python decodes it."""
-    if not hasattr(coordinator, _SYNC) or hasattr(coordinator, _READS):
-        return
+    Returns:
+        Whether the coordinator does; False in an unknown version of kafka-python.
+    """
+    if hasattr(coordinator, _UNFOLDS) or not hasattr(coordinator, _SYNC):
+        return hasattr(coordinator, _UNFOLDS)
     reference = weakref.ref(coordinator)
     wrapped = vars(coordinator).get(_SYNC)  # the recorder of metrics
 
@@ -33,5 +32,6 @@ def unfold_assignments(coordinator: ConsumerCoordinator) -> None:
         process = wrapped or partial(getattr(type(current), _SYNC), current)
         return budget.unfold(bytes(process(*args, **kwargs)))
 
-    setattr(coordinator, _READS, True)
+    setattr(coordinator, _UNFOLDS, True)
     setattr(coordinator, _SYNC, process_and_unfold)
+    return True

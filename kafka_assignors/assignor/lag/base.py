@@ -95,7 +95,7 @@ class LagAssignor(Assignor):
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         owned = convert.ownership(self._access.owned() or ()) or self._owned
         self._own.measure(self._keeper, owned, generation)
-        return self._own.encode(revoked, generation, reads_budget=self._access.reads_budgets())
+        return self._own.encode(revoked, generation, reads_budget=self._access.unfold_assignments())
 
     def _subscription(
         self, topics: Iterable[str], revoked: Ownership, holds: Ownership, generation: int

@@ -46,7 +46,7 @@ from kafka_assignors.assignor.coordinator_access import (
     stop_producer,
     timeouts,
 )
-from kafka_assignors.assignor.coordinator_access.unfolding import reads_budgets, unfold_assignments
+from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
 from kafka_assignors.background import Background
 from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES
@@ -536,7 +536,7 @@ def test_coordinator_has_the_methods_whose_calls_are_recorded(consumer: MakeCons
         "_invoke_rebalance_listener_async",
     ):
         assert callable(getattr(kind, name))
-        assert vars(made._coordinator)[name].__name__.endswith(("_and_record", "_and_unfold"))
+        assert vars(made._coordinator)[name].__name__.endswith("_and_record")
 
 
 @pytest.mark.parametrize("metrics_enabled", [True, False])
@@ -558,8 +558,8 @@ def test_assignment_in_user_data_is_unfolded(
 
 def test_coordinator_without_a_known_answer_of_sync_reads_no_budgets() -> None:
     unknown: Any = SimpleNamespace()
-    unfold_assignments(unknown)
-    assert not reads_budgets(unknown)
+    assert not unfold_assignments(unknown)
+    assert not vars(unknown)
 
 
 @pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
