@@ -107,7 +107,7 @@ class RawGroup:
         """Join with all members, plan, and sync.
 
         Returns:
-            The error code of SyncGroup, the same for all members.
+            The error code of the leader's SyncGroup.  If there is one, others may get another.
         """
         joined = self._join()
         generation, leader_id = joined[0].generation_id, joined[0].leader
@@ -132,12 +132,13 @@ class RawGroup:
             )
             member.send(request, _SYNC)
         answers = [member.receive(SyncGroupResponse, _SYNC) for member in self.members]
-        (error,) = {answer.error_code for answer in answers}
-        for member, answer in zip(self.members, answers, strict=True):
-            if not error:
+        error = int(answers[self.members.index(leader)].error_code)
+        if not error:
+            for member, answer in zip(self.members, answers, strict=True):
+                assert answer.error_code == 0, f"SyncGroup: error {answer.error_code}"
                 assignment = ConsumerProtocolAssignment.decode(budget.unfold(bytes(answer.assignment)))
                 member.assignor.on_assignment(assignment, generation)
-        return int(error)
+        return error
 
     def _join(self) -> Sequence[Any]:
         """Join until one generation has all members; return their answers in it."""
