@@ -78,7 +78,7 @@ def throughput(traffic: Traffic) -> Forecasts:
     """Expect each hour what ``load_source="throughput"`` has measured before it, looking every minute."""
     hours, minutes, partitions = traffic.arrivals.shape
     named = [TopicPartition(TOPIC, p) for p in range(partitions)]
-    meter, expected = Throughput(), np.zeros((hours, partitions))
+    meter, expected = Throughput(HOUR_S), np.zeros((hours, partitions))
     ends = traffic.arrivals.reshape(-1, partitions).cumsum(axis=0).astype(int).tolist()
     for minute, of_minute in enumerate(ends):
         if minute % minutes == 0:

@@ -8,9 +8,6 @@ from dataclasses import dataclass, replace
 
 from kafka_assignors.plan import TopicPartition
 
-WINDOW_S = 300.0
-"""Memory of a rate: the measurement of a minute counts a sixth."""
-
 _FRESH_S = 120.0
 """An own measurement counts before a reported one for this long."""
 
@@ -34,7 +31,7 @@ class _Rate:
     end: int | None
     at_s: float
 
-    def after(self, end: int, at_s: float) -> _Rate:
+    def after(self, end: int, at_s: float, window_s: float) -> _Rate:
         """Return the rate with one more measurement."""
         seconds = at_s - self.at_s
         if self.end is None:
@@ -43,15 +40,21 @@ class _Rate:
             return _Rate(None, 0.0, end, at_s)
         if seconds <= 0:
             return self
-        weight = min(self.seen_s, WINDOW_S)
+        weight = min(self.seen_s, window_s)
         rate = ((self.rate or 0.0) * weight + end - self.end) / (weight + seconds)
         return _Rate(rate, self.seen_s + seconds, end, at_s)
 
 
 class Throughput:
-    """Keeps the arrival rates of partitions.  Any thread may call it."""
+    """Keeps the arrival rates of partitions.  Any thread may call it.
 
-    def __init__(self) -> None:
+    Args:
+        window_s: memory of a rate, seconds.  To expect the arrivals of an hour, measure for an hour: a few
+            records in a shorter time are chance.
+    """
+
+    def __init__(self, window_s: float) -> None:
+        self._window_s = window_s
         self._rates: dict[TopicPartition, _Rate] = {}
         self._lock = threading.Lock()
 
@@ -66,7 +69,7 @@ class Throughput:
             for partition, end in ends.items():
                 known = self._rates.get(partition)
                 first = _Rate(None, 0.0, end, at_s)
-                self._rates[partition] = first if known is None else known.after(end, at_s)
+                self._rates[partition] = first if known is None else known.after(end, at_s, self._window_s)
             since = at_s - _KEPT_S
             self._rates = {partition: rate for partition, rate in self._rates.items() if rate.at_s > since}
 
@@ -77,7 +80,7 @@ class Throughput:
                 known = self._rates.get(partition)
                 is_own = known is not None and known.rate is not None and known.end is not None
                 if known is None or not is_own or known.at_s < at_s - _FRESH_S:
-                    self._rates[partition] = _Rate(rate, WINDOW_S, None, at_s)
+                    self._rates[partition] = _Rate(rate, self._window_s, None, at_s)
 
     def rates(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, float]:
         """Return the known rates of partitions, records a second."""

@@ -55,8 +55,8 @@ class CooperativeLagAwareAssignor(LagAssignor):
     # --- forecasts ------------------------------------------------------------------------------------------
 
     @property
-    def measures_throughput(self) -> bool:
-        return self.options.measures_throughput
+    def throughput_window_s(self) -> float | None:
+        return self.options.load_horizon_ms / 1000 if self.options.measures_throughput else None
 
     @property
     def forecasts(self) -> int | None:

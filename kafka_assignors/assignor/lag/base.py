@@ -57,7 +57,8 @@ class LagAssignor(Assignor):
         self._closed = False
         self._unavailable = ""  # why there is no keeper
         self._complained = False
-        self._throughput = Throughput() if self.measures_throughput else None
+        window_s = self.throughput_window_s
+        self._throughput = None if window_s is None else Throughput(window_s)
         self._own = OwnReport(self.options.capacity, self._throughput)
         # On the leader:
         self._deadline = 0.0
@@ -78,9 +79,9 @@ class LagAssignor(Assignor):
         return 0.1
 
     @property
-    def measures_throughput(self) -> bool:
-        """Whether members measure and report what their partitions receive."""
-        return False
+    def throughput_window_s(self) -> float | None:
+        """Seconds over which members measure what their partitions receive; None: they do not."""
+        return None
 
     @property
     def leader_watches_lag(self) -> bool:

@@ -83,7 +83,7 @@ class CooperativeLagOptions(LagOptions):
             without the partitions it does not know.  A background thread calls the function every
             ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.  ``throughput``:
             members measure what their partitions receive, and report it with their lag.
-        load_horizon_ms: how far ahead ``throughput`` expects the same arrivals.
+        load_horizon_ms: how far back ``throughput`` measures, and how far ahead it expects the same.
         load_max_age_ms: forecasts whose event time is further away, and older answers of a function, are
             ignored.
         max_partition_skew: how many partitions more a member may have than another that could have one of

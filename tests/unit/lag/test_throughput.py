@@ -6,14 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.lag.throughput import WINDOW_S, Throughput
+from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import TopicPartition
 
+WINDOW_S = 300
 A, B = (TopicPartition("t", p) for p in range(2))
 
 
 def measured(*looks: tuple[float, int]) -> Throughput:
-    throughput = Throughput()
+    throughput = Throughput(WINDOW_S)
     for at_s, end in looks:
         throughput.measure({A: end}, at_s)
     return throughput
@@ -50,7 +51,7 @@ def test_topic_that_is_created_again_starts_anew() -> None:
 
 
 def test_learned_rate_counts_at_once_and_is_measured_further() -> None:
-    throughput = Throughput()
+    throughput = Throughput(WINDOW_S)
     throughput.learn({A: 8.0}, 100)
     assert throughput.rates([A]) == {A: 8.0}
     throughput.measure({A: 1_000}, 105)

@@ -117,7 +117,7 @@ def test_older_members_get_no_rates() -> None:
 
 
 def test_source_expects_what_arrives_now() -> None:
-    throughput = Throughput()
+    throughput = Throughput(60)
     a, b = (TopicPartition("t", p) for p in range(2))
     throughput.learn({a: 2.0}, 0)
     source = ThroughputLoad(throughput, 60.0, now=lambda: 0.0)
