@@ -1,7 +1,7 @@
 """``python -m bench.lag.record``: how large a group's record at the broker is, and how large a group can be.
 
-Real assignors join, plan and join again with what they own and its lag, without a broker.  The record is the
-sum of their subscriptions and assignments, and of the broker's own fields as the leader estimates them.
+A real assignor joins with a random part of the partitions and their lag, without a broker, and the record is
+that of as many members like it, with the broker's own fields, as the leader estimates it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import argparse
 import random
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from typing import Any
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
@@ -23,12 +22,14 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors.assignor.lag.base import LagAssignor
-from kafka_assignors.assignor.lag.budget import RECORD_BYTES, sizes_of
+from kafka_assignors.assignor.lag.budget import RECORD_BYTES, MemberSize, fit, sizes_of
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget
-from tests.support.joining import cluster, joined
+from kafka_assignors.wire.budget import Budget
+from tests.support.joining import joined
 
 TOPIC = "orders"
+MEMBER = f"kafka-python-3.0.12-{0:036}"
 FOREVER_MS = 10**9
 KINDS: Sequence[type[Assignor]] = (
     StickyAssignor,
@@ -47,39 +48,38 @@ def lags_of(partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, i
 
 
 def record(kind: type[Assignor], partitions: int, members: int, limit: int) -> int:
-    """Return the size of the record, bytes, after the second rebalance."""
-    options = {}
-    if issubclass(kind, LagAssignor):
-        options = {
-            "lag_source": lags_of,
-            "lag_refresh_ms": FOREVER_MS,
-            "lag_max_age_ms": FOREVER_MS,
-            "lag_timeout_ms": FOREVER_MS,
-            "group_record_bytes": limit,
-        }
-    with ExitStack() as stack:
-        group: dict[str, Any] = {f"kafka-python-3.0.12-{i:036}": kind(**options) for i in range(members)}
-        for assignor in group.values():
-            if isinstance(assignor, LagAssignor):
-                stack.callback(assignor.close)
-        rebalance(group, partitions, 1)
-        for assignor in group.values():
-            while isinstance(assignor, LagAssignor) and not assignor._keeper.report()[0]:  # type: ignore[union-attr]
-                time.sleep(0.01)
-        return rebalance(group, partitions, 2)
+    """Return the size of the record, bytes, once members have budgets; all members are like one."""
+    of_one = sorted(random.Random(partitions).sample(range(partitions), partitions // members))
+    given = ConsumerProtocolAssignment(0, [(TOPIC, of_one)], b"")
+    if not issubclass(kind, LagAssignor):
+        return fit([size_of(kind(), given)] * members, limit, claims=True).size
+    forever = dict.fromkeys(("lag_refresh_ms", "lag_max_age_ms", "lag_timeout_ms"), FOREVER_MS)
+    assignor: Any = kind(lag_source=lags_of, group_record_bytes=limit, **forever)
+    assignor.on_assignment(given, 1)
+    while not assignor._keeper.report()[0]:
+        time.sleep(0.001)
+    fitted = fit([size_of(assignor, given)] * members, limit, claims=assignor.sends_claims)
+    if fitted.budgets is not None:
+        assignor.on_assignment(with_budget(given, fitted.budgets[0]), 1)
+        fitted = fit(
+            [size_of(assignor, given)] * members, limit, claims=assignor.sends_claims, has_budgets=True
+        )
+    assignor.close()
+    return fitted.size
 
 
-def rebalance(group: Mapping[str, Any], partitions: int, generation: int) -> int:
-    """Join, plan and assign; return the size of the record, bytes."""
-    described = [joined(name, assignor.metadata([TOPIC])) for name, assignor in group.items()]
-    leader = next(iter(group.values()))
-    given = leader.assign(cluster({TOPIC: partitions}), described)
-    sizes = sizes_of(described, given)
-    assigned = {name: given[name].encode() for name in group}
-    for name, assignor in group.items():
-        assignment = ConsumerProtocolAssignment.decode(budget.unfold(assigned[name]))
-        assignor.on_assignment(assignment, generation)
-    return sum(size.fixed + size.sent for size in sizes) + sum(map(len, assigned.values()))
+def with_budget(given: ConsumerProtocolAssignment, received: Budget) -> ConsumerProtocolAssignment:
+    """Return the assignment as its member gets it."""
+    return ConsumerProtocolAssignment(0, given.assigned_partitions, budget.encode(Budget(received.size)))
+
+
+def size_of(assignor: Assignor, given: ConsumerProtocolAssignment) -> MemberSize:
+    """Return the part of the record of a member that owns what it is assigned."""
+    if not isinstance(assignor, LagAssignor):
+        assignor.on_assignment(given, 1)
+    described = joined(MEMBER, assignor.metadata([TOPIC]))
+    (size,) = sizes_of([described], {MEMBER: given})
+    return size
 
 
 def largest(kind: type[Assignor], members: int, limit: int, step: int) -> int:
@@ -108,8 +108,8 @@ def rows(groups: Sequence[tuple[int, int]], step: int) -> Iterator[Sequence[obje
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.lag.record", description=__doc__)
-    parser.add_argument("--groups", nargs="+", default=["50000x100", "100000x100", "200000x200"])
-    parser.add_argument("--step", type=int, default=10_000, help="of the largest group; 0: not sought")
+    parser.add_argument("--groups", nargs="+", default=["58000x100", "100000x100", "200000x200"])
+    parser.add_argument("--step", type=int, default=1_000, help="of the largest group; 0: not sought")
     given = parser.parse_args(arguments)
     groups = [(int(p), int(m)) for p, m in (text.split("x") for text in given.groups)]
     most = ["most, 100 members", "most, 200 members"] if given.step else []
