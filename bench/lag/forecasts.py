@@ -22,11 +22,13 @@ from bench.lag.foresight import (
     plan,
     rate_for,
 )
-from bench.lag.traffic import HOUR_S, WEEK, Traffic, traffic_of, work_off
+from bench.lag.traffic import HOUR_S, TOPIC, WEEK, Traffic, traffic_of, work_off
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.model import Model
+from kafka_assignors.lag.throughput import Throughput
+from kafka_assignors.plan import TopicPartition
 
 DAY = 24
 STEP_S = 300
@@ -72,6 +74,20 @@ def load_model(traffic: Traffic) -> Forecasts:
     return expected
 
 
+def throughput(traffic: Traffic) -> Forecasts:
+    """Expect each hour what ``load_source="throughput"`` has measured before it, looking every minute."""
+    hours, minutes, partitions = traffic.arrivals.shape
+    named = [TopicPartition(TOPIC, p) for p in range(partitions)]
+    meter, expected = Throughput(HOUR_S), np.zeros((hours, partitions))
+    ends = traffic.arrivals.reshape(-1, partitions).cumsum(axis=0).astype(int).tolist()
+    for minute, of_minute in enumerate(ends):
+        if minute % minutes == 0:
+            rates = meter.rates(named)
+            expected[minute // minutes] = [HOUR_S * rates.get(partition, 0.0) for partition in named]
+        meter.measure(dict(zip(named, of_minute, strict=True)), (minute + 1) * HOUR_S / minutes)
+    return expected
+
+
 def oracle(traffic: Traffic) -> Forecasts:
     """Return the arrivals themselves, as a perfect forecast."""
     return traffic.hours
@@ -81,6 +97,7 @@ FORECASTS: Mapping[str, Callable[[Traffic], Forecasts]] = {
     "last hour": last_hour,
     "hour of week": hour_of_week,
     "load model": load_model,
+    "throughput": throughput,
     "arrivals known": oracle,
 }
 

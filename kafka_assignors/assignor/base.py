@@ -120,6 +120,11 @@ class Assignor(StrategyHooks):
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False
         holds, revoked = ({}, owned) if eager else (owned, {})
+        return self._subscription(topics, revoked, holds, generation)
+
+    def _subscription(
+        self, topics: Iterable[str], revoked: Ownership, holds: Ownership, generation: int
+    ) -> ConsumerProtocolSubscription:
         return convert.encode_subscription(
             topics, self.user_data(revoked, generation), holds, generation, self._rack
         )
@@ -141,7 +146,7 @@ class Assignor(StrategyHooks):
             with self._guarded("reporting the fallback"):
                 self._report_fallback(len(members))
             user_data = CLASSIC_ONLY if classic_only else b""
-            return fallback_assignment(self.fallback, cluster, members, user_data)
+            return fallback_assignment(self.fallback, cluster, members, user_data, self._held_by)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Store this member's assignment, and request the next round if one is needed."""
@@ -210,6 +215,13 @@ class Assignor(StrategyHooks):
             (to_member(joined, report, complaints, cooperative=cooperative, joining=joining), report)
             for joined, report in read
         ]
+
+    def _held_by(self, joined: JoinGroupResponse.JoinGroupResponseMember) -> Ownership:
+        """Return the partitions that a member holds, for the fallback."""
+        report = MemberReport()
+        with self._guarded("reading a member"):
+            report = read_user_data(joined, self.decode_user_data, Complaints())
+        return convert.owned_in(joined.metadata) or (report.revoked if report.holds else {})
 
     def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Assignment:
         claims = resolve(group)

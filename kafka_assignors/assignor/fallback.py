@@ -10,7 +10,7 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
-from kafka_assignors.plan import Assignment, Group, Member, plan_range, plan_seniors
+from kafka_assignors.plan import Assignment, Group, Member, Ownership, plan_range, plan_seniors
 
 
 class Fallback(NamedTuple):
@@ -35,6 +35,9 @@ def fallback_assignment(
     cluster: ClusterMetadata,
     members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
     user_data: bytes = b"",
+    held_by: Callable[[JoinGroupResponse.JoinGroupResponseMember], Ownership] = lambda member: (
+        convert.owned_in(member.metadata)
+    ),
 ) -> dict[str, ConsumerProtocolAssignment]:
     """Plan with the fallback, without partitions that another member still claims (KIP-429).
 
@@ -46,7 +49,7 @@ def fallback_assignment(
     plan = fallback.plan(Group(subscribers, convert.partition_counts(cluster, wanted)))
     claimants: dict[tuple[str, int], set[str]] = {}
     for member in members:
-        for topic, numbers in convert.owned_in(member.metadata).items():
+        for topic, numbers in held_by(member).items():
             for number in numbers:
                 claimants.setdefault((topic, number), set()).add(member.member_id)
     return {

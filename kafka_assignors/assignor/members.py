@@ -22,14 +22,17 @@ class MemberReport(NamedTuple):
     """A member's decoded user data; empty by default.
 
     Attributes:
-        revoked: partitions it owned in ``generation`` and has revoked.
+        revoked: partitions it owned in ``generation`` and has revoked, or holds still.
         generation: of its last assignment.
         priority: see ``Member``.
         lags: records left to read, for the partitions whose lag it knows.
         lag_age_ms: age of ``lags`` when the member joined.
+        rates: arrivals, records a second, of partitions in ``lags``.
         capacity: see ``Member``.
         unread: why a part cannot be decoded; None if all could.
         requests: see ``SeenMember``.
+        holds: whether it holds ``revoked`` still; its subscription then lists no owned partitions.
+        reads_budget: whether it reads an assignment with a budget.
         more: data that only its own strategy understands.
     """
 
@@ -38,9 +41,12 @@ class MemberReport(NamedTuple):
     priority: int | None = None
     lags: Mapping[TopicPartition, int] = MappingProxyType({})
     lag_age_ms: int = 0
+    rates: Mapping[TopicPartition, float] = MappingProxyType({})
     capacity: float = 1.0
     unread: str | None = None
     requests: Mapping[Cause, int] = MappingProxyType({})
+    holds: bool = False
+    reads_budget: bool = False
     more: object = None
 
 
@@ -76,10 +82,11 @@ def to_member(
         joining: the generation of this rebalance; None if unknown.
     """
     subscription = joined.metadata
-    holds = convert.owned_in(subscription) if cooperative else {}
+    listed = convert.owned_in(subscription) if cooperative else {}
+    holds: Ownership = listed or (report.revoked if cooperative and report.holds else {})
     owned: Ownership = holds or report.revoked
-    # The subscription (v2) dates its owned partitions; user data dates the partitions it reports as revoked.
-    dated = subscription.generation_id if holds and subscription.generation_id >= 0 else report.generation
+    # The subscription (v2) dates its owned partitions; user data dates the partitions it reports itself.
+    dated = subscription.generation_id if listed and subscription.generation_id >= 0 else report.generation
     generation = max(dated, NO_GENERATION)
     if joining is not None and generation >= joining:
         complaints.add(joined.member_id, f"claims to come from generation {generation}, which is not over")

@@ -22,9 +22,10 @@ from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.cli.connection import ANSWER_S, Connection
 from kafka_assignors.errors import BrokerError, CodecError, GroupError
 from kafka_assignors.lag.fetch.group import REBALANCING
-from kafka_assignors.plan import Group, Member
+from kafka_assignors.plan import Group, Member, Ownership
 from kafka_assignors.plan.capacity import in_units
 from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.wire import budget
 
 _PAUSE_S = 0.2
 
@@ -131,18 +132,27 @@ def _member(group_id: str, member: Mapping[str, Any], strategy: Assignor | None)
     for name, value in (("subscription", subscription), ("assignment", assignment)):
         if not isinstance(value, Mapping):  # kafka-python returns bytes it cannot decode as they are
             raise GroupError(f"the {name} of member {member['member_id']!r} of {group_id!r} cannot be read")
-    entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
     report = MemberReport() if strategy is None else _report(strategy, subscription.get("user_data"))
     return Member(
         member_id=member["member_id"],
         topics=frozenset(subscription["topics"] or ()),
-        owned=ownership((entry["topic"], p) for entry in entries for p in entry["partitions"] or ()),
+        owned=assigned_in(assignment),
         generation=_CURRENT_GENERATION,
         instance_id=member["group_instance_id"] or None,
         rack=subscription.get("rack_id") or None,
         priority=report.priority,
         capacity=1.0 if in_units(report.capacity) is None else report.capacity,
     )
+
+
+def assigned_in(assignment: Mapping[str, Any]) -> Ownership:
+    """Return the partitions in an assignment as kafka-python describes it, also in the user data."""
+    entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
+    with suppress(CodecError):  # of another strategy
+        received = budget.decode(as_bytes(assignment.get("user_data") or ""))
+        if received is not None and received.owned is not None:
+            return received.owned
+    return ownership((entry["topic"], p) for entry in entries for p in entry["partitions"] or ())
 
 
 def _report(strategy: Assignor, user_data: str | None) -> MemberReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -22,10 +23,12 @@ class LagAnswer(NamedTuple):
     Attributes:
         lags: records left to read.
         problem: why some lags are unknown, as a line for the user; empty if all are known.
+        ends: offsets of the next records to be written; a function gives none.
     """
 
     lags: Lags
     problem: str = ""
+    ends: Mapping[TopicPartition, int] = MappingProxyType({})
 
 
 class LagSource(Protocol):
@@ -70,10 +73,11 @@ class _Cluster:
 
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         reading = self._fetcher.fetch(partitions, 1000 * timeout_s)
+        ends = {partition: offsets.end for partition, offsets in reading.offsets.items()}
         if not reading.missing:
-            return LagAnswer(reading.lags)
+            return LagAnswer(reading.lags, ends=ends)
         partition, reason = min(reading.missing.items())
-        return LagAnswer(reading.lags, f"{partition.topic}-{partition.partition}: {reason}")
+        return LagAnswer(reading.lags, f"{partition.topic}-{partition.partition}: {reason}", ends)
 
 
 class _Function:

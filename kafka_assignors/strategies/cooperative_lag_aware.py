@@ -12,6 +12,7 @@ from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.lag.base import LagAssignor, log
 from kafka_assignors.assignor.lag.forecasts import LoadForecasts
 from kafka_assignors.assignor.lag.options import CooperativeLagOptions
+from kafka_assignors.assignor.lag.throughput import ThroughputLoad
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.feed.load_feed import LoadFeed
@@ -54,6 +55,10 @@ class CooperativeLagAwareAssignor(LagAssignor):
     # --- forecasts ------------------------------------------------------------------------------------------
 
     @property
+    def throughput_window_s(self) -> float | None:
+        return self.options.load_horizon_ms / 1000 if self.options.measures_throughput else None
+
+    @property
     def forecasts(self) -> int | None:
         if self.options.load_source is None:
             return None
@@ -76,6 +81,8 @@ class CooperativeLagAwareAssignor(LagAssignor):
         group = super().with_lags(group, reports, complaints)
         with self._guarded("adding forecasts"):
             if (forecasts := self._open_forecasts()) is not None:
+                if isinstance(forecasts.source, ThroughputLoad):
+                    forecasts.source.learn(reports)
                 left_s = max(self._deadline - time.monotonic(), 0.0)
                 return forecasts.in_plan(group, settling=self._second_round.is_settling, timeout_s=left_s)
         return group
@@ -99,6 +106,8 @@ class CooperativeLagAwareAssignor(LagAssignor):
     def _load_source(self) -> LoadSource | None:
         """Make the source; None without one, or, with a warning, if it cannot work."""
         options, given = self.options, self.options.load
+        if self._throughput is not None:
+            return ThroughputLoad(self._throughput, options.load_horizon_ms / 1000)
         try:
             if isinstance(given, LoadFeed):
                 config = {**(self._access.config() or {}), **(options.consumer_config or {})}

@@ -14,9 +14,10 @@ class LagAwareAssignor(LagAssignor):
 
     name = "lag-aware"
     in_order = True
+    sends_claims = False  # the plan ignores current ownership
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        return super().user_data({}, NO_GENERATION)  # the plan ignores current ownership
+        return super().user_data({}, NO_GENERATION)
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
         return plan_lag_aware(group)

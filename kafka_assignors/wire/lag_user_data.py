@@ -11,19 +11,24 @@ user data in one message, limited to a megabyte in most clusters.
 A topic without partitions whose name starts with a colon, which no topic of Kafka has, is a property:
 ``:capacity=2048`` is a capacity of 2,048 parts of 1,024, so 2.  A member of capacity 1 sends none.  A leader
 that does not know a property reads a topic without lag, so old and new members may be in one group.
+``:compact`` says that the member reads an assignment with a `budget`.  A leader sends budgets if all members
+do; a member that has one may send the shorter form `compact_lag_user_data`.  ``:rates=...`` are the arrival
+`rates` of the partitions whose lag is sent, in Base85.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from base64 import b85decode, b85encode
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
-from kafka_assignors.wire import history
+from kafka_assignors.wire import compact_lag_user_data, history, rates
 from kafka_assignors.wire.primitives import Reader, int32, string
 
 MOST_PARTITIONS = 1_000
@@ -35,7 +40,11 @@ _TOPIC = struct.Struct(">iBB")
 _CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
 _LONGEST_AGE = 2**31 - 1
 _MOST_LAG = 2**63 - 1
+_PROPERTY = ":"
 _CAPACITY = ":capacity="
+_COMPACT = ":compact"
+_RATES = ":rates="
+_COMPACT_HEAD = compact_lag_user_data.VERSION.to_bytes(2, "big")
 _LONGEST_NUMBER = 16  # digits
 
 
@@ -48,6 +57,9 @@ class LagUserData(NamedTuple):
         lags: records left to read.
         age_ms: age of ``lags``.
         capacity: see ``Member``; unchecked, NaN if it cannot be read.
+        holds: whether it has not revoked ``revoked``, and owns it still.
+        reads_budget: whether it reads an assignment with a budget.
+        rates: arrivals, records a second, of partitions in ``lags``.
     """
 
     revoked: Ownership
@@ -55,6 +67,9 @@ class LagUserData(NamedTuple):
     lags: dict[TopicPartition, int]
     age_ms: int
     capacity: float = 1.0
+    holds: bool = False
+    reads_budget: bool = False
+    rates: Mapping[TopicPartition, float] = MappingProxyType({})
 
 
 def encode(
@@ -63,11 +78,15 @@ def encode(
     lags: Mapping[TopicPartition, int],
     age_ms: float,
     capacity: float = 1.0,
+    *,
+    reads_budget: bool = False,
+    rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
 ) -> bytes:
-    """Encode both sections.  Lags are in records; the capacity is within its bounds."""
+    """Encode both sections.  Lags are in records, rates in records a second; the capacity is in bounds."""
     units = in_units(capacity)
     properties = [] if units == UNIT else [f"{_CAPACITY}{units}"]
-    return history.encode(revoked, generation) + _pack_lags(lags, age_ms, properties)
+    properties += [_COMPACT] if reads_budget else []
+    return history.encode(revoked, generation) + _pack_lags(lags, age_ms, properties, rates_of)
 
 
 def decode(data: bytes) -> LagUserData:
@@ -78,26 +97,56 @@ def decode(data: bytes) -> LagUserData:
     """
     try:
         reader = Reader(data)
-        revoked, generation = history.read(reader)
-        lags, age_ms, capacity = _read_lags(reader)
+        sent = _read_compact(reader) if data.startswith(_COMPACT_HEAD) else _read(reader)
         reader.end()
     except CodecError as error:
         raise CodecError(f"lag user data: {error}") from None
-    return LagUserData(revoked, generation, lags, age_ms, capacity)
+    return sent
 
 
-def _pack_lags(lags: Mapping[TopicPartition, int], age_ms: float, properties: Sequence[str]) -> bytes:
+def _read_compact(reader: Reader) -> LagUserData:
+    claims, lags, age_ms, capacity, rates_of = compact_lag_user_data.read(reader)
+    return LagUserData(
+        *(claims.owned, claims.generation, lags, age_ms, capacity, claims.holds),
+        reads_budget=True,
+        rates=rates_of,
+    )
+
+
+def _read(reader: Reader) -> LagUserData:
+    revoked, generation = history.read(reader)
+    lags, age_ms, properties = _read_lags(reader)
+    capacity, rates_of = 1.0, dict[TopicPartition, float]()
+    for name in properties:
+        if name.startswith(_CAPACITY):
+            capacity = _read_capacity(name.removeprefix(_CAPACITY))
+        elif name.startswith(_RATES):
+            rates_of = rates.unpack(list(lags), _read_text(name.removeprefix(_RATES)))
+    return LagUserData(
+        revoked, generation, lags, age_ms, capacity, reads_budget=_COMPACT in properties, rates=rates_of
+    )
+
+
+def _pack_lags(
+    lags: Mapping[TopicPartition, int],
+    age_ms: float,
+    properties: Sequence[str],
+    rates_of: Mapping[TopicPartition, float],
+) -> bytes:
     """Encode the lag section, version 0.
 
     Args:
         lags: records left to read; the largest ``MOST_PARTITIONS`` are sent.
         age_ms: milliseconds since the lag was measured.
         properties: names of topics without partitions.
+        rates_of: records a second.
     """
     heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))[:MOST_PARTITIONS]
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(heaviest):
         by_topic.setdefault(topic, []).append(partition)
+    packed = rates.pack(sorted(heaviest), rates_of)
+    properties = [*properties, *([_RATES + b85encode(packed).decode()] if packed else [])]
     parts = [
         _HEAD.pack(_VERSION, min(max(int(age_ms), 0), _LONGEST_AGE)),
         int32(len(by_topic) + len(properties)),
@@ -115,8 +164,8 @@ def _pack_lags(lags: Mapping[TopicPartition, int], age_ms: float, properties: Se
     return b"".join(parts)
 
 
-def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, float]:
-    """Read the lags (records), their age (milliseconds), and the capacity.  The last of duplicates counts.
+def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, list[str]]:
+    """Read the lags (records), their age (milliseconds), and the properties.  The last of duplicates counts.
 
     Raises:
         CodecError: another version, an unknown width, a negative age or lag, or too short.
@@ -125,7 +174,7 @@ def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, float]:
     if (age_ms := reader.int32()) < 0:
         raise CodecError(f"lag of an age of {age_ms} ms")
     lags: dict[TopicPartition, int] = {}
-    capacity = 1.0
+    properties: list[str] = []
     for _ in range(reader.count(8)):
         topic = reader.string()
         count = reader.count(0)
@@ -135,10 +184,17 @@ def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, float]:
         numbers, values = (reader.array(count, str(code)) for code in codes)
         if min(values, default=0) < 0:
             raise CodecError(f"a negative lag of topic {topic[:50]!r}")
-        if topic.startswith(_CAPACITY):
-            capacity = _read_capacity(topic.removeprefix(_CAPACITY))
+        if topic.startswith(_PROPERTY):
+            properties.append(topic)
         lags.update({TopicPartition(topic, p): lag for p, lag in zip(numbers, values, strict=True)})
-    return lags, age_ms, capacity
+    return lags, age_ms, properties
+
+
+def _read_text(text: str) -> bytes:
+    try:
+        return b85decode(text)
+    except ValueError as error:
+        raise CodecError(f"rates: {error}") from None
 
 
 def _read_capacity(text: str) -> float:

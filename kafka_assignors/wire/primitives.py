@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+import zlib
 from collections.abc import Mapping, Sequence
 
 from kafka_assignors.errors import CodecError
@@ -134,6 +135,27 @@ def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int
         owned[topic] = list(numbers)
         offset += 4 * count
     return owned, offset
+
+
+def inflated(packed: bytes, most: int, what: str) -> bytes:
+    """Decompress zlib's bytes.
+
+    Args:
+        packed: untrusted bytes.
+        most: limit of the result, bytes.
+        what: begins the message of an error.
+
+    Raises:
+        CodecError: the bytes are invalid or cut off, the result is too large, or bytes are left over.
+    """
+    inflater = zlib.decompressobj()
+    try:
+        raw = inflater.decompress(packed, most)
+    except zlib.error as error:
+        raise CodecError(f"{what}: {error}") from None
+    if not inflater.eof or inflater.unused_data:
+        raise CodecError(f"{what}: cut off, too large, or bytes left over")
+    return raw
 
 
 def int32(value: int) -> bytes:

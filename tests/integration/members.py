@@ -25,6 +25,7 @@ from typing import Any, cast
 from kafka import KafkaAdminClient
 
 from kafka_assignors import Assignor
+from kafka_assignors.cli.live_group import assigned_in
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import Event, run_member
@@ -359,9 +360,9 @@ def wait_until(
 def _assignments(described: Mapping[str, Any]) -> dict[str, frozenset[TopicPartition]]:
     return {
         member["member_id"]: frozenset(
-            TopicPartition(entry["topic"], partition)
-            for entry in (member["member_assignment"] or {}).get("assigned_partitions", ())
-            for partition in entry["partitions"]
+            TopicPartition(topic, partition)
+            for topic, numbers in assigned_in(member["member_assignment"] or {}).items()
+            for partition in numbers
         )
         for member in described["members"]
     }

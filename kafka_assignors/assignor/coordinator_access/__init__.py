@@ -10,6 +10,7 @@ The coordinator calls the assignor, so the first call finds it on the call stack
 - ``consumer``: functions of a given consumer, for listeners and the stateful consumer.
 - ``leading``: the leader's id, and the metadata that it planned with.
 - ``metrics``: records a coordinator's rebalances in its consumer's metrics.
+- ``unfolding``: reads assignments whose partitions are in the user data.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from kafka_assignors.assignor.coordinator_access.leading import (
     remember_planned_metadata,
 )
 from kafka_assignors.assignor.coordinator_access.metrics import record_metrics, recorder_of
+from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
 from kafka_assignors.metrics import Recorder
 from kafka_assignors.plan.cause import Cause
 
@@ -74,6 +75,11 @@ class CoordinatorAccess:
     def recorder(self) -> Recorder:
         """The recorder of the consumer's metrics."""
         return recorder_of(self._live())
+
+    def unfold_assignments(self) -> bool:
+        """Read assignments whose partitions are in the user data; return whether the consumer can."""
+        coordinator = self._live()
+        return coordinator is None or unfold_assignments(coordinator)
 
     def is_unknown_version(self) -> bool:
         """Whether the consumer's private parts differ from the known ones."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -16,15 +16,19 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
+from kafka_assignors.assignor.lag.budget import Budgets, plain_bytes
 from kafka_assignors.assignor.lag.options import LagOptions
-from kafka_assignors.assignor.lag.reports import newest_reports
+from kafka_assignors.assignor.lag.reports import OwnReport, newest_reports
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
+from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster, from_function
+from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
-from kafka_assignors.wire import lag_user_data
+from kafka_assignors.wire import budget, lag_user_data, rates
+from kafka_assignors.wire.compact_lag_user_data import Claims
 
 log = logging.getLogger("kafka_assignors")
 
@@ -42,6 +46,8 @@ class LagAssignor(Assignor):
     by_lag = True
     over_topics: ClassVar[bool] = False
     """Whether it balances the sum of a member's lag over all topics, or each topic alone."""
+    sends_claims: ClassVar[bool] = True
+    """Whether members report the partitions that they own."""
     options: LagOptions
 
     def __init__(self, **options: object) -> None:
@@ -51,11 +57,15 @@ class LagAssignor(Assignor):
         self._closed = False
         self._unavailable = ""  # why there is no keeper
         self._complained = False
-        self._sent: tuple[object, bytes] = None, b""  # the last user data, and its contents
+        window_s = self.throughput_window_s
+        self._throughput = None if window_s is None else Throughput(window_s)
+        self._own = OwnReport(self.options.capacity, self._throughput)
         # On the leader:
         self._deadline = 0.0
         self._planned: Assignment | None = None
         self._round_lags: Lags = {}
+        self._read_budgets = False  # whether all members do
+        self._budgets = Budgets(self.name, self.options.group_record_bytes, claims=self.sends_claims)
 
     def close(self) -> None:
         """End the threads.  The consumer's ``close()`` calls this."""
@@ -69,6 +79,11 @@ class LagAssignor(Assignor):
         return 0.1
 
     @property
+    def throughput_window_s(self) -> float | None:
+        """Seconds over which members measure what their partitions receive; None: they do not."""
+        return None
+
+    @property
     def leader_watches_lag(self) -> bool:
         return self.options.skew is not None
 
@@ -79,24 +94,35 @@ class LagAssignor(Assignor):
     # --- user data -----------------------------------------------------------------------------------------
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        lags, measured_at = ({}, 0.0) if self._keeper is None else self._keeper.report()
         owned = convert.ownership(self._access.owned() or ()) or self._owned
-        contents = revoked, owned, generation, measured_at
-        # Repeat the same bytes while nothing changes: other bytes make a broker start a rebalance.
-        if self._sent[0] != contents:
-            age_ms = 1000 * (time.monotonic() - measured_at) if lags else 0
-            partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
-            own_lags = {partition: lags[partition] for partition in partitions if partition in lags}
-            data = lag_user_data.encode(revoked, generation, own_lags, age_ms, self.options.capacity)
-            self._sent = contents, data
-        return self._sent[1]
+        self._own.measure(self._keeper, owned, generation)
+        return self._own.encode(revoked, generation, reads_budget=self._access.unfold_assignments())
+
+    def _subscription(
+        self, topics: Iterable[str], revoked: Ownership, holds: Ownership, generation: int
+    ) -> ConsumerProtocolSubscription:
+        plain = super()._subscription(topics, revoked, holds, generation)
+        most = self._own.budget
+        if most is None or plain_bytes(holds) + len(plain.user_data) <= most:
+            return plain
+        claims = Claims(holds or revoked if self.sends_claims else {}, generation, bool(holds))
+        return convert.encode_subscription(
+            topics, self._own.encode_compact(claims), {}, generation, self._rack
+        )
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
         if not user_data:
             return MemberReport()
         sent = lag_user_data.decode(user_data)
         return MemberReport(
-            sent.revoked, sent.generation, lags=sent.lags, lag_age_ms=sent.age_ms, capacity=sent.capacity
+            sent.revoked,
+            sent.generation,
+            lags=sent.lags,
+            lag_age_ms=sent.age_ms,
+            capacity=sent.capacity,
+            holds=sent.holds,
+            reads_budget=sent.reads_budget,
+            rates=sent.rates,
         )
 
     # --- called by kafka-python ----------------------------------------------------------------------------
@@ -108,7 +134,21 @@ class LagAssignor(Assignor):
                 self._watcher.stop()
         return super().metadata(topics)
 
+    def assign(
+        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        given = super().assign(cluster, members)
+        with self._guarded("keeping the group's record small"):
+            if self._read_budgets:
+                has_budget = self._own.budget is not None
+                return self._budgets.add(given, members, self._throughput, has_budgets=has_budget)
+        return given
+
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
+        with self._guarded("reading the budget"):
+            if (received := budget.decode(bytes(assignment.user_data or b""))) is not None:
+                self._own.budget = self._own.budget if received.size is None else received.size
+                self._learn(assignment, received.rates)
         planned, is_settled = self._planned, not self._second_round.held
         self._planned = None
         super().on_assignment(assignment, generation)
@@ -127,6 +167,16 @@ class LagAssignor(Assignor):
             if self._watcher is not None and planned is not None and is_settled:
                 self._watcher.lead(planned, joined_generation)
 
+    def _measure(self, ends: Mapping[TopicPartition, int], at_s: float) -> None:
+        if self._throughput is not None:
+            self._throughput.measure(ends, at_s)
+
+    def _learn(self, assignment: ConsumerProtocolAssignment, packed: bytes) -> None:
+        """Learn what the partitions received while others owned them."""
+        if self._throughput is not None and packed:
+            owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
+            self._throughput.learn(rates.unpack(in_order(owned), packed), time.monotonic())
+
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> Assignment:
@@ -137,6 +187,14 @@ class LagAssignor(Assignor):
         self._deadline = time.monotonic() + timeout_s
         self._planned = super()._assign(cluster, members)
         return self._planned
+
+    def _read(
+        self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember], complaints: Complaints
+    ) -> list[tuple[Member, MemberReport]]:
+        self._read_budgets = False  # in case the next line fails
+        read = super()._read(members, complaints)
+        self._read_budgets = all(report.reads_budget for _member, report in read)
+        return read
 
     # --- the leader ----------------------------------------------------------------------------------------
 
@@ -215,6 +273,7 @@ class LagAssignor(Assignor):
             options.lag_refresh_ms / 1000,
             options.lag_timeout_ms / 1000,
             on_failure=self._access.recorder.record_failed_lag_fetch,
+            on_ends=self._measure,
         )
         if options.skew is not None:
             self._watcher = SkewWatcher(

@@ -6,13 +6,17 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kafka_assignors.assignor.lag.budget import RECORD_BYTES
+from kafka_assignors.assignor.lag.throughput import THROUGHPUT
 from kafka_assignors.assignor.options import PLANS, Options
+from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.feed.load_feed import LoadFeed, check_config
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.plan.capacity import LEAST, MOST
 from kafka_assignors.validators import function, instance, number, positive, whole
 
+_LEAST_RECORD, _MOST_RECORD = 1_024, 2**31 - 1  # bytes
 LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
 
 
@@ -31,6 +35,8 @@ class LagOptions(Options):
         lag_max_age_ms: the leader ignores older reports.
         capacity: how fast this consumer reads, compared with the others: 2 reads twice as fast as 1.  The
             strategies minimise the longest time to drain, which is lag over capacity.
+        group_record_bytes: limit of the group's record at the broker: its ``message.max.bytes``.  The members
+            of a larger group send their lag and the partitions they own in a shorter form.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
             ``RebalanceOnSkew`` that says when.
     """
@@ -42,6 +48,7 @@ class LagOptions(Options):
     lag_refresh_ms: float = 10_000
     lag_max_age_ms: float = 60_000
     capacity: float = 1.0
+    group_record_bytes: int = RECORD_BYTES
     rebalance_on_skew: RebalanceOnSkew | bool = False
 
     def check(self) -> None:
@@ -49,6 +56,7 @@ class LagOptions(Options):
         for name in ("lag_timeout_ms", "lag_refresh_ms", "lag_max_age_ms"):
             positive(name, getattr(self, name), "milliseconds")
         number("capacity", self.capacity, LEAST, MOST)
+        whole("group_record_bytes", self.group_record_bytes, _LEAST_RECORD, _MOST_RECORD)
         if self.lag_source is not None:
             function("lag_source", self.lag_source)
         instance(
@@ -73,7 +81,9 @@ class CooperativeLagOptions(LagOptions):
         load_source: where forecasts of arrivals come from; they add to lag.  The name of a topic, a
             ``LoadFeed``, or a function that is called with partitions and returns the expected records,
             without the partitions it does not know.  A background thread calls the function every
-            ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.
+            ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.  ``throughput``:
+            members measure what their partitions receive, and report it with their lag.
+        load_horizon_ms: how far back ``throughput`` measures, and how far ahead it expects the same.
         load_max_age_ms: forecasts whose event time is further away, and older answers of a function, are
             ignored.
         max_partition_skew: how many partitions more a member may have than another that could have one of
@@ -83,6 +93,7 @@ class CooperativeLagOptions(LagOptions):
 
     load_source: str | LoadFeed | LoadFunction | None = None
     load_max_age_ms: float = 900_000
+    load_horizon_ms: float = 900_000
     max_partition_skew: int | None = field(default=1, metadata=PLANS)
     min_improvement: float = field(default=0.1, metadata=PLANS)
 
@@ -92,13 +103,24 @@ class CooperativeLagOptions(LagOptions):
             whole("max_partition_skew", self.max_partition_skew, 1)
         number("min_improvement", self.min_improvement, 0, below=1)
         positive("load_max_age_ms", self.load_max_age_ms, "milliseconds")
+        positive("load_horizon_ms", self.load_horizon_ms, "milliseconds")
         source: Any = self.load_source
-        if isinstance(source, str):
+        if source == THROUGHPUT:
+            if self.lag_source is not None:
+                raise OptionError("load_source", "throughput needs the cluster's offsets, not a lag_source")
+        elif isinstance(source, str):
             LoadFeed(source)
         elif not (source is None or callable(source)):
             instance("load_source", source, LoadFeed, "a topic, a LoadFeed or a function")
 
     @property
+    def measures_throughput(self) -> bool:
+        """Whether members measure what their partitions receive."""
+        return self.load_source == THROUGHPUT
+
+    @property
     def load(self) -> LoadFeed | LoadFunction | None:
-        """Where forecasts come from."""
+        """Where forecasts come from, other than the members."""
+        if self.measures_throughput:
+            return None
         return LoadFeed(self.load_source) if isinstance(self.load_source, str) else self.load_source

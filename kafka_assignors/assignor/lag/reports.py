@@ -1,13 +1,73 @@
-"""The lag that members report: selects the newest valid report of each partition."""
+"""The lag that members report: encodes a member's own; selects the newest valid report of each partition."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import Lags
-from kafka_assignors.plan import Member, TopicPartition
+from kafka_assignors.lag.throughput import Throughput
+from kafka_assignors.plan import Member, Ownership, TopicPartition
+from kafka_assignors.wire import compact_lag_user_data, lag_user_data
+from kafka_assignors.wire.compact_lag_user_data import Claims
+
+
+class OwnReport:
+    """The user data of a member: its claims, its lag and its capacity.
+
+    Args:
+        capacity: see ``Member``.
+        throughput: the arrival rates that it reports; None: it reports none.
+        now: seconds, as ``time.monotonic``.
+
+    Attributes:
+        budget: bytes of its claims and user data; None: the leader has set no limit.
+    """
+
+    def __init__(
+        self,
+        capacity: float,
+        throughput: Throughput | None = None,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.budget: int | None = None
+        self._throughput = throughput
+        self._rates: dict[TopicPartition, float] = {}
+        self._capacity = capacity
+        self._now = now
+        self._of: object = None
+        self._lags: dict[TopicPartition, int] = {}
+        self._age_ms = 0.0
+
+    def measure(self, keeper: LagKeeper | None, owned: Ownership, generation: int) -> None:
+        """Take the lag of owned partitions with its age, and their arrival rates."""
+        lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
+        # Repeat the same age while nothing changes: other bytes make a broker start a rebalance.
+        if self._of == (of := (owned, generation, measured_at)):
+            return
+        self._of = of
+        self._age_ms = 1000 * (self._now() - measured_at) if lags else 0
+        partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
+        self._lags = {partition: lags[partition] for partition in partitions if partition in lags}
+        self._rates = {} if self._throughput is None else self._throughput.rates(self._lags)
+
+    def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
+        """Encode the plain form."""
+        return lag_user_data.encode(
+            *(revoked, generation, self._lags, self._age_ms, self._capacity),
+            reads_budget=reads_budget,
+            rates_of=self._rates,
+        )
+
+    def encode_compact(self, claims: Claims) -> bytes:
+        """Encode the form that fits into the budget."""
+        budget = self.budget or 0
+        return compact_lag_user_data.encode(
+            claims, self._lags, self._age_ms, self._capacity, budget, rates_of=self._rates
+        )
 
 
 def newest_reports(

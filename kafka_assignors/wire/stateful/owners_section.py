@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from kafka_assignors.errors import CodecError
-from kafka_assignors.wire.primitives import Reader, int32
+from kafka_assignors.wire.primitives import Reader, inflated, int32
 from kafka_assignors.wire.stateful.task_section import LONGEST_ID, MOST_TASKS, Task, pack_text
 
 LONGEST_ENDPOINT = 255
@@ -91,7 +91,7 @@ def read_owners(reader: Reader) -> dict[str, tuple[Task, ...]]:
     """
     if not (length := reader.int32()):
         return {}
-    inside = Reader(_inflated(reader.raw(length)))
+    inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "owners"))
     (count,) = inside.array(1, "H")
     endpoints = [inside.string() for _ in range(count)]
     if not count or len(set(endpoints)) != count or not all(endpoints):
@@ -119,15 +119,3 @@ def read_owners(reader: Reader) -> dict[str, tuple[Task, ...]]:
 
 def _kind(endpoints: int) -> np.dtype[np.unsignedinteger]:
     return np.dtype("u1" if endpoints < 256 else ">u2")
-
-
-def _inflated(packed: bytes) -> bytes:
-    """Decompress at most ``_MOST_INFLATED`` bytes."""
-    inflater = zlib.decompressobj()
-    try:
-        raw = inflater.decompress(packed, _MOST_INFLATED)
-    except zlib.error as error:
-        raise CodecError(f"owners: {error}") from None
-    if not inflater.eof or inflater.unused_data:
-        raise CodecError("owners: cut off, too large, or bytes left over")
-    return raw

@@ -98,6 +98,27 @@ def test_plans_follow_joins_and_leaves(fresh: FreshNames) -> None:
         assert not problems(group)
 
 
+def test_members_share_arrivals_that_they_measure(fresh: FreshNames) -> None:
+    """There is never any lag.  The leader notices that one member receives everything, and moves a half."""
+    with Group(fresh, 4) as group:
+        options = {"rebalance_on_skew": QUICK, "load_source": "throughput", "lag_refresh_ms": 200}
+        group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="latest", options=options)
+        before = group.settled()
+        busy = sorted(tp.partition for tp in before["m0"])
+        assert len(busy) == 2
+
+        def shared() -> bool:
+            fill(group, dict.fromkeys(busy, 50))
+            owned = group.settled()
+            return all(len({tp.partition for tp in owned[name]} & {*busy}) == 1 for name in ("m0", "m1"))
+
+        group.wait_until(shared, "the arrivals to be shared")
+        plans = [e.facts for member in group.members for e in member.of_kind("rebalance")]
+        assert plans[-1]["forecasts"] == 4
+        assert not problems(group)
+        assert_never_two_owners(group.members)
+
+
 def test_skewed_lag_triggers_a_rebalance(fresh: FreshNames) -> None:
     """No member joins or leaves.  The leader requests a rebalance, and only moves that pay are made."""
     with Group(fresh, 8) as group:

@@ -17,15 +17,18 @@ from kafka.coordinator.base import Generation
 from kafka.errors import FencedInstanceIdError, KafkaTimeoutError, NoError, RebalanceInProgressError
 from kafka.future import Future
 from kafka.protocol.consumer.group import JoinGroupResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.protocol.metadata import FindCoordinatorResponse
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors import (
     Assignor,
     ConfigurationError,
+    CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
     FairestStickyAssignor,
     RangeAssignor,
+    make_continuous,
 )
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access import (
@@ -44,9 +47,11 @@ from kafka_assignors.assignor.coordinator_access import (
     stop_producer,
     timeouts,
 )
+from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
 from kafka_assignors.background import Background
 from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.wire import budget, lag_user_data
 from tests.support.joining import answer, cluster, own
 from tests.unit.conftest import MakeConsumer
 
@@ -544,6 +549,29 @@ def test_coordinator_has_the_methods_whose_calls_are_recorded(consumer: MakeCons
     ):
         assert callable(getattr(kind, name))
         assert vars(made._coordinator)[name].__name__.endswith("_and_record")
+
+
+@pytest.mark.parametrize("metrics_enabled", [True, False])
+@pytest.mark.parametrize("is_continuous", [True, False])
+def test_assignment_in_user_data_is_unfolded(
+    is_continuous: bool, metrics_enabled: bool, consumer: MakeConsumer
+) -> None:
+    """Before kafka-python decodes it, and metrics are recorded as before."""
+    made = consumer(CooperativeLagAwareAssignor, metrics_enabled=metrics_enabled)
+    assert not is_continuous or make_continuous(made)
+    made.subscribe(["t"])
+    subscription = sent(made, "cooperative-lag-aware")
+    assert lag_user_data.decode(subscription.user_data).reads_budget
+    folded = ConsumerProtocolAssignment(0, [], budget.encode(budget.Budget(9, {"t": [1, 3]}))).encode()
+    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=folded)
+    plain = made._coordinator._process_sync_group_response(response, time.monotonic())
+    assert [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()] == [1, 3]
+
+
+def test_coordinator_without_a_known_answer_of_sync_reads_no_budgets() -> None:
+    unknown: Any = SimpleNamespace()
+    assert not unfold_assignments(unknown)
+    assert not vars(unknown)
 
 
 @pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)

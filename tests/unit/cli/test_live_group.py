@@ -16,6 +16,7 @@ from kafka.errors import (
 
 from kafka_assignors.cli.live_group import (
     as_bytes,
+    assigned_in,
     describe,
     members_of,
     partition_counts,
@@ -23,7 +24,7 @@ from kafka_assignors.cli.live_group import (
 )
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.plan import Member
-from kafka_assignors.wire import lag_user_data
+from kafka_assignors.wire import budget, lag_user_data
 from tests.support.joining import raw
 
 
@@ -41,6 +42,20 @@ def a_member(**fields: Any) -> dict[str, Any]:
         },
         "member_assignment": {"assigned_partitions": [{"topic": "t0", "partitions": [1, 0]}]},
     } | fields
+
+
+@pytest.mark.parametrize("user_data", ["", "\\x99 not ours", None, "\0KAB\x01\0"])
+def test_assignment_lists_its_partitions(user_data: str | None) -> None:
+    plain = {"assigned_partitions": [{"topic": "t", "partitions": [3, 1]}], "user_data": user_data}
+    assert assigned_in(plain) == {"t": [1, 3]}
+
+
+@given(st.sets(st.integers(0, 10_000), min_size=1))
+def test_assignment_of_a_large_group_has_them_in_its_user_data(numbers: set[int]) -> None:
+    user_data = budget.encode(budget.Budget(9, {"t": sorted(numbers)}))
+    assume(not re.search(rb"\\x[89a-f][0-9a-f]", user_data))
+    text = user_data.decode(errors="backslashreplace")
+    assert assigned_in({"assigned_partitions": [], "user_data": text}) == {"t": sorted(numbers)}
 
 
 def described(*members: dict[str, Any], **fields: Any) -> dict[str, Any]:

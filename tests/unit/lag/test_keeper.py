@@ -37,9 +37,8 @@ class Cluster:
             self.goes_on.wait(20)
         if self.error is not None:
             raise self.error
-        return LagAnswer(
-            {partition: self.lags_of[partition] for partition in partitions if partition in self.lags_of}
-        )
+        lags = {partition: self.lags_of[partition] for partition in partitions if partition in self.lags_of}
+        return LagAnswer(lags, ends={partition: 1_000 + lag for partition, lag in lags.items()})
 
     def close(self) -> None:
         self.closed += 1
@@ -77,6 +76,17 @@ def test_owned_partitions_are_measured_periodically(made: list[LagKeeper]) -> No
     until(lambda: keeper.report()[0] == {A: 50})
     keeper.keep([B])
     until(lambda: keeper.report()[0] == {B: 6})
+
+
+def test_end_offsets_of_every_fetch_are_passed_on(made: list[LagKeeper]) -> None:
+    """Of owned partitions in the background, and of the leader's fetches."""
+    seen: list[tuple[Mapping[TopicPartition, int], float]] = []
+    keeper = LagKeeper(Cluster({A: 1, B: 2}), 3600, 1, lambda: 7.0, on_ends=lambda *ends: seen.append(ends))
+    made.append(keeper)
+    keeper.keep([A])
+    until(lambda: seen)
+    keeper.ask([B], 10)
+    assert seen == [({A: 1_001}, 7.0), ({B: 1_002}, 7.0)]
 
 
 def test_report_has_the_time_of_the_measurement(made: list[LagKeeper]) -> None:
@@ -155,7 +165,7 @@ def test_failed_measurement_keeps_the_last_one_and_is_repeated(made: list[LagKee
 def test_leader_can_fetch_any_partition(made: list[LagKeeper]) -> None:
     keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1)
     made.append(keeper)
-    assert keeper.ask([A, B, C], 10) == LagAnswer({A: 5, B: 6})
+    assert keeper.ask([A, B, C], 10)[:2] == LagAnswer({A: 5, B: 6})[:2]
 
 
 def test_fetched_lag_is_recent_for_refresh_s(made: list[LagKeeper]) -> None:

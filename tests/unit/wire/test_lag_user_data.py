@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import zlib
+from base64 import b85encode
 from contextlib import suppress
 
 import pytest
@@ -30,13 +32,13 @@ def test_bytes_of_version_0() -> None:
             "00 03 70 61 79 00 00 00 01 01 01 01 00",
         )
     )
-    assert lag_user_data.decode(data) == ({"t": [3]}, 5, LAGS, 1500, 1.0)
+    assert lag_user_data.decode(data)[:5] == ({"t": [3]}, 5, LAGS, 1500, 1.0)
 
 
 @given(st.dictionaries(partitions, st.integers(0, 2**63 - 1), max_size=20), st.integers(0, 2**31 - 1))
 def test_decode_reverses_encode(lags: dict[TopicPartition, int], age_ms: int) -> None:
     data = lag_user_data.encode({}, NO_GENERATION, lags, age_ms)
-    assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms, 1.0)
+    assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms, 1.0, False, False, {})
 
 
 def test_bytes_of_a_capacity() -> None:
@@ -48,6 +50,38 @@ def test_bytes_of_a_capacity() -> None:
     assert data == plain[:start] + b"\0\0\0\3" + plain[start + 4 :] + b"\0\x0e:capacity=2048\0\0\0\0\1\1"
     assert lag_user_data.decode(data).capacity == 2.0
     assert lag_user_data.encode({"t": [3]}, 5, LAGS, 1500, 1.0) == plain
+
+
+def test_bytes_of_a_member_that_reads_budgets() -> None:
+    """Another property; a leader that does not know it reads a topic without lag."""
+    plain = lag_user_data.encode({}, 5, {}, 1500, 2.0)
+    data = lag_user_data.encode({}, 5, {}, 1500, 2.0, reads_budget=True)
+    assert data == plain[:16] + b"\0\0\0\2" + plain[20:] + b"\0\x08:compact\0\0\0\0\1\1"
+    assert lag_user_data.decode(data) == ({}, 5, {}, 1500, 2.0, False, True, {})
+    assert not lag_user_data.decode(plain).reads_budget
+
+
+def test_bytes_of_rates() -> None:
+    """A property, too, in the order of the lags; those of other partitions are not sent."""
+    plain = lag_user_data.encode({}, 5, LAGS, 1500)
+    rates = {TopicPartition("orders", 300): 4.0, TopicPartition("pay", 1): 0.0, TopicPartition("pay", 9): 7.0}
+    data = lag_user_data.encode({}, 5, LAGS, 1500, rates_of=rates)
+    name = b":rates=" + b85encode(zlib.compress(bytes([0, 2 + 8 * 12, 1]), 9))
+    lags = plain[20:]
+    assert data == plain[:16] + b"\0\0\0\3" + lags + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
+    sent = lag_user_data.decode(data)
+    assert sent.lags == LAGS
+    assert sent.rates == {TopicPartition("orders", 300): 4.0, TopicPartition("pay", 1): 0.0}
+
+
+@pytest.mark.parametrize("text", [b'"', b"abcde", b85encode(zlib.compress(b"\1\1"))])
+def test_invalid_rates_are_refused(text: bytes) -> None:
+    """No Base85, no compressed bytes, and two rates for one lag."""
+    name = b":rates=" + text
+    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 7}, 0)
+    data = data[:16] + b"\0\0\0\2" + data[20:] + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
+    with pytest.raises(CodecError, match="lag user data: "):
+        lag_user_data.decode(data)
 
 
 @given(st.floats(2.0**-10, 1024))

@@ -1,0 +1,201 @@
+"""Keeps a group's record within the broker's limit.
+
+The broker writes all subscriptions and assignments of a group into one record, and refuses an assignment
+whose record is larger than ``message.max.bytes``.  The leader knows all sizes.  In a large group it sends
+each member a budget with the assignment, so that the next subscriptions are small enough.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from kafka.protocol.consumer.group import JoinGroupResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
+
+from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.lag.throughput import in_order
+from kafka_assignors.lag.throughput import Throughput
+from kafka_assignors.plan import Ownership
+from kafka_assignors.wire import budget, compact_ownership, rates
+from kafka_assignors.wire.budget import Budget
+from kafka_assignors.wire.lag_user_data import MOST_PARTITIONS
+
+log = logging.getLogger("kafka_assignors")
+
+RECORD_BYTES = 1_048_576
+"""Limit of the record in most clusters: ``message.max.bytes``, less the batch's header."""
+
+_CALM = 0.5
+"""Part of the limit below which members need no budget, so that small groups send Kafka's plain formats."""
+
+_FULL = 0.9
+"""Part of the limit that budgets share.  The rest is for members and partitions that come later."""
+
+_BROKERS = 96
+"""Bytes of a member's address, timeouts and lengths in the record, beside its ids."""
+
+_LAG = 10
+"""Bytes of a lag in the plain form, at most."""
+
+
+class MemberSize(NamedTuple):
+    """A member's part of the record, before the leader's choice.
+
+    Attributes:
+        fixed: bytes of its ids, its topics and the broker's fields.
+        sent: bytes of the claims and the user data that it joined with.
+        assigned: the partitions that it gets now.
+    """
+
+    fixed: int
+    sent: int
+    assigned: Ownership
+
+
+class Fitted(NamedTuple):
+    """The leader's choice.
+
+    Attributes:
+        budgets: by member; None: the group is small, and needs none.
+        size: bytes of this round's record, estimated.
+    """
+
+    budgets: list[Budget] | None
+    size: int
+
+
+def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, has_budgets: bool = False) -> Fitted:
+    """Choose budgets with which this record and the next one fit into the limit, as far as they can.
+
+    First to shrink are the subscriptions: claims lose nothing in their compact form, lags are rounded, and
+    the least lags are left out.  The assignments follow, because other tools do not read their compact form.
+
+    Args:
+        sizes: of all members.
+        limit: bytes of the record.
+        claims: whether members claim partitions when they join.
+        has_budgets: whether members have budgets from the last rebalance.
+    """
+    fixed = sum(size.fixed for size in sizes)
+    sent = sum(size.sent for size in sizes)
+    counts = [sum(map(len, size.assigned.values())) for size in sizes]
+    plain = [plain_bytes(size.assigned) for size in sizes]
+    lags = sum(_LAG * min(count, MOST_PARTITIONS) for count in counts)
+    now = fixed + sent + sum(plain)
+    coming = fixed + sum(plain) * (1 + claims) + lags
+    if max(now, coming) <= _CALM * limit and not has_budgets:
+        return Fitted(None, now)
+    full = int(_FULL * limit)
+    packed = [len(compact_ownership.pack(size.assigned)) for size in sizes]
+    claimed = packed if claims else [0] * len(sizes)
+    is_folded = max(now, fixed + sum(plain) + sum(claimed)) > full
+    assigned = packed if is_folded else plain
+    spare = max(full - fixed - sum(assigned) - sum(claimed), 0)
+    shares = sum(counts) + len(counts)
+    budgets = [
+        Budget(claim + spare * (count + 1) // shares, size.assigned if is_folded else None)
+        for size, claim, count in zip(sizes, claimed, counts, strict=True)
+    ]
+    return Fitted(budgets, fixed + sent + sum(assigned))
+
+
+def sizes_of(
+    members: Iterable[JoinGroupResponse.JoinGroupResponseMember],
+    given: Mapping[str, ConsumerProtocolAssignment],
+) -> list[MemberSize]:
+    """Return the members' parts of the record."""
+    sizes = []
+    for member in members:
+        subscription = member.metadata
+        topics = sum(2 + len(topic.encode()) for topic in convert.topics_in(subscription))
+        ids = 2 * len(member.member_id.encode()) + len((member.group_instance_id or "").encode())
+        sizes.append(
+            MemberSize(
+                _BROKERS + ids + topics + len((subscription.rack_id or "").encode()),
+                plain_bytes(convert.owned_in(subscription)) + len(subscription.user_data or b""),
+                _ownership(given[member.member_id]),
+            )
+        )
+    return sizes
+
+
+def _ownership(assignment: ConsumerProtocolAssignment) -> Ownership:
+    if isinstance(assignment, convert.PlannedAssignment):
+        return assignment.ownership()
+    return dict(assignment.assigned_partitions)
+
+
+def plain_bytes(owned: Ownership) -> int:
+    """Return the size of an ownership in Kafka's own form."""
+    return sum(6 + len(topic.encode()) + 4 * len(numbers) for topic, numbers in owned.items())
+
+
+def _with_budget(assignment: ConsumerProtocolAssignment, given: Budget) -> ConsumerProtocolAssignment:
+    user_data = budget.encode(given)
+    if given.owned is not None:
+        return ConsumerProtocolAssignment(0, [], user_data)
+    assignment.user_data = user_data
+    return assignment
+
+
+class Budgets:
+    """Adds budgets to assignments, on the leader.
+
+    Args:
+        name: the strategy's, for the log.
+        limit: bytes of the record.
+        claims: whether members claim partitions when they join.
+    """
+
+    def __init__(self, name: str, limit: int, *, claims: bool) -> None:
+        self._name = name
+        self._limit = limit
+        self._claims = claims
+        self._is_too_large = False
+
+    def add(
+        self,
+        given: dict[str, ConsumerProtocolAssignment],
+        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+        throughput: Throughput | None,
+        *,
+        has_budgets: bool,
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        """Return the assignments with what they need of budgets and rates; members must read them.
+
+        Args:
+            given: the assignments.
+            members: of the group.
+            throughput: what the partitions receive, for their new owners.
+            has_budgets: whether members have budgets from the last rebalance.
+        """
+        sizes = sizes_of(members, given)
+        packed = [_pack_rates(size.assigned, throughput) for size in sizes]
+        sizes = [
+            size._replace(fixed=size.fixed + len(more)) for size, more in zip(sizes, packed, strict=True)
+        ]
+        fitted = fit(sizes, self._limit, claims=self._claims, has_budgets=has_budgets)
+        if fitted.budgets is None and not any(packed):
+            return given
+        if fitted.size > self._limit and not self._is_too_large:
+            log.warning(
+                "%s: the group's record takes %d bytes, more than group_record_bytes (%d); the broker refuses"
+                " the assignment if it is more than its message.max.bytes",
+                *(self._name, fitted.size, self._limit),
+            )
+        self._is_too_large = fitted.size > self._limit
+        budgets = fitted.budgets or [Budget(None)] * len(sizes)
+        return {
+            member.member_id: _with_budget(given[member.member_id], received._replace(rates=more))
+            for member, received, more in zip(members, budgets, packed, strict=True)
+        }
+
+
+def _pack_rates(owned: Ownership, throughput: Throughput | None) -> bytes:
+    """Encode what a member's partitions receive, for their new owner."""
+    if throughput is None:
+        return b""
+    partitions = in_order(owned)
+    return rates.pack(partitions, throughput.rates(partitions))

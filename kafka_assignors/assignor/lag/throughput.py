@@ -1,0 +1,65 @@
+"""Forecasts from what partitions receive now: ``load_source="throughput"``."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Iterable
+
+from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.lag.feed.sources import Expected
+from kafka_assignors.lag.throughput import Throughput
+from kafka_assignors.plan import Member, Ownership, TopicPartition
+
+THROUGHPUT = "throughput"
+"""The value of ``load_source``."""
+
+
+class ThroughputLoad:
+    """Expects each partition to receive as much as it does now.
+
+    Args:
+        throughput: this member's rates, and those it has learned.
+        horizon_s: seconds that it forecasts.
+        now: seconds, as ``time.monotonic``.
+    """
+
+    def __init__(
+        self, throughput: Throughput, horizon_s: float, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._throughput = throughput
+        self._horizon_s = horizon_s
+        self._now = now
+
+    def learn(self, reports: Iterable[tuple[Member, MemberReport]]) -> None:
+        """Learn the rates that members report of the partitions they own."""
+        for member, report in reports:
+            if report.rates:
+                owned = {*in_order(member.owned)}
+                rates = {partition: rate for partition, rate in report.rates.items() if partition in owned}
+                self._throughput.learn(rates, self._now())
+
+    def begin(self) -> None:
+        """Do nothing: members measure once they own partitions."""
+
+    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
+        """Return the records that partitions receive within the horizon."""
+        return self.look(partitions)
+
+    def look(self, partitions: Collection[TopicPartition]) -> Expected:
+        """Return the records that partitions receive within the horizon."""
+        rates = self._throughput.rates(partitions)
+        problem = "" if len(rates) == len(partitions) else "arrivals have not been measured yet"
+        return Expected(
+            {partition: rate * self._horizon_s for partition, rate in rates.items()},
+            problem=problem,
+            is_logged=True,
+            period_s=self._horizon_s,
+        )
+
+    def close(self) -> None:
+        """Do nothing: there is no thread."""
+
+
+def in_order(owned: Ownership) -> list[TopicPartition]:
+    """Return partitions by topic and number."""
+    return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted(owned[topic])]

@@ -1,0 +1,89 @@
+"""Arrival rates of partitions, measured from their end offsets and smoothed.  Pure."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from kafka_assignors.plan import TopicPartition
+
+_FRESH_S = 120.0
+"""An own measurement counts before a reported one for this long."""
+
+_KEPT_S = 3600.0
+"""A rate without news is dropped after this long."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """The rate of a partition.
+
+    Attributes:
+        rate: records a second; None: not known yet.
+        seen_s: seconds that it was measured for.
+        end: end offset at ``at_s``; None: the rate was learned.
+        at_s: seconds; when it was measured or learned.
+    """
+
+    rate: float | None
+    seen_s: float
+    end: int | None
+    at_s: float
+
+    def after(self, end: int, at_s: float, window_s: float) -> _Rate:
+        """Return the rate with one more measurement."""
+        seconds = at_s - self.at_s
+        if self.end is None:
+            return replace(self, end=end, at_s=at_s)
+        if end < self.end:  # the topic was created again
+            return _Rate(None, 0.0, end, at_s)
+        if seconds <= 0:
+            return self
+        weight = min(self.seen_s, window_s)
+        rate = ((self.rate or 0.0) * weight + end - self.end) / (weight + seconds)
+        return _Rate(rate, self.seen_s + seconds, end, at_s)
+
+
+class Throughput:
+    """Keeps the arrival rates of partitions.  Any thread may call it.
+
+    Args:
+        window_s: memory of a rate, seconds.  To expect the arrivals of an hour, measure for an hour: a few
+            records in a shorter time are chance.
+    """
+
+    def __init__(self, window_s: float) -> None:
+        self._window_s = window_s
+        self._rates: dict[TopicPartition, _Rate] = {}
+        self._lock = threading.Lock()
+
+    def measure(self, ends: Mapping[TopicPartition, int], at_s: float) -> None:
+        """Take the end offsets of partitions.
+
+        Args:
+            ends: offset of the next record to be written.
+            at_s: seconds, on a clock that never goes back.
+        """
+        with self._lock:
+            for partition, end in ends.items():
+                known = self._rates.get(partition)
+                first = _Rate(None, 0.0, end, at_s)
+                self._rates[partition] = first if known is None else known.after(end, at_s, self._window_s)
+            since = at_s - _KEPT_S
+            self._rates = {partition: rate for partition, rate in self._rates.items() if rate.at_s > since}
+
+    def learn(self, rates: Mapping[TopicPartition, float], at_s: float) -> None:
+        """Take rates that another member measured, records a second.  A fresh own measurement stays."""
+        with self._lock:
+            for partition, rate in rates.items():
+                known = self._rates.get(partition)
+                is_own = known is not None and known.rate is not None and known.end is not None
+                if known is None or not is_own or known.at_s < at_s - _FRESH_S:
+                    self._rates[partition] = _Rate(rate, self._window_s, None, at_s)
+
+    def rates(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, float]:
+        """Return the known rates of partitions, records a second."""
+        with self._lock:
+            known = ((partition, self._rates.get(partition)) for partition in partitions)
+            return {p: rate.rate for p, rate in known if rate is not None and rate.rate is not None}

@@ -1,0 +1,83 @@
+"""User data of an assignment in a large group: the leader's budget, and the member's partitions if need be.
+
+The placeholder of a classic group, three letters, uint8 version 1, int32 budget (-1: none); uint8 whether the
+partitions follow, and they (`compact_ownership`); int32 number of bytes, and the arrival `rates` of the
+partitions, which the leader knows from their last owners.  Later versions may add bytes.
+
+An assignment whose partitions follow here lists none in its own field, where each takes four bytes.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import NamedTuple
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan.model import Ownership
+from kafka_assignors.wire import compact_ownership
+from kafka_assignors.wire.assignment import CLASSIC_ONLY
+from kafka_assignors.wire.primitives import Reader, int32, pack_ownership
+
+_MARK = CLASSIC_ONLY + b"KAB\x01"
+_NONE = -1
+_HEAD = struct.Struct(">iB")
+
+
+class Budget(NamedTuple):
+    """The leader's budget for a member.
+
+    Attributes:
+        size: bytes that its claims and user data may take when it joins next; None: the last limit stays.
+        owned: its partitions; None: they are in the assignment's own field.
+        rates: rates of its partitions, topics and numbers in order; see `rates.unpack`.
+    """
+
+    size: int | None
+    owned: Ownership | None = None
+    rates: bytes = b""
+
+
+def encode(budget: Budget) -> bytes:
+    """Encode the user data of an assignment."""
+    partitions = b"" if budget.owned is None else compact_ownership.pack(budget.owned)
+    head = _HEAD.pack(_NONE if budget.size is None else budget.size, budget.owned is not None)
+    return b"".join([_MARK, head, partitions, int32(len(budget.rates)), budget.rates])
+
+
+def decode(user_data: bytes) -> Budget | None:
+    """Decode the user data of an assignment; None if it has no budget.
+
+    Raises:
+        CodecError: too short, or invalid partitions.
+    """
+    if not user_data.startswith(_MARK):
+        return None
+    reader = Reader(user_data[len(_MARK) :])
+    try:
+        size, follow = reader.int32(), reader.uint8()
+        owned = compact_ownership.read(reader) if follow else None
+        return Budget(None if size == _NONE else size, owned, reader.raw(reader.int32()))
+    except CodecError as error:
+        raise CodecError(f"budget: {error}") from None
+
+
+def unfold(assignment: bytes) -> bytes:
+    """Return an assignment with its partitions in its own field; any other assignment as it is.
+
+    Raises:
+        CodecError: the partitions cannot be read.
+    """
+    if _MARK not in assignment:
+        return assignment
+    reader = Reader(assignment)
+    version, listed = reader.int16(), reader.ownership()
+    budget = decode(reader.raw(max(reader.int32(), 0)))
+    if budget is None or budget.owned is None or listed:
+        return assignment
+    user_data = encode(Budget(budget.size, rates=budget.rates))
+    return (
+        version.to_bytes(2, "big", signed=True)
+        + pack_ownership(budget.owned)
+        + int32(len(user_data))
+        + user_data
+    )

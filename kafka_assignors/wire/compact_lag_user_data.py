@@ -1,0 +1,156 @@
+"""User data of the strategies that plan by lag, for groups whose record would be too large (version 1).
+
+int16 version; int32 generation of the claims; uint8 whether the member still holds them; the claims
+(`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024; uint8 whether
+a set of partitions follows, and the set; int32 number of bytes, and the lags, compressed (zlib): a byte for
+each partition of the set, or else of the claims, in order; int32 number of bytes, and the arrival `rates` of
+the same partitions.
+
+A byte of a lag: 0 unknown, 1 no lag, n from 2 on a lag of 2^((n - 2) / 4) records, so within 9 %.  The
+subscription lists no owned partitions, whose plain numbers take four bytes each.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+import zlib
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import NamedTuple
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan.capacity import UNIT, in_units
+from kafka_assignors.plan.model import Ownership, TopicPartition
+from kafka_assignors.wire import compact_ownership, rates
+from kafka_assignors.wire.primitives import Reader, inflated, int32
+
+VERSION = 1
+
+_HEAD = struct.Struct(">hiB")
+_LONGEST_AGE = 2**31 - 1
+_MOST_LAGS = 4 * 1024 * 1024
+_MOST_LAG = 2**63 - 1
+_STEPS = 4  # for each doubling
+
+
+class Claims(NamedTuple):
+    """The partitions that a member owns or has owned.
+
+    Attributes:
+        owned: the partitions.
+        generation: in which it owned them.
+        holds: whether it owns them still, as a member of the cooperative protocol does.
+    """
+
+    owned: Ownership
+    generation: int
+    holds: bool
+
+
+class CompactLagUserData(NamedTuple):
+    """What a member sends in this form.  ``lags`` are rounded, records; ``capacity`` is unchecked."""
+
+    claims: Claims
+    lags: dict[TopicPartition, int]
+    age_ms: int
+    capacity: float
+    rates_of: dict[TopicPartition, float]
+
+
+def encode(
+    claims: Claims,
+    lags: Mapping[TopicPartition, int],
+    age_ms: float,
+    capacity: float,
+    budget: int,
+    *,
+    rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
+) -> bytes:
+    """Encode in at most ``budget`` bytes, as long as the claims alone fit: they are always complete.
+
+    Args:
+        claims: the partitions.
+        lags: records left to read.  The largest that fit are sent.
+        age_ms: milliseconds since the lag was measured.
+        capacity: within its bounds.
+        budget: bytes.
+        rates_of: arrivals, records a second; those of the partitions whose lag is sent are.
+    """
+    head = b"".join(
+        [
+            _HEAD.pack(VERSION, claims.generation, claims.holds),
+            compact_ownership.pack(claims.owned),
+            int32(min(max(int(age_ms), 0), _LONGEST_AGE)),
+            int32(in_units(capacity) or UNIT),
+        ]
+    )
+    heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))
+    in_order = _flat(claims.owned)
+    is_of_claims = lags.keys() <= set(in_order)
+
+    def section(count: int) -> bytes:
+        sent = set(heaviest[:count])
+        partitions = in_order if is_of_claims else sorted(sent)
+        head = b"\0" if is_of_claims else b"\1" + _pack_set(sent)
+        packed = rates.pack(partitions, {p: rates_of[p] for p in sent if p in rates_of})
+        lags_sent = _pack_lags([lags[p] if p in sent else None for p in partitions])
+        return head + lags_sent + int32(len(packed)) + packed
+
+    room = budget - len(head)
+    if len(all_lags := section(len(heaviest))) <= room:
+        return head + all_lags
+    # Compression makes the sizes of neighbours differ a little; the total stays within the budget.
+    count = bisect_right(range(1, len(heaviest)), room, key=lambda count: len(section(count)))
+    return head + section(count)
+
+
+def read(reader: Reader) -> CompactLagUserData:
+    """Read all of it, the version included.
+
+    Raises:
+        CodecError: another version, too short, too large, or not as ``encode`` writes it.
+    """
+    reader.version(VERSION)
+    generation, holds = reader.int32(), reader.uint8()
+    owned = compact_ownership.read(reader)
+    age_ms, units, has_set = reader.int32(), reader.int32(), reader.uint8()
+    if age_ms < 0 or holds > 1 or has_set > 1:
+        raise CodecError("a negative age, or an unknown flag")
+    partitions = _flat(compact_ownership.read(reader) if has_set else owned)
+    codes = inflated(reader.raw(reader.int32()), _MOST_LAGS, "lags")
+    if len(codes) not in {0, len(partitions)}:
+        raise CodecError(f"{len(codes)} lags of {len(partitions)} partitions")
+    lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}
+    rates_of = rates.unpack(partitions, reader.raw(reader.int32()))
+    return CompactLagUserData(*(Claims(owned, generation, bool(holds)), lags, age_ms, units / UNIT, rates_of))
+
+
+def _pack_set(partitions: set[TopicPartition]) -> bytes:
+    owned: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        owned.setdefault(topic, []).append(number)
+    return compact_ownership.pack(owned)
+
+
+def _pack_lags(lags: Sequence[int | None]) -> bytes:
+    codes = bytes(0 if lag is None else _code(lag) for lag in lags)
+    packed = zlib.compress(codes, 9) if any(codes) else zlib.compress(b"")
+    return int32(len(packed)) + packed
+
+
+def _code(lag: int) -> int:
+    return 1 if lag <= 0 else 2 + round(_STEPS * math.log2(min(lag, _MOST_LAG)))
+
+
+def _lag(code: int) -> int:
+    return 0 if code < 2 else min(round(2 ** ((code - 2) / _STEPS)), _MOST_LAG)
+
+
+_LAG_OF = tuple(_lag(code) for code in range(256))
+
+
+def _flat(owned: Ownership) -> list[TopicPartition]:
+    """Return the partitions in the order in which they are sent."""
+    return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted({*owned[topic]})]

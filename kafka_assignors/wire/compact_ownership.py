@@ -1,0 +1,96 @@
+"""An ownership in about a byte a partition, for groups whose record would be too large with four.
+
+int32 number of bytes that follow (0: owns nothing), then, compressed (zlib): int32 number of topics; of each
+its name, int32 number of partitions, uint8 k, int32 number of bytes of the quotients, the quotients, the
+remainders.  A partition is the gap since the partition before, Rice-coded: its quotient by 2^k as that many
+zero bits and a one, its remainder as k bits.
+
+A random 200th of 200,000 partitions takes 9.1 bits a partition, and the entropy is 9.08.  A range takes next
+to nothing, because it compresses.
+"""
+
+from __future__ import annotations
+
+import zlib
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.plan.model import Ownership
+from kafka_assignors.wire.primitives import Reader, inflated, int32, string
+
+_MOST_INFLATED = 4 * 1024 * 1024
+"""Bytes: several million partitions, more than fit into a group."""
+
+_MOST_BITS = 31
+_MOST_PARTITION = 2**31 - 1
+
+_Numbers = npt.NDArray[np.int64]
+
+
+def pack(owned: Ownership) -> bytes:
+    """Encode an ownership.  Partitions are from 0 to 2^31 - 1; duplicates are dropped."""
+    topics = {
+        topic: np.unique(np.asarray(owned[topic], np.int64)) for topic in sorted(owned) if len(owned[topic])
+    }
+    if not topics:
+        return int32(0)
+    raw = [int32(len(topics))]
+    for topic, numbers in topics.items():
+        raw += [string(topic), _pack_numbers(numbers)]
+    packed = zlib.compress(b"".join(raw), 9)
+    return int32(len(packed)) + packed
+
+
+def read(reader: Reader) -> dict[str, list[int]]:
+    """Read an ownership from a longer format; partitions ascend.
+
+    Raises:
+        CodecError: too short, too large, or not as ``pack`` writes it.
+    """
+    if not (length := reader.int32()):
+        return {}
+    inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "partitions"))
+    owned: dict[str, list[int]] = {}
+    for _ in range(inside.count(11)):
+        topic = inside.string()
+        if topic in owned:
+            raise CodecError(f"topic {topic[:50]!r} twice")
+        owned[topic] = _read_numbers(inside)
+    inside.end()
+    return owned
+
+
+def _pack_numbers(numbers: _Numbers) -> bytes:
+    gaps = np.diff(numbers, prepend=-1) - 1
+    # With 2^k near the mean gap, there are at most three bits of quotient a partition.
+    k = max(int(gaps.mean()).bit_length() - 1, 0)
+    quotients = np.zeros(int((gaps >> k).sum()) + len(gaps), np.uint8)
+    quotients[np.cumsum((gaps >> k) + 1) - 1] = 1
+    remainders = gaps[:, np.newaxis] >> np.arange(k - 1, -1, -1) & 1
+    unary = np.packbits(quotients).tobytes()
+    return b"".join(
+        [
+            *(int32(len(numbers)), bytes([k]), int32(len(unary)), unary),
+            np.packbits(remainders.astype(np.uint8).ravel()).tobytes(),
+        ]
+    )
+
+
+def _read_numbers(reader: Reader) -> list[int]:
+    count, k = reader.int32(), reader.uint8()
+    ends = np.flatnonzero(_bits(reader.raw(reader.int32())))
+    if k > _MOST_BITS or count <= 0 or len(ends) != count:
+        raise CodecError(f"{len(ends)} of {count} partitions, {k} bits")
+    bits = _bits(reader.raw((count * k + 7) // 8))[: count * k]
+    remainders = bits.reshape(count, k).astype(np.int64) @ (1 << np.arange(k - 1, -1, -1, dtype=np.int64))
+    quotients = np.diff(ends, prepend=-1) - 1
+    numbers: list[int] = (np.cumsum((quotients << k) + remainders + 1) - 1).tolist()
+    if numbers[-1] > _MOST_PARTITION:
+        raise CodecError(f"partition {numbers[-1]}")
+    return numbers
+
+
+def _bits(data: bytes) -> npt.NDArray[np.uint8]:
+    return np.unpackbits(np.frombuffer(data, np.uint8))

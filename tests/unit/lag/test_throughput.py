@@ -1,0 +1,87 @@
+"""Smoothed arrival rates."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_assignors.lag.throughput import Throughput
+from kafka_assignors.plan import TopicPartition
+
+WINDOW_S = 300
+A, B = (TopicPartition("t", p) for p in range(2))
+
+
+def measured(*looks: tuple[float, int]) -> Throughput:
+    throughput = Throughput(WINDOW_S)
+    for at_s, end in looks:
+        throughput.measure({A: end}, at_s)
+    return throughput
+
+
+def test_one_look_is_no_rate() -> None:
+    assert measured((0, 100)).rates([A, B]) == {}
+
+
+def test_rate_of_two_looks() -> None:
+    assert measured((0, 100), (10, 150)).rates([A, B]) == {A: 5.0}
+
+
+def test_young_rate_is_the_mean() -> None:
+    """100 records in 20 seconds, whatever the looks between."""
+    assert measured((0, 0), (1, 90), (20, 100)).rates([A]) == {A: pytest.approx(5.0)}
+
+
+def test_rate_follows_a_change_within_minutes() -> None:
+    looks = [(float(s), 10 * s) for s in range(0, 3_600, 10)]
+    end = looks[-1][1]
+    looks += [(3_590.0 + s, end + 100 * s) for s in range(10, 910, 10)]
+    before, after = measured(*looks[:360]), measured(*looks)
+    assert before.rates([A])[A] == pytest.approx(10)
+    assert 90 < after.rates([A])[A] < 100
+    assert 30 < measured(*looks[: 360 + 12]).rates([A])[A] < 45, "a minute or two change a part of it"
+
+
+def test_topic_that_is_created_again_starts_anew() -> None:
+    throughput = measured((0, 1_000), (10, 2_000), (20, 5))
+    assert throughput.rates([A]) == {}
+    throughput.measure({A: 25}, 30)
+    assert throughput.rates([A]) == {A: 2.0}
+
+
+def test_learned_rate_counts_at_once_and_is_measured_further() -> None:
+    throughput = Throughput(WINDOW_S)
+    throughput.learn({A: 8.0}, 100)
+    assert throughput.rates([A]) == {A: 8.0}
+    throughput.measure({A: 1_000}, 105)
+    assert throughput.rates([A]) == {A: 8.0}
+    throughput.measure({A: 1_000}, 105 + WINDOW_S)
+    assert throughput.rates([A]) == {A: pytest.approx(4.0)}, "as much weight as the window"
+
+
+def test_fresh_own_measurement_counts_before_a_learned_one() -> None:
+    throughput = measured((0, 0), (10, 50))
+    throughput.learn({A: 8.0, B: 3.0}, 60)
+    assert throughput.rates([A, B]) == {A: 5.0, B: 3.0}
+    throughput.learn({A: 8.0, B: 2.0}, 600)
+    assert throughput.rates([A, B]) == {A: 8.0, B: 2.0}
+
+
+def test_rate_without_news_for_an_hour_is_dropped() -> None:
+    throughput = measured((0, 0), (10, 50))
+    throughput.measure({B: 0}, 3_700)
+    assert throughput.rates([A]) == {}
+
+
+@given(st.lists(st.tuples(st.floats(0.1, 60), st.floats(0, 1_000)), min_size=1, max_size=30))
+def test_rate_is_between_the_least_and_the_most(steps: list[tuple[float, float]]) -> None:
+    at_s, end, seen = 0.0, 0, []
+    throughput = measured((0, 0))
+    for seconds, rate in steps:
+        records = int(rate * seconds)
+        at_s, end = at_s + seconds, end + records
+        throughput.measure({A: end}, at_s)
+        seen.append(records / seconds)
+    (found,) = throughput.rates([A]).values()
+    assert min(seen) * 0.999 - 1e-9 <= found <= max(seen) * 1.001 + 1e-9

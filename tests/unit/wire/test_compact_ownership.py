@@ -1,0 +1,101 @@
+"""The compact form of an ownership."""
+
+from __future__ import annotations
+
+import random
+import zlib
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_assignors.errors import CodecError
+from kafka_assignors.wire import compact_ownership
+from kafka_assignors.wire.primitives import Reader, int32, string
+
+owned = st.dictionaries(st.text(min_size=1, max_size=5), st.lists(st.integers(0, 2**31 - 1), max_size=30))
+
+
+def read(data: bytes) -> Mapping[str, Sequence[int]]:
+    reader = Reader(data)
+    result = compact_ownership.read(reader)
+    reader.end()
+    return result
+
+
+def compressed(raw: bytes) -> bytes:
+    packed = zlib.compress(raw)
+    return int32(len(packed)) + packed
+
+
+@given(owned)
+def test_read_reverses_pack(topics: dict[str, list[int]]) -> None:
+    """Partitions ascend, without duplicates and without empty topics."""
+    expected = {topic: sorted({*numbers}) for topic, numbers in topics.items() if numbers}
+    assert read(compact_ownership.pack(topics)) == expected
+
+
+def test_bytes() -> None:
+    """Partitions 0, 1, 4 and 9 are gaps of 0, 0, 2 and 4; k is 0, so a gap is as many zeros and a one."""
+    data = compact_ownership.pack({"t": [9, 0, 4, 1]})
+    assert int.from_bytes(data[:4], "big") == len(data) - 4
+    raw = int32(1) + string("t") + int32(4) + b"\0" + int32(2) + bytes([0b11001000, 0b01000000])
+    assert zlib.decompress(data[4:]) == raw
+
+
+def test_bytes_of_remainders() -> None:
+    """Gaps of 6 and 5 by 4: quotients of 1, remainders of 2 and 1 in two bits each."""
+    raw = zlib.decompress(compact_ownership.pack({"t": [6, 12]})[4:])
+    assert raw == int32(1) + string("t") + int32(2) + b"\2" + int32(1) + bytes([0b01010000, 0b10010000])
+
+
+@pytest.mark.parametrize(("members", "most"), [(100, 1.05), (200, 1.2)])
+def test_a_random_part_of_a_large_group_takes_about_a_byte_a_partition(members: int, most: float) -> None:
+    numbers = random.Random(7).sample(range(200_000), 200_000 // members)
+    assert len(compact_ownership.pack({"orders": numbers})) <= most * len(numbers)
+
+
+@pytest.mark.parametrize("numbers", [range(5_000, 10_000), range(7, 200_000, 200)])
+def test_ranges_and_rows_take_next_to_nothing(numbers: Sequence[int]) -> None:
+    assert len(compact_ownership.pack({"orders": numbers})) < 60
+
+
+def test_arrays_are_packed_as_lists_are() -> None:
+    assert compact_ownership.pack({"t": np.arange(5)}) == compact_ownership.pack({"t": range(5)})  # type: ignore[dict-item]
+
+
+TOPIC = int32(1) + string("t")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"", b"\0", int32(-1), int32(5) + b"12345", compressed(b"")[:-1]),
+        compressed(int32(1)),
+        compressed(int32(2**31 - 1)),
+        compressed(TOPIC + int32(0) + b"\0" + int32(0)),  # an empty topic
+        compressed(TOPIC + int32(-1) + b"\0" + int32(0)),
+        compressed(TOPIC + int32(2) + b"\0" + int32(1) + b"\x80"),  # fewer ones than partitions
+        compressed(TOPIC + int32(1) + b"\0" + int32(1) + b"\xc0"),
+        compressed(TOPIC + int32(2**31 - 1) + b"\0" + int32(1) + b"\xff"),  # would need 16 GB
+        compressed(TOPIC + int32(1) + b"\x20" + int32(1) + b"\x80" + b"\xff" * 4),  # 32 bits
+        compressed(TOPIC + int32(1) + b"\x1f" + int32(1) + b"\x40" + b"\xff" * 4),  # over 2^31 - 1
+        compressed(TOPIC + int32(1) + b"\x08" + int32(1) + b"\x80"),  # no remainder
+        compressed(int32(2) + (string("t") + int32(1) + b"\0" + int32(1) + b"\x80") * 2),  # twice
+        compressed(TOPIC + int32(1) + b"\0" + int32(1) + b"\x80" + b"\0"),  # left over
+        compressed(b"\0" * (5 * 1024 * 1024)),  # too large
+    ],
+)
+def test_invalid_bytes_are_refused(data: bytes) -> None:
+    with pytest.raises(CodecError):
+        read(data)
+
+
+@given(st.binary(max_size=60))
+def test_random_bytes_are_read_or_refused(raw: bytes) -> None:
+    for data in (raw, compressed(raw), compressed(TOPIC + raw)):
+        with suppress(CodecError):
+            read(data)
