@@ -1,8 +1,8 @@
 """The state of a partition as bytes, and back.  Pure.
 
-Version 2: a version byte, three counts (little-endian, 4 bytes each), then as many integers of 8 bytes,
-floating-point numbers of 8 bytes, and small integers of 1 byte.  About 4 kB, and 32 bytes for each waiting
-sample.  The format is private to the checkpoints of one job.
+Version 3: a version byte, three counts (little-endian, 4 bytes each), then as many integers of 8 bytes,
+floating-point numbers of 8 bytes, and single bytes: small integers, and numbers in single precision.  About
+8 kB, and 32 bytes for each waiting sample.  The format is private to the checkpoints of one job.
 """
 
 from __future__ import annotations
@@ -16,17 +16,18 @@ import numpy as np
 from kafka_assignors.errors import CodecError
 from kafka_assignors.forecast.counters import EndMark, GroupMark
 from kafka_assignors.forecast.fold import Partition
-from kafka_assignors.forecast.model import FORECASTERS, Pending
+from kafka_assignors.forecast.forecasters import FORECASTERS, OTHERS
+from kafka_assignors.forecast.model import Pending
 from kafka_assignors.forecast.samples import Sample
-from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS
+from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS
 from kafka_assignors.forecast.settings import LoadSettings
 
 _Number = TypeVar("_Number", int, float)
 
-_VERSION = 2
+_VERSION = 3
 _HEAD = 1 + 3 * 4
-_FORECASTS = len(FORECASTERS) + 2
-_SMALL = QUARTERS + WEEK_HOURS
+_ERRORS = len(FORECASTERS) + OTHERS
+_SMALL = QUARTERS + WEEK_HOURS + 5 * WEEK_QUARTERS
 
 
 def encode(partition: Partition) -> bytes:
@@ -39,18 +40,20 @@ def encode(partition: Partition) -> bytes:
         ints += (pending.due, pending.total)
     floats = [
         *model.levels, *model.trends, *model.misses, model.square, model.deviation,
+        model.spread, model.recent, model.expected,
         np.nan if model.last is None else model.last,
         *season.day, *season.week, season.mean, season.sum, season.above,
         *(records for pending in model.pending for records in pending.forecasts),
     ]  # fmt: skip
-    small = [*season.day_seen, *season.week_seen]
+    small = bytes([*season.day_seen, *season.week_seen, *season.slots_seen])
+    small += np.array(season.slots, "<f4").tobytes()
     return b"".join(
         (
             bytes([_VERSION]),
             np.array([len(ints), len(floats), len(small)], "<u4").tobytes(),
             np.array(ints, "<i8").tobytes(),
             np.array(floats, "<f8").tobytes(),
-            bytes(small),
+            small,
         )
     )
 
@@ -167,10 +170,14 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     pending = [_take(ints, 2) for _ in _count(ints)]
     model.levels = _take(floats, len(FORECASTERS))
     model.trends = _take(floats, len(FORECASTERS))
-    model.misses = _take(floats, len(FORECASTERS) + 1)
-    model.square, model.deviation, last = _take(floats, 3)
+    model.misses = _take(floats, _ERRORS)
+    model.square, model.deviation = _take(floats, 2)
+    model.spread, model.recent, model.expected, last = _take(floats, 4)
     model.last = None if np.isnan(last) else last
     season.day, season.week = _take(floats, QUARTERS), _take(floats, WEEK_HOURS)
     season.mean, season.sum, season.above = _take(floats, 3)
-    model.pending = [Pending(due, total, tuple(_take(floats, _FORECASTS))) for due, total in pending]
-    season.day_seen, season.week_seen = list(small[:QUARTERS]), list(small[QUARTERS:])
+    model.pending = [Pending(due, total, tuple(_take(floats, _ERRORS + 1))) for due, total in pending]
+    seen, slots = small[: -4 * WEEK_QUARTERS], small[-4 * WEEK_QUARTERS :]
+    season.day_seen, season.week_seen = list(seen[:QUARTERS]), list(seen[QUARTERS:][:WEEK_HOURS])
+    season.slots_seen = list(seen[QUARTERS + WEEK_HOURS :])
+    season.slots = np.frombuffer(slots, "<f4").tolist()

@@ -10,10 +10,14 @@ ones weigh more.  Few samples prove little, so means are *shrunk* toward 0::
 
 So the season is 0 at first.  From the second day on it is a large part of the difference of the day before.
 Days of the week count from their second occurrence.
+
+Each of the 672 quarters of an hour of the week has a *usual* rate, the mean of the last weeks.  It is in
+single precision, which halves the state.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -26,10 +30,12 @@ _Quarter = TypeVar("_Quarter", int, npt.NDArray[np.int64])
 
 QUARTERS = 96
 WEEK_HOURS = 168
+WEEK_QUARTERS = 672
 DAY_DOUBT = 0.25  # days
 WEEK_DOUBT = 0.5  # weeks
 MOST_DAYS = 14  # about as many days weigh in a mean
 MOST_WEEKS = 6  # about as many weeks weigh in a mean
+USUAL_WEEKS = 3  # about as many weeks weigh in a usual rate
 _MONDAY = 72  # hour of the week in which 1970 began, a Thursday
 LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
 
@@ -38,8 +44,8 @@ class Season:
     """Mean rates by quarter of the day and hour of the week, records/s."""
 
     __slots__ = (
-        "above", "changes", "day", "day_seen", "mean", "quarter", "quarters", "steps", "sum", "week",
-        "week_seen",
+        "above", "changes", "day", "day_seen", "mean", "quarter", "quarters", "slots", "slots_seen", "steps",
+        "sum", "week", "week_seen",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -47,6 +53,8 @@ class Season:
         self.day_seen = [0] * QUARTERS
         self.week = [0.0] * WEEK_HOURS
         self.week_seen = [0] * WEEK_HOURS
+        self.slots = [0.0] * WEEK_QUARTERS  # usual rates, in single precision
+        self.slots_seen = [0] * WEEK_QUARTERS
         self.mean = 0.0  # of the known quarters of the day
         self.quarter = -1  # the current one, since 1970
         self.sum = 0.0  # rates of the steps of the current quarter
@@ -63,6 +71,11 @@ class Season:
             return 0.0
         above = (self.day[index] - self.mean) * seen / (seen + DAY_DOUBT)
         return above + self._week_adds(hour_of_week(quarter))
+
+    def usual(self, quarter: int) -> float:
+        """Return the usual rate of a quarter of an hour (since 1970), records/s; NaN: unknown."""
+        slot = quarter_of_week(quarter)
+        return self.slots[slot] if self.slots_seen[slot] else math.nan
 
     def learn(self, at: int, rate: float, step: int) -> None:
         """Add the rate of a step to its quarter.  A quarter counts once it is over.
@@ -95,6 +108,9 @@ class Season:
             self.quarters += 1
         # The daily mean excludes the weekly part.
         _into(self.day, self.day_seen, index, rate - self._week_adds(hour_of_week(self.quarter)), MOST_DAYS)
+        slot = quarter_of_week(self.quarter)
+        _into(self.slots, self.slots_seen, slot, rate, USUAL_WEEKS)
+        self.slots[slot] = float(np.float32(self.slots[slot]))
         means = [mean for mean, seen in zip(self.day, self.day_seen, strict=True) if seen]
         self.mean = added(means) / len(means)
 
@@ -123,3 +139,8 @@ def _into(means: list[float], seen: list[int], index: int, value: float, most: i
 def hour_of_week(quarter: _Quarter) -> _Quarter:
     """Return the hour of the week of a quarter of an hour (since 1970), or of each in an array."""
     return (quarter // 4 + _MONDAY) % WEEK_HOURS
+
+
+def quarter_of_week(quarter: _Quarter) -> _Quarter:
+    """Return the quarter of an hour of the week of a quarter of an hour (since 1970), or of each."""
+    return (quarter + 4 * _MONDAY) % WEEK_QUARTERS

@@ -11,24 +11,28 @@ from kafka_assignors.forecast.season import (
     MOST_DAYS,
     MOST_WEEKS,
     QUARTERS,
+    USUAL_WEEKS,
     WEEK_DOUBT,
     hour_of_week,
+    quarter_of_week,
 )
 from kafka_assignors.forecast.settings import QUARTER
 
 
 class Seasons:
-    """The additions of quarters of an hour; they are kept until a season changes."""
+    """The additions and usual rates of quarters of an hour; they are kept until a season changes."""
 
-    __slots__ = ("_added", "_table")
+    __slots__ = ("_added", "_table", "_usual")
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._added: dict[int, Floats] = {}
+        self._usual: dict[int, Floats] = {}
 
     def clear(self) -> None:
-        """Forget the additions, because a season or the partitions have changed."""
+        """Forget the values, because a season or the partitions have changed."""
         self._added.clear()
+        self._usual.clear()
 
     def adds(self, quarter: int, rows: Rows) -> Floats:
         """Return the addition of a quarter of an hour to each level, records/s."""
@@ -42,6 +46,15 @@ class Seasons:
             added = np.where(seen > 0, above + _week_adds(table, np.full(table.size, hour), every), 0.0)
             self._added[quarter] = added
         return added[rows]
+
+    def usual(self, quarter: int, rows: Rows) -> Floats:
+        """Return the usual rates of a quarter of an hour, records/s; NaN: unknown."""
+        usual = self._usual.get(quarter)
+        if usual is None:
+            table, slot = self._table, quarter_of_week(quarter)
+            usual = np.where(table.slots_seen[slot] > 0, table.slots[slot].astype(np.float64), np.nan)
+            self._usual[quarter] = usual
+        return usual[rows]
 
     def learn(self, rows: Rows, at: int, rate: Floats) -> None:
         """Add the rates of a step."""
@@ -83,6 +96,7 @@ class Seasons:
         table.quarters[rows[again]] += 1
         value = rate - _week_adds(table, hour_of_week(quarter), rows)
         _into(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
+        _into(table.slots, table.slots_seen, (quarter_of_week(quarter), rows), rate, USUAL_WEEKS)
         total, count = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
         for day, seen in zip(table.day, table.day_seen, strict=True):  # the order of the scalar sum
             known: Bools = seen[rows] > 0
