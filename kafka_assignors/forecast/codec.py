@@ -7,6 +7,7 @@ floating-point numbers of 8 bytes, and single bytes: small integers, and numbers
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from itertools import islice
 from typing import TypeVar
@@ -24,6 +25,7 @@ from kafka_assignors.forecast.settings import LoadSettings
 
 _Number = TypeVar("_Number", int, float)
 
+SETTINGS = 5
 _VERSION = 3
 _HEAD = 1 + 3 * 4
 _ERRORS = len(FORECASTERS) + OTHERS
@@ -33,7 +35,7 @@ _SMALL = QUARTERS + WEEK_HOURS + 5 * WEEK_QUARTERS
 def encode(partition: Partition) -> bytes:
     """Encode the whole state; takes about 30 µs."""
     model, season = partition.model, partition.model.season
-    ints = [*_encoded_settings(partition.settings), *_counters(partition)]
+    ints = [*encoded_settings(partition.settings), *_counters(partition)]
     ints += [model.seen, model.run, model.total, model.scored, season.quarter, season.steps, season.quarters]
     ints.append(len(model.pending))
     for pending in model.pending:
@@ -74,7 +76,7 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
         small = data[_HEAD + 8 * (lengths[0] + lengths[1]) :]
         if len(small) != lengths[2] or len(small) != _SMALL:
             raise CodecError("state of a partition: it is truncated")
-        _check_settings(_take(ints, 4), settings)
+        check_settings(_take(ints, SETTINGS), settings, "a partition")
         partition = Partition(settings)
         _read_counters(partition, ints)
         _read_model(partition, ints, floats, small)
@@ -108,19 +110,21 @@ def _flag(number: int) -> bool:
     return number == 1
 
 
-def _encoded_settings(settings: LoadSettings) -> tuple[int, int, int, int]:
-    return settings.step, settings.horizon, settings.max_gap, settings.delay
+def encoded_settings(settings: LoadSettings) -> list[int]:
+    """Return `SETTINGS` integers: the times, and a checksum of the zone."""
+    zone = zlib.crc32(settings.zone.encode())
+    return [settings.step, settings.horizon, settings.max_gap, settings.delay, zone]
 
 
-def _check_settings(encoded_settings: list[int], settings: LoadSettings) -> None:
-    if tuple(encoded_settings) != _encoded_settings(settings):
-        encoded, given = (
-            ", ".join(f"{time / 1e6:g}" for time in times)
-            for times in (encoded_settings, _encoded_settings(settings))
-        )
-        raise CodecError(
-            f"state of a partition: made with step, horizon, gap and delay of {encoded} s, not {given} s"
-        )
+def check_settings(encoded: list[int], settings: LoadSettings, what: str) -> None:
+    """Raise CodecError if the state of ``what`` was encoded with other settings."""
+    *times, zone = encoded
+    *given, given_zone = encoded_settings(settings)
+    if times != given:
+        made, now = (", ".join(f"{time / 1e6:g}" for time in several) for several in (times, given))
+        raise CodecError(f"state of {what}: made with step, horizon, gap and delay of {made} s, not {now} s")
+    if zone != given_zone:
+        raise CodecError(f"state of {what}: made with another time zone than {settings.zone}")
 
 
 def _counters(partition: Partition) -> list[int]:

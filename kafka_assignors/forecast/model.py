@@ -73,7 +73,7 @@ class Model:
 
     def __init__(self, settings: LoadSettings) -> None:
         self.settings = settings
-        self.season = Season()
+        self.season = Season(settings.zone)
         self.levels = [0.0] * len(FORECASTERS)
         self.trends = [0.0] * len(FORECASTERS)
         self.seen = 0  # steps

@@ -1,8 +1,8 @@
 """Daily and weekly season, learnt by the quarter of an hour.  Pure.
 
-A day has 96 quarters of an hour, a week 168 hours, in UTC, Monday first.  Each quarter of the day has a mean
-rate.  Each hour of the week has the mean difference from its quarters of the day.  After many samples, newer
-ones weigh more.  Few samples prove little, so means are *shrunk* toward 0::
+A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
+quarter of the day has a mean rate.  Each hour of the week has the mean difference from its quarters of the
+day.  After many samples, newer ones weigh more.  Few samples prove little, so means are *shrunk* toward 0::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
     week(h) = (mean of hour h above its quarters)        * seen / (seen + WEEK_DOUBT)
@@ -24,7 +24,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.forecast.settings import QUARTER
+from kafka_assignors.forecast.settings import QUARTER, local_quarter
 
 _Quarter = TypeVar("_Quarter", int, npt.NDArray[np.int64])
 
@@ -41,14 +41,19 @@ LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
 
 
 class Season:
-    """Mean rates by quarter of the day and hour of the week, records/s."""
+    """Mean rates by quarter of the day and hour of the week, records/s.
+
+    Args:
+        zone: name of the time zone.
+    """
 
     __slots__ = (
         "above", "changes", "day", "day_seen", "mean", "quarter", "quarters", "slots", "slots_seen", "steps",
-        "sum", "week", "week_seen",
+        "sum", "week", "week_seen", "zone",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, zone: str = "UTC") -> None:
+        self.zone = zone
         self.day = [0.0] * QUARTERS
         self.day_seen = [0] * QUARTERS
         self.week = [0.0] * WEEK_HOURS
@@ -56,7 +61,7 @@ class Season:
         self.slots = [0.0] * WEEK_QUARTERS  # usual rates, in single precision
         self.slots_seen = [0] * WEEK_QUARTERS
         self.mean = 0.0  # of the known quarters of the day
-        self.quarter = -1  # the current one, since 1970
+        self.quarter = -1  # the current one, since 1970, by local clocks
         self.sum = 0.0  # rates of the steps of the current quarter
         self.steps = 0
         self.above = 0.0  # sum of the differences of this hour's quarters from those of the day
@@ -65,6 +70,7 @@ class Season:
 
     def adds(self, quarter: int) -> float:
         """Return the addition of a quarter of an hour (since 1970) to the level, records/s."""
+        quarter = local_quarter(quarter, self.zone)
         index = quarter % QUARTERS
         seen = self.day_seen[index]
         if not seen:
@@ -74,7 +80,7 @@ class Season:
 
     def usual(self, quarter: int) -> float:
         """Return the usual rate of a quarter of an hour (since 1970), records/s; NaN: unknown."""
-        slot = quarter_of_week(quarter)
+        slot = quarter_of_week(local_quarter(quarter, self.zone))
         return self.slots[slot] if self.slots_seen[slot] else math.nan
 
     def learn(self, at: int, rate: float, step: int) -> None:
@@ -85,7 +91,7 @@ class Season:
             rate: records/s.
             step: its length, microseconds.
         """
-        quarter = (at - 1) // QUARTER
+        quarter = local_quarter((at - 1) // QUARTER, self.zone)
         if quarter != self.quarter:
             if self.steps * step >= LEAST_SEEN * QUARTER:
                 self._end_quarter()

@@ -16,7 +16,7 @@ from kafka_assignors.forecast.season import (
     hour_of_week,
     quarter_of_week,
 )
-from kafka_assignors.forecast.settings import QUARTER
+from kafka_assignors.forecast.settings import QUARTER, local_quarter
 
 
 class Seasons:
@@ -38,11 +38,12 @@ class Seasons:
         """Return the addition of a quarter of an hour to each level, records/s."""
         added = self._added.get(quarter)
         if added is None:
-            table, index = self._table, quarter % QUARTERS
+            table, local = self._table, self._local(quarter)
+            index = local % QUARTERS
             seen = table.day_seen[index].astype(np.float64)
             above = (table.day[index] - table.season_mean) * seen / (seen + DAY_DOUBT)
             every = np.arange(table.size)
-            hour = hour_of_week(quarter)
+            hour = hour_of_week(local)
             added = np.where(seen > 0, above + _week_adds(table, np.full(table.size, hour), every), 0.0)
             self._added[quarter] = added
         return added[rows]
@@ -51,20 +52,23 @@ class Seasons:
         """Return the usual rates of a quarter of an hour, records/s; NaN: unknown."""
         usual = self._usual.get(quarter)
         if usual is None:
-            table, slot = self._table, quarter_of_week(quarter)
+            table, slot = self._table, quarter_of_week(self._local(quarter))
             usual = np.where(table.slots_seen[slot] > 0, table.slots[slot].astype(np.float64), np.nan)
             self._usual[quarter] = usual
         return usual[rows]
 
     def learn(self, rows: Rows, at: int, rate: Floats) -> None:
         """Add the rates of a step."""
-        table, quarter = self._table, (at - 1) // QUARTER
+        table, quarter = self._table, self._local((at - 1) // QUARTER)
         new = table.quarter[rows] != quarter
         if new.any():
             self._end_quarters(np.arange(table.size)[rows][new], quarter)
             self.clear()
         table.quarter_sum[rows] += rate
         table.quarter_steps[rows] += 1
+
+    def _local(self, quarter: int) -> int:
+        return local_quarter(quarter, self._table.settings.zone)
 
     def _end_quarters(self, rows: Ints, quarter: int) -> None:
         table = self._table

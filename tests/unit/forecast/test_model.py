@@ -149,10 +149,11 @@ def test_timetable_is_known_after_three_weeks(hour: int) -> None:
 @pytest.mark.parametrize("hour", range(8, 20, 3))
 def test_timetable_is_scaled_after_a_change_of_level(hour: int) -> None:
     """It has tripled two days ago."""
-    changed = 22 * DAYS
-    assert (
-        missed(lambda t: timetable(t) * (3 if t >= changed else 1), changed + 2 * DAYS + hour * HOURS) < 0.1
-    )
+
+    def tripled(t: float) -> float:
+        return timetable(t) * (3 if t >= 22 * DAYS else 1)
+
+    assert missed(tripled, 24 * DAYS + hour * HOURS) < 0.1
 
 
 def test_two_of_three_outcomes_are_within_the_error() -> None:
@@ -228,3 +229,14 @@ def test_hours_of_the_week_begin_on_monday() -> None:
     assert [hour for hour, seen in enumerate(season.week_seen) if seen] == [24 * day for day in range(1, 7)]
     season.learn(at + 8 * 96 * QUARTER + QUARTER, 5.0, QUARTER)
     assert season.week_seen[0] == 1
+
+
+def test_season_follows_the_clocks_of_its_zone() -> None:
+    """Berlin's went forward on Sunday, 2014-03-30, so the next Monday's seven o'clock (UTC) was eight before."""
+    first, monday = 1_395_014_400 // 900, 1_396_224_000 // 900  # 0:00 UTC, 2014-03-17 and 2014-03-31
+    for zone, hour in (("UTC", 7), ("Europe/Berlin", 8)):
+        season = Season(zone)
+        for quarter in range(first, monday - 96):  # until Saturday
+            season.learn((quarter + 1) * QUARTER, (quarter - first) // 4 % 24, QUARTER)
+        assert season.usual(monday + 7 * 4) == hour
+        assert season.adds(monday + 7 * 4) == season.adds(monday - 7 * 96 + hour * 4) > season.adds(monday)
