@@ -128,3 +128,8 @@ def test_state_of_another_version_is_refused() -> None:
 def test_state_encoded_with_other_settings_is_refused() -> None:
     with pytest.raises(CodecError, match="of 60, 900, 600, 120 s, not 60, 1800, 600, 120 s"):
         decode(encode(known()), dataclasses.replace(SETTINGS, horizon_s=1800))
+
+
+def test_state_encoded_in_another_time_zone_is_refused() -> None:
+    with pytest.raises(CodecError, match="another time zone than Asia/Tokyo"):
+        decode(encode(known()), dataclasses.replace(SETTINGS, zone="Asia/Tokyo"))

@@ -232,7 +232,7 @@ def test_hours_of_the_week_begin_on_monday() -> None:
 
 
 def test_season_follows_the_clocks_of_its_zone() -> None:
-    """Berlin's went forward on Sunday, 2014-03-30, so the next Monday's seven o'clock (UTC) was eight before."""
+    """Berlin's went forward on Sunday, 2014-03-30: what was eight o'clock in UTC is seven from then on."""
     first, monday = 1_395_014_400 // 900, 1_396_224_000 // 900  # 0:00 UTC, 2014-03-17 and 2014-03-31
     for zone, hour in (("UTC", 7), ("Europe/Berlin", 8)):
         season = Season(zone)
