@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bench.lag.forecasts import table
+from bench.lag.forecasts import Modelled, modelled, table
 from bench.lag.kinds import BEGIN_S, DAY_S, KINDS, Floats, arrivals
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from demo.data.flight_samples import sample_flights
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.bucket.model import Models
-from kafka_assignors.forecast.bucket.table import Table
 from kafka_assignors.forecast.scoring import Totals, compare
 
 HORIZONS = (900, 3600, 21_600)
@@ -34,13 +32,6 @@ HEAD = (
 )  # fmt: skip
 
 
-class Forecasts(NamedTuple):
-    """Forecasts at the end of each step and their standard errors, by step and partition."""
-
-    arrivals: Floats
-    error: Floats
-
-
 class Figures(NamedTuple):
     """Errors of many partitions: ratios to the best baseline of each, and their geometric mean."""
 
@@ -53,26 +44,7 @@ class Figures(NamedTuple):
         return float(np.exp(np.log(np.maximum(self.ratios, 1e-9)).mean()))
 
 
-def modelled(arrived: Floats, begin_s: int, settings: LoadSettings) -> Forecasts:
-    """Forecast with the package's model.
-
-    Args:
-        arrived: records by step and partition.
-        begin_s: when the first step begins, seconds since 1970.
-        settings: step and horizon.
-    """
-    states = Table(settings)
-    states.grow(arrived.shape[1])
-    models, at = Models(states), begin_s * 1_000_000
-    forecast, error = np.empty((2, *arrived.shape))
-    for step, records in enumerate(arrived.astype(np.int64)):
-        at += settings.step
-        outlooks = models.learn(slice(None), at, records)
-        forecast[step], error[step] = outlooks.arrivals, outlooks.error
-    return Forecasts(forecast, error)
-
-
-def figures(arrived: Floats, forecasts: Forecasts, settings: LoadSettings, first: int) -> Figures:
+def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first: int) -> Figures:
     """Compare forecasts to arrivals from a step on, partition by partition."""
     known = np.arange(len(arrived)) >= first
     several = []
@@ -95,19 +67,19 @@ def synthetic(seed: int, partitions: int) -> Iterator[Sequence[object]]:
         for number, kind in enumerate(KINDS):
             some = slice(number * partitions, (number + 1) * partitions)
             ours, least = (
-                figures(arrived[:, some], Forecasts(*(part[:, some] for part in of)), settings, first)
+                figures(arrived[:, some], Modelled(*(part[:, some] for part in of)), settings, first)
                 for of in (forecasts, truth)
             )
             yield row(kind, horizon, ours, least)
 
 
-def known(rates: Floats, settings: LoadSettings) -> Forecasts:
+def known(rates: Floats, settings: LoadSettings) -> Modelled:
     """Forecast with the true rates: what no model can know."""
     steps = settings.horizon // settings.step
     upto = np.vstack([np.zeros_like(rates[:1]), np.cumsum(rates, axis=0)])
     expected = np.full_like(rates, np.nan)
     expected[:-steps] = (upto[steps:] - upto[:-steps])[1:]
-    return Forecasts(expected, np.full_like(rates, np.nan))
+    return Modelled(expected, np.full_like(rates, np.nan))
 
 
 def flights(first_day: int, days: int, partitions: int) -> tuple[Floats, int]:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,11 +24,13 @@ from bench.lag.foresight import (
     plan,
     rate_for,
 )
-from bench.lag.traffic import HOUR_S, WEEK, Traffic, traffic_of, work_off
+from bench.lag.traffic import HOUR_S, WEEK, Numbers, Traffic, traffic_of, work_off
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.model import Model
+from kafka_assignors.forecast.bucket.model import Models
+from kafka_assignors.forecast.bucket.table import Table
+from kafka_assignors.forecast.settings import SECOND
 
 DAY = 24
 STEP_S = 300
@@ -55,21 +59,46 @@ def hour_of_week(traffic: Traffic) -> Forecasts:
     return expected
 
 
-def load_model(traffic: Traffic) -> Forecasts:
-    """Forecast with the package's model: level, trend and season, learnt in steps of five minutes."""
+class Modelled(NamedTuple):
+    """Forecasts of the model at the end of each step, and their standard errors, by step and partition."""
+
+    arrivals: Numbers
+    error: Numbers
+
+
+def modelled(arrived: Numbers, begin_s: int, settings: LoadSettings) -> Modelled:
+    """Forecast with the package's model.
+
+    Args:
+        arrived: records by step and partition.
+        begin_s: when the first step begins, seconds since 1970.
+        settings: step and horizon.
+    """
+    states = Table(settings)
+    states.grow(arrived.shape[1])
+    models, at = Models(states), begin_s * SECOND
+    forecast, error = np.empty((2, *arrived.shape))
+    for step, records in enumerate(arrived.astype(np.int64)):
+        at += settings.step
+        outlooks = models.learn(slice(None), at, records)
+        forecast[step], error[step] = outlooks.arrivals, outlooks.error
+    return Modelled(forecast, error)
+
+
+def load_model(traffic: Traffic, margin: float = 0.0) -> Forecasts:
+    """Forecast with the package's model, learnt in steps of five minutes; 0 in the first hour.
+
+    Args:
+        traffic: the arrivals.
+        margin: standard errors that are added to each forecast.
+    """
     settings = LoadSettings(step_s=STEP_S, horizon_s=HOUR_S)
     hours, _minutes, partitions = traffic.arrivals.shape
-    steps = traffic.arrivals.reshape(hours, HOUR_S // STEP_S, -1, partitions).sum(axis=2).astype(int)
-    expected = np.zeros((hours, partitions))
-    for p in range(partitions):
-        model, at = Model(settings), traffic.begin_s * 1_000_000
-        for hour, of_hour in enumerate(steps[:, :, p].tolist()):
-            outlook = model.outlook(at)
-            expected[hour, p] = 0.0 if outlook is None else outlook.arrivals
-            for arrived in of_hour:
-                at += settings.step
-                model.learn(at, arrived)
-    return expected
+    a_step, an_hour = STEP_S // 60, HOUR_S // STEP_S
+    steps = traffic.arrivals.reshape(hours * an_hour, a_step, partitions).sum(axis=1)
+    forecasts = modelled(steps, traffic.begin_s, settings)
+    expected = forecasts.arrivals + margin * np.nan_to_num(forecasts.error)
+    return np.vstack([np.zeros((1, partitions)), expected[an_hour - 1 : -1 : an_hour]])
 
 
 def oracle(traffic: Traffic) -> Forecasts:
@@ -81,6 +110,9 @@ FORECASTS: Mapping[str, Callable[[Traffic], Forecasts]] = {
     "last hour": last_hour,
     "hour of week": hour_of_week,
     "load model": load_model,
+    "with half an error": partial(load_model, margin=0.5),
+    "with one error": partial(load_model, margin=1.0),
+    "with two errors": partial(load_model, margin=2.0),
     "arrivals known": oracle,
 }
 
