@@ -215,8 +215,8 @@ class Model:
         """Return the records each forecaster expects within the horizon; `OTHERS` are last."""
         horizon_s = self.settings.horizon_s
         stretches = self._stretches(at)
-        season = added(adds * seconds for adds, _, seconds in stretches)
-        usual = added(usual * seconds for _, usual, seconds in stretches)
+        season = _total([adds * seconds for adds, _, seconds in stretches])
+        usual = _total([usual * seconds for _, usual, seconds in stretches])
         lowest = min(adds for adds, _, _ in stretches)
         grown = self.grown(horizon_s)
         forecasts = []
@@ -273,6 +273,11 @@ class Model:
                 break
             start = end
         return stretches
+
+
+def _total(values: list[float]) -> float:
+    """Add the values between the first and the last first; the bucket keeps their sum."""
+    return added([values[0], added(values[1:-1]), *values[1:][-1:]])
 
 
 def _mean(weights: list[float], values: list[float]) -> float:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_assignors.forecast.bucket.season import Seasons
+from kafka_assignors.forecast.bucket.season import Seasons, added
 from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Floats, Ints, Rows, Table
 from kafka_assignors.forecast.forecasters import (
     BELIEVED,
@@ -157,19 +157,15 @@ class Models:
             favours = np.where(best > 0, favour(best / misses), misses <= 0)
         unscored = self._table.scored[rows] == 0
         favours = np.where(unscored, np.arange(len(misses))[:, None] == FIRST, favours)
-        weights: Floats = favours / _added(favours)
+        weights: Floats = favours / added(favours)
         return weights
 
     def _each(self, rows: Rows, at: int) -> Floats:
         """Return the records each forecaster expects within the horizon; `OTHERS` are last."""
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
-        stretches = self._stretches(rows, at)
-        season = _added([adds * seconds for adds, _, seconds in stretches])
-        usual = _added([usual * seconds for _, usual, seconds in stretches])
-        lowest = stretches[0][0]
-        for adds, _, _ in stretches[1:]:
-            lowest = np.minimum(lowest, adds)
+        stretches = self._stretches(at)
+        season, usual, lowest = self._ahead(rows, stretches)
         grown = scale.grown(horizon_s)
         forecasts = np.empty((ERRORS, levels.shape[1]))
         for index, seasonal in enumerate(_SEASONAL):
@@ -180,8 +176,12 @@ class Models:
             records = level * horizon_s + trend * grown + (season if seasonal else 0.0)
             low = np.flatnonzero(least < 0)
             if len(low):
-                few = [(adds[low] if seasonal else 0.0, seconds) for adds, _, seconds in stretches]
-                records[low] = self._at_least_0(level[low], trend[low], few)
+                few = np.arange(table.size)[rows][low]
+                adds = [
+                    (self._seasons.adds(quarter, few) if seasonal else 0.0, seconds)
+                    for quarter, seconds in stretches
+                ]
+                records[low] = self._at_least_0(level[low], trend[low], adds)
             forecasts[index] = records
         first, known = forecasts[FIRST], ~np.isnan(usual)
         recent, expected = table.recent[rows], table.expected[rows]
@@ -202,14 +202,29 @@ class Models:
             grown_before = grown
         return records
 
-    def _stretches(self, rows: Rows, at: int) -> list[tuple[Floats, Floats, float]]:
-        """Return addition, usual rate and seconds within the horizon of each quarter of an hour ahead."""
+    def _ahead(self, rows: Rows, stretches: list[tuple[int, float]]) -> tuple[Floats, Floats, Floats]:
+        """Return what the season adds within the horizon, the usual arrivals, and the least addition."""
+        seasons = self._seasons
+        ends = [
+            (seasons.adds(quarter, rows), seasons.usual(quarter, rows), seconds)
+            for quarter, seconds in (stretches[0], *stretches[1:][-1:])
+        ]
+        season = [adds * seconds for adds, _, seconds in ends]
+        usual = [rate * seconds for _, rate, seconds in ends]
+        lowest = [adds for adds, _, _ in ends]
+        if len(stretches) > 2:  # the first, the last, and whole quarters between them
+            between = seasons.between(stretches[1][0], stretches[-1][0])
+            for several, sums in zip((season, usual, lowest), between, strict=True):
+                several.insert(1, sums[rows])
+        return added(season), added(usual), np.minimum.reduce(lowest)
+
+    def _stretches(self, at: int) -> list[tuple[int, float]]:
+        """Return the quarters of an hour ahead, and their seconds within the horizon."""
         stop, start, stretches = at + self._table.settings.horizon, at, []
         while start < stop:
             quarter = start // QUARTER
             end = min(stop, (quarter + 1) * QUARTER)
-            adds, usual = self._seasons.adds(quarter, rows), self._seasons.usual(quarter, rows)
-            stretches.append((adds, usual, (end - start) / SECOND))
+            stretches.append((quarter, (end - start) / SECOND))
             start = end
         return stretches
 
@@ -232,12 +247,4 @@ class Models:
 
 
 def _mean(weights: Floats, values: Floats | list[Floats]) -> Floats:
-    return _added([weight * value for weight, value in zip(weights, values, strict=True)])
-
-
-def _added(values: Floats | list[Floats]) -> Floats:
-    """Add from the first to the last."""
-    total = values[0] + 0.0
-    for value in values[1:]:
-        total = total + value
-    return total
+    return added([weight * value for weight, value in zip(weights, values, strict=True)])

@@ -16,23 +16,27 @@ from kafka_assignors.forecast.season import (
     hour_of_week,
     quarter_of_week,
 )
-from kafka_assignors.forecast.settings import QUARTER, local_quarter
+from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
+
+QUARTER_S = QUARTER / SECOND
 
 
 class Seasons:
     """The additions and usual rates of quarters of an hour; they are kept until a season changes."""
 
-    __slots__ = ("_added", "_table", "_usual")
+    __slots__ = ("_added", "_between", "_table", "_usual")
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._added: dict[int, Floats] = {}
         self._usual: dict[int, Floats] = {}
+        self._between: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
 
     def clear(self) -> None:
         """Forget the values, because a season or the partitions have changed."""
         self._added.clear()
         self._usual.clear()
+        self._between.clear()
 
     def adds(self, quarter: int, rows: Rows) -> Floats:
         """Return the addition of a quarter of an hour to each level, records/s."""
@@ -56,6 +60,17 @@ class Seasons:
             usual = np.where(table.slots_seen[slot] > 0, table.slots[slot].astype(np.float64), np.nan)
             self._usual[quarter] = usual
         return usual[rows]
+
+    def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
+        """Return added records, usual records and the least addition of some quarters of an hour."""
+        known = self._between.get((first, stop))
+        if known is None:
+            every = slice(None)
+            adds = [self.adds(quarter, every) for quarter in range(first, stop)]
+            usual = [self.usual(quarter, every) * QUARTER_S for quarter in range(first, stop)]
+            known = (added([some * QUARTER_S for some in adds]), added(usual), np.minimum.reduce(adds))
+            self._between[first, stop] = known
+        return known
 
     def learn(self, rows: Rows, at: int, rate: Floats) -> None:
         """Add the rates of a step."""
@@ -107,6 +122,14 @@ class Seasons:
             total += np.where(known, day[rows], 0.0)
             count += known
         table.season_mean[rows] = total / count
+
+
+def added(values: Floats | list[Floats]) -> Floats:
+    """Add from the first to the last."""
+    total = values[0] + 0.0
+    for value in values[1:]:
+        total = total + value
+    return total
 
 
 def _week_adds(table: Table, hour: Ints, rows: Ints) -> Floats:
