@@ -87,16 +87,16 @@ def spiky(grid: Grid, partitions: int) -> Floats:
 
 def hourly_jobs(grid: Grid, partitions: int) -> Floats:
     """A job writes for ten minutes at the same minute of each hour, or of each third hour."""
-    every = grid.chance.choice([1, 3], partitions) / 24
-    begin = grid.chance.integers(0, 5, partitions) / 144
-    busy = (grid.days - begin) % every < 1 / 144
+    every = grid.chance.choice([3600, 10_800], partitions)
+    begin = 300 * grid.chance.integers(0, 12, partitions)
+    busy = (np.rint(grid.days * DAY_S).astype(int) - begin) % every < 600
     return 10 ** grid.chance.uniform(-1, 1, partitions) * np.where(busy, 10.0, 0.1)
 
 
 def nightly_jobs(grid: Grid, partitions: int) -> Floats:
     """A job writes for half an hour each night, and other traffic has a season."""
-    begin = grid.chance.integers(0, 48, partitions) / 48
-    busy = (grid.days - begin) % 1 < 1 / 48
+    begin = 300 * grid.chance.integers(0, 288, partitions)
+    busy = (np.rint(grid.days * DAY_S).astype(int) - begin) % DAY_S < 1800
     rate = seasonal(grid, partitions)
     return rate + np.where(busy, 20 * rate.mean(axis=0), 0.0)
 

@@ -2,7 +2,7 @@
 
 Version 3: a version byte, three counts (little-endian, 4 bytes each), then as many integers of 8 bytes,
 floating-point numbers of 8 bytes, and single bytes: small integers, and numbers in single precision.  About
-8 kB, and 32 bytes for each waiting sample.  The format is private to the checkpoints of one job.
+11 kB, and 32 bytes for each waiting sample.  The format is private to the checkpoints of one job.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SETTINGS = 5
 _VERSION = 3
 _HEAD = 1 + 3 * 4
 _ERRORS = len(FORECASTERS) + OTHERS
-_SMALL = QUARTERS + WEEK_HOURS + 5 * WEEK_QUARTERS
+_SMALL = QUARTERS + WEEK_HOURS + 9 * WEEK_QUARTERS
 
 
 def encode(partition: Partition) -> bytes:
@@ -48,7 +48,7 @@ def encode(partition: Partition) -> bytes:
         *(records for pending in model.pending for records in pending.forecasts),
     ]  # fmt: skip
     small = bytes([*season.day_seen, *season.week_seen, *season.slots_seen])
-    small += np.array(season.slots, "<f4").tobytes()
+    small += np.array([*season.latest, *season.usual], "<f4").tobytes()
     return b"".join(
         (
             bytes([_VERSION]),
@@ -181,7 +181,7 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     season.day, season.week = _take(floats, QUARTERS), _take(floats, WEEK_HOURS)
     season.mean, season.sum, season.above = _take(floats, 3)
     model.pending = [Pending(due, total, tuple(_take(floats, _ERRORS + 1))) for due, total in pending]
-    seen, slots = small[: -4 * WEEK_QUARTERS], small[-4 * WEEK_QUARTERS :]
+    seen, rates = small[: -8 * WEEK_QUARTERS], np.frombuffer(small[-8 * WEEK_QUARTERS :], "<f4").tolist()
     season.day_seen, season.week_seen = list(seen[:QUARTERS]), list(seen[QUARTERS:][:WEEK_HOURS])
     season.slots_seen = list(seen[QUARTERS + WEEK_HOURS :])
-    season.slots = np.frombuffer(slots, "<f4").tolist()
+    season.latest, season.usual = rates[:WEEK_QUARTERS], rates[WEEK_QUARTERS:]

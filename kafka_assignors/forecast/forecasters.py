@@ -50,11 +50,11 @@ DEVIATIONS = 50.0
 NORMAL = 1.25
 """Standard deviation over mean absolute deviation of a normal distribution."""
 
-OTHERS = 3
-"""Forecasts beside those of `FORECASTERS`: the naive one, the *usual* one, and that one *scaled*.
+OTHERS = 5
+"""Forecasts beside those of `FORECASTERS`: naive, a day ago, a week ago, *usual*, and *scaled*.
 
-The usual forecast is the mean of the last weeks at the same time.  It is scaled by recent arrivals over the
-usual ones.  Before they are known they repeat the forecast of `FIRST`.
+The usual forecast is the mean of the last weeks at the same time.  It is also scaled by recent arrivals over the
+usual ones.  As long as one of them is unknown, it repeats the forecast of `FIRST`.
 """
 SCALE_S = 43_200.0
 """Recent arrivals are those of about as many seconds."""

@@ -43,6 +43,9 @@ from kafka_assignors.forecast.forecasters import (
 from kafka_assignors.forecast.season import Season, added
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
+_Quarter = tuple[float, tuple[float, float, float]]  # addition of the season, and rates before
+_Stretch = tuple[float, tuple[float, float, float], float]  # and seconds
+
 
 class Outlook(NamedTuple):
     """The forecast at the end of a step, by the mixture of the forecasters."""
@@ -99,7 +102,7 @@ class Model:
         self.weights: list[float] | None = None
         self.forecasts: list[float] = []  # of each forecaster, after the last step
         self.forecasts_at = -1
-        self.ahead: list[tuple[float, float]] = []  # addition and usual rate of the quarters ahead
+        self.ahead: list[_Quarter] = []  # the quarters ahead
         self.ahead_of = (-1, -1)
 
     def learn(self, at: int, arrived: int) -> None:
@@ -111,7 +114,7 @@ class Model:
         """
         step = self.settings.step
         rate = arrived / self.settings.step_s
-        season, usual = self.season.adds((at - 1) // QUARTER), self.season.usual((at - 1) // QUARTER)
+        season, usual = self.season.adds((at - 1) // QUARTER), self.season.before((at - 1) // QUARTER)[2]
         if not math.isnan(usual):
             self.recent += self.scale_gain * (rate - self.recent)
             self.expected += self.scale_gain * (usual - self.expected)
@@ -216,7 +219,9 @@ class Model:
         horizon_s = self.settings.horizon_s
         stretches = self._stretches(at)
         season = _total([adds * seconds for adds, _, seconds in stretches])
-        usual = _total([usual * seconds for _, usual, seconds in stretches])
+        *before, usual = (
+            _total([rates[index] * seconds for _, rates, seconds in stretches]) for index in range(3)
+        )
         lowest = min(adds for adds, _, _ in stretches)
         grown = self.grown(horizon_s)
         forecasts = []
@@ -231,12 +236,10 @@ class Model:
         first = forecasts[FIRST]
         forecasts.append(first if self.last is None else self.last)
         scale = (self.recent * SCALE_S + SCALE_DOUBT) / (self.expected * SCALE_S + SCALE_DOUBT)
-        forecasts += (first, first) if math.isnan(usual) else (usual, scale * usual)
+        forecasts += [first if math.isnan(some) else some for some in (*before, usual, scale * usual)]
         return forecasts
 
-    def _at_least_0(
-        self, level: float, trend: float, stretches: list[tuple[float, float, float]], *, seasonal: bool
-    ) -> float:
+    def _at_least_0(self, level: float, trend: float, stretches: list[_Stretch], *, seasonal: bool) -> float:
         """Forecast quarter by quarter, because the rate would fall below 0 in one of them."""
         records = end = grown_before = 0.0
         for adds, _, seconds in stretches:
@@ -256,19 +259,19 @@ class Model:
         faded = horizon_s * (1 - math.exp(-seconds / horizon_s))
         return self.keep / (1 - self.keep) * (seconds - faded)
 
-    def _stretches(self, at: int) -> list[tuple[float, float, float]]:
-        """Return addition, usual rate and seconds within the horizon of each quarter of an hour ahead."""
+    def _stretches(self, at: int) -> list[_Stretch]:
+        """Return the quarters of an hour ahead, and their seconds within the horizon."""
         stop, quarter = at + self.settings.horizon, at // QUARTER
         if self.ahead_of != (quarter, self.season.changes):
             last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER
             ahead = range(quarter, last + 1)
-            self.ahead = [(self.season.adds(quarter), self.season.usual(quarter)) for quarter in ahead]
+            self.ahead = [(self.season.adds(quarter), self.season.before(quarter)) for quarter in ahead]
             self.ahead_of = (quarter, self.season.changes)
         stretches, start = [], at
-        for adds, usual in self.ahead:
+        for adds, rates in self.ahead:
             quarter += 1
             end = min(stop, quarter * QUARTER)
-            stretches.append((adds, usual, (end - start) / SECOND))
+            stretches.append((adds, rates, (end - start) / SECOND))
             if end == stop:
                 break
             start = end

@@ -11,8 +11,8 @@ day.  After many samples, newer ones weigh more.  Few samples prove little, so m
 So the season is 0 at first.  From the second day on it is a large part of the difference of the day before.
 Days of the week count from their second occurrence.
 
-Each of the 672 quarters of an hour of the week has a *usual* rate, the mean of the last weeks.  It is in
-single precision, which halves the state.
+Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
+weeks.  They are in single precision, which halves the state.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ class Season:
     """
 
     __slots__ = (
-        "above", "changes", "day", "day_seen", "mean", "quarter", "quarters", "slots", "slots_seen", "steps",
-        "sum", "week", "week_seen", "zone",
+        "above", "changes", "day", "day_seen", "latest", "mean", "quarter", "quarters", "slots_seen", "steps",
+        "sum", "usual", "week", "week_seen", "zone",
     )  # fmt: skip
 
     def __init__(self, zone: str = "UTC") -> None:
@@ -58,7 +58,8 @@ class Season:
         self.day_seen = [0] * QUARTERS
         self.week = [0.0] * WEEK_HOURS
         self.week_seen = [0] * WEEK_HOURS
-        self.slots = [0.0] * WEEK_QUARTERS  # usual rates, in single precision
+        self.latest = [0.0] * WEEK_QUARTERS
+        self.usual = [0.0] * WEEK_QUARTERS
         self.slots_seen = [0] * WEEK_QUARTERS
         self.mean = 0.0  # of the known quarters of the day
         self.quarter = -1  # the current one, since 1970, by local clocks
@@ -78,10 +79,17 @@ class Season:
         above = (self.day[index] - self.mean) * seen / (seen + DAY_DOUBT)
         return above + self._week_adds(hour_of_week(quarter))
 
-    def usual(self, quarter: int) -> float:
-        """Return the usual rate of a quarter of an hour (since 1970), records/s; NaN: unknown."""
+    def before(self, quarter: int) -> tuple[float, float, float]:
+        """Return rates before a quarter of an hour (since 1970): a day ago, a week ago, and the usual one.
+
+        They are in records/s; NaN: unknown.
+        """
         slot = quarter_of_week(local_quarter(quarter, self.zone))
-        return self.slots[slot] if self.slots_seen[slot] else math.nan
+        yesterday = (slot - QUARTERS) % WEEK_QUARTERS
+        day_ago = self.latest[yesterday] if self.slots_seen[yesterday] else math.nan
+        if not self.slots_seen[slot]:
+            return day_ago, math.nan, math.nan
+        return day_ago, self.latest[slot], self.usual[slot]
 
     def learn(self, at: int, rate: float, step: int) -> None:
         """Add the rate of a step to its quarter.  A quarter counts once it is over.
@@ -115,8 +123,8 @@ class Season:
         # The daily mean excludes the weekly part.
         _into(self.day, self.day_seen, index, rate - self._week_adds(hour_of_week(self.quarter)), MOST_DAYS)
         slot = quarter_of_week(self.quarter)
-        _into(self.slots, self.slots_seen, slot, rate, USUAL_WEEKS)
-        self.slots[slot] = float(np.float32(self.slots[slot]))
+        _into(self.usual, self.slots_seen, slot, rate, USUAL_WEEKS)
+        self.usual[slot], self.latest[slot] = float(np.float32(self.usual[slot])), float(np.float32(rate))
         means = [mean for mean, seen in zip(self.day, self.day_seen, strict=True) if seen]
         self.mean = added(means) / len(means)
 

@@ -62,7 +62,7 @@ class Models:
         table, scale = self._table, self._table.scale
         rate = arrived / table.settings.step_s
         season = self._seasons.adds((at - 1) // QUARTER, rows)
-        self._scale(rows, rate, self._seasons.usual((at - 1) // QUARTER, rows))
+        self._scale(rows, rate, self._seasons.before((at - 1) // QUARTER, rows)[2])
         table.seen[rows] += 1
         table.total[rows] += arrived
         expected = table.levels[QUICK, rows] + scale.keep * table.trends[QUICK, rows] + season
@@ -165,7 +165,7 @@ class Models:
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
         stretches = self._stretches(at)
-        season, usual, lowest = self._ahead(rows, stretches)
+        season, before, lowest = self._ahead(rows, stretches)
         grown = scale.grown(horizon_s)
         forecasts = np.empty((ERRORS, levels.shape[1]))
         for index, seasonal in enumerate(_SEASONAL):
@@ -183,12 +183,12 @@ class Models:
                 ]
                 records[low] = self._at_least_0(level[low], trend[low], adds)
             forecasts[index] = records
-        first, known = forecasts[FIRST], ~np.isnan(usual)
+        first = forecasts[FIRST]
         recent, expected = table.recent[rows], table.expected[rows]
         factor = (recent * SCALE_S + SCALE_DOUBT) / (expected * SCALE_S + SCALE_DOUBT)
         forecasts[MODELS] = np.where(np.isnan(last), first, last)
-        forecasts[MODELS + 1] = np.where(known, usual, first)
-        forecasts[MODELS + 2] = np.where(known, factor * usual, first)
+        forecasts[MODELS + 1 : -1] = np.where(np.isnan(before), first, before)
+        forecasts[-1] = np.where(np.isnan(before[2]), first, factor * before[2])
         return forecasts
 
     def _at_least_0(
@@ -203,20 +203,20 @@ class Models:
         return records
 
     def _ahead(self, rows: Rows, stretches: list[tuple[int, float]]) -> tuple[Floats, Floats, Floats]:
-        """Return what the season adds within the horizon, the usual arrivals, and the least addition."""
+        """Return what the season adds within the horizon, the earlier arrivals, and the least addition."""
         seasons = self._seasons
         ends = [
-            (seasons.adds(quarter, rows), seasons.usual(quarter, rows), seconds)
+            (seasons.adds(quarter, rows), seasons.before(quarter, rows), seconds)
             for quarter, seconds in (stretches[0], *stretches[1:][-1:])
         ]
         season = [adds * seconds for adds, _, seconds in ends]
-        usual = [rate * seconds for _, rate, seconds in ends]
+        before = [rates * seconds for _, rates, seconds in ends]
         lowest = [adds for adds, _, _ in ends]
         if len(stretches) > 2:  # the first, the last, and whole quarters between them
             between = seasons.between(stretches[1][0], stretches[-1][0])
-            for several, sums in zip((season, usual, lowest), between, strict=True):
-                several.insert(1, sums[rows])
-        return added(season), added(usual), np.minimum.reduce(lowest)
+            for several, sums in zip((season, before, lowest), between, strict=True):
+                several.insert(1, sums[..., rows])
+        return added(season), added(before), np.minimum.reduce(lowest)
 
     def _stretches(self, at: int) -> list[tuple[int, float]]:
         """Return the quarters of an hour ahead, and their seconds within the horizon."""

@@ -13,6 +13,7 @@ from kafka_assignors.forecast.season import (
     QUARTERS,
     USUAL_WEEKS,
     WEEK_DOUBT,
+    WEEK_QUARTERS,
     hour_of_week,
     quarter_of_week,
 )
@@ -22,20 +23,20 @@ QUARTER_S = QUARTER / SECOND
 
 
 class Seasons:
-    """The additions and usual rates of quarters of an hour; they are kept until a season changes."""
+    """The additions and earlier rates of quarters of an hour; they are kept until a season changes."""
 
-    __slots__ = ("_added", "_between", "_table", "_usual")
+    __slots__ = ("_added", "_before", "_between", "_table")
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._added: dict[int, Floats] = {}
-        self._usual: dict[int, Floats] = {}
+        self._before: dict[int, Floats] = {}
         self._between: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
 
     def clear(self) -> None:
         """Forget the values, because a season or the partitions have changed."""
         self._added.clear()
-        self._usual.clear()
+        self._before.clear()
         self._between.clear()
 
     def adds(self, quarter: int, rows: Rows) -> Floats:
@@ -52,23 +53,26 @@ class Seasons:
             self._added[quarter] = added
         return added[rows]
 
-    def usual(self, quarter: int, rows: Rows) -> Floats:
-        """Return the usual rates of a quarter of an hour, records/s; NaN: unknown."""
-        usual = self._usual.get(quarter)
-        if usual is None:
+    def before(self, quarter: int, rows: Rows) -> Floats:
+        """Return rates before a quarter of an hour, as in ``forecast.season``; NaN: unknown."""
+        before = self._before.get(quarter)
+        if before is None:
             table, slot = self._table, quarter_of_week(self._local(quarter))
-            usual = np.where(table.slots_seen[slot] > 0, table.slots[slot].astype(np.float64), np.nan)
-            self._usual[quarter] = usual
-        return usual[rows]
+            yesterday = (slot - QUARTERS) % WEEK_QUARTERS
+            known = table.slots_seen[[yesterday, slot, slot]] > 0
+            rates = np.stack([table.latest[yesterday], table.latest[slot], table.usual[slot]])
+            before = np.where(known, rates.astype(np.float64), np.nan)
+            self._before[quarter] = before
+        return before[:, rows]
 
     def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
-        """Return added records, usual records and the least addition of some quarters of an hour."""
+        """Return added records, earlier records and the least addition of some quarters of an hour."""
         known = self._between.get((first, stop))
         if known is None:
             every = slice(None)
             adds = [self.adds(quarter, every) for quarter in range(first, stop)]
-            usual = [self.usual(quarter, every) * QUARTER_S for quarter in range(first, stop)]
-            known = (added([some * QUARTER_S for some in adds]), added(usual), np.minimum.reduce(adds))
+            before = [self.before(quarter, every) * QUARTER_S for quarter in range(first, stop)]
+            known = (added([some * QUARTER_S for some in adds]), added(before), np.minimum.reduce(adds))
             self._between[first, stop] = known
         return known
 
@@ -115,7 +119,9 @@ class Seasons:
         table.quarters[rows[again]] += 1
         value = rate - _week_adds(table, hour_of_week(quarter), rows)
         _into(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
-        _into(table.slots, table.slots_seen, (quarter_of_week(quarter), rows), rate, USUAL_WEEKS)
+        slot = quarter_of_week(quarter)
+        _into(table.usual, table.slots_seen, (slot, rows), rate, USUAL_WEEKS)
+        table.latest[slot, rows] = rate
         total, count = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
         for day, seen in zip(table.day, table.day_seen, strict=True):  # the order of the scalar sum
             known: Bools = seen[rows] > 0

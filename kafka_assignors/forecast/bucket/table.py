@@ -93,7 +93,7 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "day_seen": Field("season", "u1", (QUARTERS,)),
         "week": Field("season", "f8", (WEEK_HOURS,)),
         "week_seen": Field("season", "u1", (WEEK_HOURS,)),
-        "slots": Field("season", "f4", (WEEK_QUARTERS,)),
+        **dict.fromkeys(("latest", "usual"), Field("season", "f4", (WEEK_QUARTERS,))),
         "slots_seen": Field("season", "u1", (WEEK_QUARTERS,)),
     }
 
@@ -223,7 +223,7 @@ class Table:
             "quarter_sum": season.sum, "above": season.above, "season_mean": season.mean,
             "day": season.day, "day_seen": season.day_seen,
             "week": season.week, "week_seen": season.week_seen,
-            "slots": season.slots, "slots_seen": season.slots_seen,
+            "latest": season.latest, "usual": season.usual, "slots_seen": season.slots_seen,
         }  # fmt: skip
         if group is not None:
             values |= {"mark_served": group.served, "mark_place": group.position}
@@ -291,10 +291,8 @@ class Table:
         )
         season.quarter, season.steps, season.quarters = map(whole, ("quarter", "quarter_steps", "quarters"))
         season.sum, season.above, season.mean = map(real, ("quarter_sum", "above", "season_mean"))
-        season.day, season.week, season.slots = map(listed, ("day", "week", "slots"))
-        season.day_seen, season.week_seen, season.slots_seen = map(
-            listed, ("day_seen", "week_seen", "slots_seen")
-        )
+        for name in ("day", "day_seen", "week", "week_seen", "latest", "usual", "slots_seen"):
+            setattr(season, name, listed(name))
         return partition
 
     def sample(self, row: int) -> Sample:

@@ -238,5 +238,5 @@ def test_season_follows_the_clocks_of_its_zone() -> None:
         season = Season(zone)
         for quarter in range(first, monday - 96):  # until Saturday
             season.learn((quarter + 1) * QUARTER, (quarter - first) // 4 % 24, QUARTER)
-        assert season.usual(monday + 7 * 4) == hour
+        assert season.before(monday + 7 * 4)[2] == hour
         assert season.adds(monday + 7 * 4) == season.adds(monday - 7 * 96 + hour * 4) > season.adds(monday)
