@@ -41,7 +41,7 @@ def encode(partition: Partition) -> bytes:
     for pending in model.pending:
         ints += (pending.due, pending.total)
     floats = [
-        *model.levels, *model.trends, *model.misses, model.square, model.deviation,
+        *model.levels, *model.trends, *model.misses, model.miss, model.deviation,
         model.spread, model.recent, model.expected,
         np.nan if model.last is None else model.last,
         *season.day, *season.week, season.mean, season.sum, season.above,
@@ -175,7 +175,7 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     model.levels = _take(floats, len(FORECASTERS))
     model.trends = _take(floats, len(FORECASTERS))
     model.misses = _take(floats, _ERRORS)
-    model.square, model.deviation = _take(floats, 2)
+    model.miss, model.deviation = _take(floats, 2)
     model.spread, model.recent, model.expected, last = _take(floats, 4)
     model.last = None if np.isnan(last) else last
     season.day, season.week = _take(floats, QUARTERS), _take(floats, WEEK_HOURS)

@@ -53,17 +53,17 @@ NORMAL = 1.25
 OTHERS = 5
 """Forecasts beside those of `FORECASTERS`: naive, a day ago, a week ago, *usual*, and *scaled*.
 
-The usual forecast is the mean of the last weeks at the same time.  It is also scaled by recent arrivals over the
-usual ones.  As long as one of them is unknown, it repeats the forecast of `FIRST`.
+The usual forecast is the mean of the last weeks at the same time.  Another one scales it by recent arrivals
+over the usual ones.  As long as one of them is unknown, it repeats the forecast of `FIRST`.
 """
-SCALE_S = 43_200.0
+SCALE_S = 28_800.0
 """Recent arrivals are those of about as many seconds."""
 SCALE_DOUBT = 10.0
 """As many records are added to recent and usual arrivals, because few records prove little."""
-WIDER, NARROWER = 1.0137, 0.99367
+WIDER, NARROWER = 1.0276, 0.98738
 """Factors of the standard error, after an outcome beyond it and within it: 68 % stay within."""
 LEAST_SPREAD, MOST_SPREAD = 0.25, 4.0
-"""Limits of the standard error, in roots of the mean squared error."""
+"""Limits of the standard error, in mean absolute errors."""
 
 
 def favour(ratio: _Real) -> _Real:

@@ -69,9 +69,9 @@ class Model:
     """Learns step by step, and forecasts from the last step."""
 
     __slots__ = (
-        "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "keep", "last",
-        "levels", "misses", "pending", "recent", "run", "scale_gain", "scored", "season", "seen", "settings",
-        "spread", "square", "stride", "total", "trends", "weights",
+        "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "keep",
+        "last", "levels", "miss", "misses", "pending", "recent", "run", "scale_gain", "scored",
+        "season", "seen", "settings", "spread", "stride", "total", "trends", "weights",
     )  # fmt: skip
 
     def __init__(self, settings: LoadSettings) -> None:
@@ -87,8 +87,8 @@ class Model:
         self.pending: list[Pending] = []
         self.scored = 0
         self.misses = [0.0] * (len(FORECASTERS) + OTHERS)  # mean absolute error of each, records
-        self.square = 0.0  # mean squared error of the mixture
-        self.spread = 1.0  # standard error over the root of ``square``
+        self.miss = 0.0  # mean absolute error of the mixture
+        self.spread = NORMAL  # standard error over ``miss``
         self.recent = 0.0  # mean rate of the last `SCALE_S`, as far as the usual rate is known
         self.expected = 0.0  # mean of the usual rate, over the same steps
         self.gains = [
@@ -156,7 +156,7 @@ class Model:
             trend=_mean(weights, [*self.trends, *[0.0] * OTHERS]),
             season=season,
             arrivals=_mean(weights, forecasts),
-            error=self.spread * math.sqrt(self.square) if self.scored >= LEAST_SCORES else None,
+            error=self.spread * self.miss if self.scored >= LEAST_SCORES else None,
         )
 
     def _clipped(self, rate: float, expected: float) -> float:
@@ -194,11 +194,11 @@ class Model:
         *forecasts, mixture = pending.forecasts
         for index, forecast in enumerate(forecasts):
             self.misses[index] += (abs(came - forecast) - self.misses[index]) * gain
-        miss = came - mixture
+        miss = abs(came - mixture)
         if self.scored > LEAST_SCORES:
-            factor = NARROWER if abs(miss) <= self.spread * math.sqrt(self.square) else WIDER
+            factor = NARROWER if miss <= self.spread * self.miss else WIDER
             self.spread = min(max(self.spread * factor, LEAST_SPREAD), MOST_SPREAD)
-        self.square += (miss * miss - self.square) * gain
+        self.miss += (miss - self.miss) * gain
 
     def _weights(self) -> list[float]:
         """Return the weight of each forecaster; the sum is 1."""

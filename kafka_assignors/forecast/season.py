@@ -35,7 +35,7 @@ DAY_DOUBT = 0.25  # days
 WEEK_DOUBT = 0.5  # weeks
 MOST_DAYS = 14  # about as many days weigh in a mean
 MOST_WEEKS = 6  # about as many weeks weigh in a mean
-USUAL_WEEKS = 3  # about as many weeks weigh in a usual rate
+USUAL_WEEKS = 4  # about as many weeks weigh in a usual rate
 _MONDAY = 72  # hour of the week in which 1970 began, a Thursday
 LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
 

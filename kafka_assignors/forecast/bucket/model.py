@@ -142,11 +142,11 @@ class Models:
         for index, forecast in enumerate(forecasts):
             before = table.misses[index, rows]
             table.misses[index, rows] = before + (np.abs(came - forecast) - before) * gain
-        miss, before, spread = came - mixture, table.square[rows], table.spread[rows]
-        factor = np.where(np.abs(miss) <= spread * np.sqrt(before), NARROWER, WIDER)
+        miss, before, spread = np.abs(came - mixture), table.miss[rows], table.spread[rows]
+        factor = np.where(miss <= spread * before, NARROWER, WIDER)
         wider = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)
         table.spread[rows] = np.where(table.scored[rows] > LEAST_SCORES, wider, spread)
-        table.square[rows] = before + (miss * miss - before) * gain
+        table.miss[rows] = before + (miss - before) * gain
         table.due[slot, rows] = table.due_total[slot, rows] = 0
         table.due_forecasts[slot][:, rows] = 0.0
 
@@ -236,7 +236,7 @@ class Models:
             level if seasonal else level - season for level, seasonal in zip(levels, _SEASONAL, strict=True)
         ]
         shown += [records / table.settings.horizon_s - season for records in forecasts[-OTHERS:]]
-        error = table.spread[rows] * np.sqrt(table.square[rows])
+        error = table.spread[rows] * table.miss[rows]
         return Outlooks(
             level=_mean(weights, shown),
             trend=_mean(weights, [*trends, *[np.zeros(len(season))] * OTHERS]),

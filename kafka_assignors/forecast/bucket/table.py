@@ -22,7 +22,7 @@ import numpy.typing as npt
 from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.counters import EndMark, GroupMark
 from kafka_assignors.forecast.fold import Partition
-from kafka_assignors.forecast.forecasters import FORECASTERS, OTHERS
+from kafka_assignors.forecast.forecasters import FORECASTERS, NORMAL, OTHERS
 from kafka_assignors.forecast.model import Model, Pending
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, position
 from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS
@@ -76,8 +76,8 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
             name: Field("hot", "f8", (depth,))
             for name, depth in (("levels", MODELS), ("trends", MODELS), ("misses", ERRORS))
         },
-        **dict.fromkeys(("square", "deviation", "recent", "expected"), real),
-        "spread": Field("hot", "f8", start=1.0),
+        **dict.fromkeys(("miss", "deviation", "recent", "expected"), real),
+        "spread": Field("hot", "f8", start=NORMAL),
         "last": Field("hot", "f8", start=np.nan),
         # forecasts to be scored, by the step they were made in
         "due": Field("scores", depth=(slots,)),
@@ -216,7 +216,7 @@ class Table:
             "points": len(growth.times),
             "seen": model.seen, "run": model.run, "total": model.total, "scored": model.scored,
             "levels": model.levels, "trends": model.trends, "misses": model.misses,
-            "square": model.square, "deviation": model.deviation, "spread": model.spread,
+            "miss": model.miss, "deviation": model.deviation, "spread": model.spread,
             "recent": model.recent, "expected": model.expected,
             "last": np.nan if model.last is None else model.last,
             "quarter": season.quarter, "quarter_steps": season.steps, "quarters": season.quarters,
@@ -281,7 +281,7 @@ class Table:
         growth.times, growth.ends = self.point_at[ring, row].tolist(), self.point_end[ring, row].tolist()
         model.seen, model.run, model.total, model.scored = map(whole, ("seen", "run", "total", "scored"))
         model.levels, model.trends, model.misses = map(listed, ("levels", "trends", "misses"))
-        model.square, model.deviation, model.spread = map(real, ("square", "deviation", "spread"))
+        model.miss, model.deviation, model.spread = map(real, ("miss", "deviation", "spread"))
         model.recent, model.expected = real("recent"), real("expected")
         model.last = None if np.isnan(self.last[row]) else real("last")
         model.pending = sorted(
