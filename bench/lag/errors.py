@@ -1,7 +1,7 @@
 """``python -m bench.lag.errors``: how far forecasts are off, on synthetic weeks and on the flights.
 
-docs/benchmarks.md, "Forecast errors", says what is measured.  The constants of the model were chosen on seeds
-from 100 on and on the flights of April to July, which are not reported.
+docs/benchmarks.md, "Forecast errors", says what is measured.  The constants of the model were chosen on seed
+101 and on the flights of April, which are not reported.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -34,6 +33,7 @@ from kafka_assignors.forecast.settings import SECOND
 
 DAY = 24
 STEP_S = 300
+MARGINS = (0, 0.5, 1, 2)  # standard errors added to the model's forecasts
 BLOCK = 4  # hours of the day that are shown together
 
 
@@ -85,20 +85,22 @@ def modelled(arrived: Numbers, begin_s: int, settings: LoadSettings) -> Modelled
     return Modelled(forecast, error)
 
 
-def load_model(traffic: Traffic, margin: float = 0.0) -> Forecasts:
-    """Forecast with the package's model, learnt in steps of five minutes; 0 in the first hour.
-
-    Args:
-        traffic: the arrivals.
-        margin: standard errors that are added to each forecast.
-    """
+def by_hour(traffic: Traffic) -> Modelled:
+    """Forecast each hour when it begins, learnt in steps of five minutes; 0 in the first hour."""
     settings = LoadSettings(step_s=STEP_S, horizon_s=HOUR_S)
     hours, _minutes, partitions = traffic.arrivals.shape
     a_step, an_hour = STEP_S // 60, HOUR_S // STEP_S
     steps = traffic.arrivals.reshape(hours * an_hour, a_step, partitions).sum(axis=1)
     forecasts = modelled(steps, traffic.begin_s, settings)
-    expected = forecasts.arrivals + margin * np.nan_to_num(forecasts.error)
-    return np.vstack([np.zeros((1, partitions)), expected[an_hour - 1 : -1 : an_hour]])
+    nothing = np.zeros((1, partitions))
+    return Modelled(
+        *(np.vstack([nothing, np.nan_to_num(part[an_hour - 1 : -1 : an_hour])]) for part in forecasts)
+    )
+
+
+def load_model(traffic: Traffic) -> Forecasts:
+    """Forecast with the package's model."""
+    return by_hour(traffic).arrivals
 
 
 def oracle(traffic: Traffic) -> Forecasts:
@@ -109,10 +111,6 @@ def oracle(traffic: Traffic) -> Forecasts:
 FORECASTS: Mapping[str, Callable[[Traffic], Forecasts]] = {
     "last hour": last_hour,
     "hour of week": hour_of_week,
-    "load model": load_model,
-    "with half an error": partial(load_model, margin=0.5),
-    "with one error": partial(load_model, margin=1.0),
-    "with two errors": partial(load_model, margin=2.0),
     "arrivals known": oracle,
 }
 
@@ -217,7 +215,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     traffic = flights(given.partitions, given.weeks)
     first = given.learn * WEEK
     hours = traffic.hours
-    forecasts = {name: make(traffic) for name, make in FORECASTS.items()}
+    ours = by_hour(traffic)
+    forecasts = {name: make(traffic) for name, make in FORECASTS.items()} | {
+        "load model" + f" + {margin:g} errors" * (margin > 0): ours.arrivals + margin * ours.error
+        for margin in MARGINS
+    }
     table(
         ["forecast", "mean error, records an hour and partition"],
         ([name, f"{np.abs(forecast - hours)[first:].mean():.2f}"] for name, forecast in forecasts.items()),
