@@ -80,9 +80,10 @@ def spiky(grid: Grid, partitions: int) -> Floats:
     """Ten times as much for ten minutes, about twice a day, at random times."""
     length = max(1, 600 // grid.step_s)
     begins = grid.chance.random((len(grid.days), partitions)) < 2 * grid.step_s / DAY_S
-    running = np.cumsum(begins, axis=0)
-    running[length:] -= running[:-length].copy()
-    return seasonal(grid, partitions) * np.where(running > 0, 10.0, 1.0)
+    begun = np.cumsum(begins, axis=0)
+    over = np.zeros_like(begun)
+    over[length:] = begun[:-length]
+    return seasonal(grid, partitions) * np.where(begun > over, 10.0, 1.0)
 
 
 def hourly_jobs(grid: Grid, partitions: int) -> Floats:
@@ -112,7 +113,7 @@ KINDS: dict[str, Callable[[Grid, int], Floats]] = {
 def arrivals(kind: str, seed: int, *, partitions: int, weeks: int, step_s: int) -> tuple[Floats, Floats]:
     """Return records by step and partition, and the rates (records a step) they were drawn from."""
     steps = weeks * 7 * DAY_S // step_s
-    days = np.arange(steps)[:, None] * (step_s / DAY_S)
+    days = np.arange(steps, dtype=np.float64)[:, None] * (step_s / DAY_S)
     chance = np.random.default_rng([seed, list(KINDS).index(kind)])
     rates = KINDS[kind](Grid(days, step_s, weeks * 7, chance), partitions) * step_s
     return chance.poisson(rates).astype(float), rates
