@@ -30,6 +30,6 @@ def test_job_has_the_activity_as_its_description(spark: SparkSession) -> None:
             spark.range(1).count()
         spark.range(3).count()
     finally:
-        context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
+        context.setLocalProperty("spark.job.description", None)
     wanted = {"counting inside", "counting outside", "counting below", "of the caller"}
     until(lambda: wanted <= set(descriptions()))
