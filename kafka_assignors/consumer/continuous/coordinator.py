@@ -41,7 +41,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
                 self.ensure_active_group(timeout_ms=0)
         except KafkaTimeoutError:
             return False
-        if self._join.is_in_flight and not self._may_deliver(slice_ms):
+        if not self._may_deliver(slice_ms):
             return False
         self._maybe_auto_commit_offsets_async()
         return True

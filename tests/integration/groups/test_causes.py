@@ -165,7 +165,9 @@ def test_skew(fresh: FreshNames) -> None:
         write(group.bootstrap, {TopicPartition(tp.topic, tp.partition): 100 for tp in busy})
         wait_for_cause(group, leader, "skew")
         group.settled()
-        assert causes(leader)[-1] == "second-round"
+        after = causes(leader)[causes(leader).index("skew") + 1 :]
+        # On a busy machine a member may miss its assignment, and the next round finds a partition unowned.
+        assert after[0] == "second-round"
 
 
 def test_probe(fresh: FreshNames, tmp_path: Path) -> None:

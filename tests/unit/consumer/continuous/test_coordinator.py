@@ -1135,6 +1135,18 @@ def test_settled_member_delivers_nothing_after_its_session_until_it_has_joined_a
     assert m.owned == [0]
 
 
+def test_member_whose_join_has_not_begun_delivers_nothing_after_its_session(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The coordinator may be forgotten meanwhile, and the I/O thread begins a join later."""
+    m = member(0)
+    m.coordinator.request_rejoin()
+    monkeypatch.setattr(m.coordinator, "ensure_active_group", lambda **_: False)
+    assert m.poll()
+    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
+    assert not m.poll()
+
+
 def test_lost_member_without_a_coordinator_delivers_nothing(member: Any) -> None:
     m = member(0)
     m.beat()
