@@ -36,7 +36,6 @@ from kafka_assignors.assignor.coordinator_access.consumer import (
 )
 from kafka_assignors.assignor.coordinator_access.metrics import (
     consumer_recorder,
-    count_deliveries,
     recorder_of,
 )
 
@@ -45,7 +44,6 @@ __all__ = [
     "Timeouts",
     "commit",
     "consumer_recorder",
-    "count_deliveries",
     "done",
     "generation_of",
     "heartbeat_age_s",
