@@ -11,6 +11,7 @@ Like ``coordinator_access`` this module uses kafka-python's private parts; ``kno
 from __future__ import annotations
 
 from kafka.errors import KafkaTimeoutError, RetriableError
+from kafka.structs import MemberState
 
 from kafka_assignors.consumer.continuous.joins import JoinsOutsidePoll
 
@@ -23,10 +24,14 @@ class ContinuousCoordinator(JoinsOutsidePoll):
     def poll(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but does not wait for a join or a coordinator while there are partitions to deliver.
 
+        Delivers nothing after the session, which is over if the process was suspended or cut off, until the
+        member has joined again.
         Takes at most a slice of ``timeout_ms``, or ``retry_backoff_ms`` if no broker names a coordinator.
         If an assignment revokes partitions, add the time of their commit.
         """
         self._hold_back_unsubscribed()
+        if self.state is MemberState.STABLE and not self._may_still_own():
+            self.request_rejoin()  # the process was suspended: other members may own the partitions
         if not self._keeps_delivering():
             return bool(super().poll(timeout_ms))
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
@@ -41,7 +46,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
                 self.ensure_active_group(timeout_ms=0)
         except KafkaTimeoutError:
             return False
-        if self._join.is_in_flight and not self._may_still_own():  # the process was suspended, or cut off
+        if not self._may_still_own():
             self._net.run(self._net.sleep, slice_ms / 1000)
             return False
         self._maybe_auto_commit_offsets_async()
