@@ -38,7 +38,6 @@ from kafka_assignors.assignor.coordinator_access.consumer import (
 )
 from kafka_assignors.assignor.coordinator_access.metrics import (
     consumer_recorder,
-    count_deliveries,
     recorder_of,
 )
 
@@ -47,7 +46,6 @@ __all__ = [
     "Timeouts",
     "commit",
     "consumer_recorder",
-    "count_deliveries",
     "done",
     "finish_read_batch",
     "generation_of",

@@ -46,22 +46,6 @@ def record_metrics(coordinator: ConsumerCoordinator) -> None:
             _wrap_listener(coordinator, recorder)
 
 
-def count_deliveries(consumer: KafkaConsumer) -> None:
-    """Make a `ContinuousConsumer` count the records that it delivers during joins, once for each poll."""
-    if not consumer_recorder(consumer).is_enabled:
-        return
-    reference = weakref.ref(consumer)
-
-    def poll_and_count(*args: Any, **kwargs: Any) -> Any:
-        current: Any = reference()
-        records = type(current)._poll_once(current, *args, **kwargs)
-        if records and current._coordinator._join.is_member:
-            recorder_of(current._coordinator).record_delivered(sum(map(len, records.values())))
-        return records
-
-    consumer._poll_once = poll_and_count
-
-
 def _wrap_join(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
     """Record attempts to join that fail, also without an answer."""
     if not inspect.iscoroutinefunction(getattr(type(coordinator), _JOIN, None)):

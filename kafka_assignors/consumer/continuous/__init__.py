@@ -6,6 +6,7 @@ Like ``assignor/coordinator_access`` this folder uses kafka-python's private par
 - ``known_parts``: digests of the methods that this folder replaces or relies on.
 - ``coordinator``: ``poll()`` does not wait for a join.  ``joins``: joins while the application is busy.
 - ``offsets``: commits, offset fetches and LeaveGroup during a join, over a second connection.
+- ``membership``: when the broker last confirmed the membership; heartbeats during a join.
 - ``heartbeat``: extra heartbeats right after a join.
 - ``join_state``: the phases of a join and their transitions.  Pure.
 """

@@ -11,6 +11,7 @@ Like ``coordinator_access`` this module uses kafka-python's private parts; ``kno
 from __future__ import annotations
 
 from kafka.errors import KafkaTimeoutError, RetriableError
+from kafka.structs import MemberState
 
 from kafka_assignors.consumer.continuous.joins import JoinsOutsidePoll
 
@@ -23,13 +24,17 @@ class ContinuousCoordinator(JoinsOutsidePoll):
     def poll(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but does not wait for a join or a coordinator while there are partitions to deliver.
 
+        Delivers nothing after the session, which is over if the process was suspended or cut off, until the
+        member has joined again.
         Takes at most a slice of ``timeout_ms``, or ``retry_backoff_ms`` if no broker names a coordinator.
         If an assignment revokes partitions, add the time of their commit.
         """
         self._hold_back_unsubscribed()
-        slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
+        if self.state is MemberState.STABLE and not self._may_still_own():
+            self.request_rejoin()  # the process was suspended: other members may own the partitions
         if not self._keeps_delivering():
-            return bool(super().poll(timeout_ms)) and self._may_deliver(slice_ms)
+            return bool(super().poll(timeout_ms))
+        slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         self._invoke_completed_offset_commit_callbacks()
         self.poll_heartbeat()
         if self.coordinator_unknown() and not self.ensure_coordinator_ready(timeout_ms=slice_ms):
@@ -41,7 +46,8 @@ class ContinuousCoordinator(JoinsOutsidePoll):
                 self.ensure_active_group(timeout_ms=0)
         except KafkaTimeoutError:
             return False
-        if not self._may_deliver(slice_ms):
+        if not self._may_still_own():
+            self._net.run(self._net.sleep, slice_ms / 1000)
             return False
         self._maybe_auto_commit_offsets_async()
         return True
@@ -71,17 +77,6 @@ class ContinuousCoordinator(JoinsOutsidePoll):
             and subscription.assignment
             and (self.need_rejoin() or self.coordinator_unknown())
         )
-
-    def _may_deliver(self, wait_ms: float) -> bool:
-        """Whether partitions of the group still belong to this member; if not, wait for a sign of membership.
-
-        They may have other owners once the process was suspended, or cut off, for a session.
-        """
-        subscription = self._subscription
-        if not (subscription.partitions_auto_assigned() and subscription.assignment) or self._may_still_own():
-            return True
-        self._net.run(self._net.sleep, wait_ms / 1000)
-        return False
 
     def _hold_back_unsubscribed(self) -> None:
         """Stop delivering unsubscribed topics; resume topics that were subscribed again."""

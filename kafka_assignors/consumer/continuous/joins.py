@@ -7,33 +7,30 @@ from __future__ import annotations
 
 import logging
 import time
-from contextlib import suppress
 from typing import Any
 
 from kafka.coordinator.base import UnjoinedGroupException
 from kafka.errors import (
     InconsistentGroupProtocolError,
-    KafkaError,
-    NoError,
     RebalanceInProgressError,
     RetriableError,
     UnknownMemberIdError,
 )
-from kafka.protocol.consumer import HeartbeatRequest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import recorder_of
 from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
-from kafka_assignors.consumer.continuous.offsets import Offsets, OffsetsDuringJoins
+from kafka_assignors.consumer.continuous.membership import Membership
+from kafka_assignors.consumer.continuous.offsets import Offsets
 
 log = logging.getLogger("kafka_assignors")
 
 _COMMIT_MS = 5000  # for the commit of revoked partitions
 
 
-class JoinsOutsidePoll(OffsetsDuringJoins):
+class JoinsOutsidePoll(Membership):
     """A coordinator whose joins go on between two calls of ``poll()``."""
 
     rejoining: bool
@@ -43,8 +40,7 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
         self._join = JoinState()
         self._newest, self._unanswered = {}, {}
         self.heartbeat.__class__ = EarlyHeartbeat
-        self._confirmed_at = float("-inf")  # the broker heard from this member at this time or later
-        self._joined_at = float("-inf")
+        self._confirmed_at = self._joined_at = float("-inf")
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
 
@@ -110,7 +106,7 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
             assignment = await self._joined_and_synced()
             with self._lock:
                 self._check_joining()
-                self._confirmed_at = self._joined_at
+                self._confirmed_at = max(self._confirmed_at, self._joined_at)
                 self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
         except BaseException as error:
             self._join.settle()
@@ -155,35 +151,6 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
             await self.maybe_leave_group_async()  # as the heartbeats of a settled member do
         return False
 
-    async def _heartbeat_during_join(self) -> None:
-        """Send heartbeats until SyncGroup is answered, through all rounds of the join.
-
-        The broker keeps a waiting member even without heartbeats.  But a stateful member commits only under a
-        membership that was confirmed recently.
-        """
-        join = self._join_task
-        while True:
-            await self._net.sleep(self.config["heartbeat_interval_ms"] / 1000)
-            if self._join_task is not join or not self._join.is_in_flight:
-                return
-            generation = self._generation  # changes with each answer of JoinGroup
-            node_id = self.coordinator()
-            if not generation.has_member_id() or node_id is None:
-                continue
-            sent_at = time.monotonic()
-            request = HeartbeatRequest(
-                group_id=self.group_id,
-                generation_id=generation.generation_id,
-                member_id=generation.member_id,
-                group_instance_id=self.group_instance_id,
-            )
-            with suppress(KafkaError):
-                response = await self._manager.send(request, node_id=node_id)
-                if response.error_code in (NoError.errno, RebalanceInProgressError.errno):
-                    self.heartbeat.last_send = sent_at
-                    self.heartbeat.received_heartbeat()
-                    self._confirm(sent_at)
-
     def _resume_heartbeats(self) -> None:
         last_poll = self.heartbeat.last_poll
         self._enable_heartbeat()
@@ -212,10 +179,13 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
         # kafka-python keeps unread answers; other owners may have committed since they were sent.
         self._offset_fetch_futures.clear()
         try:
-            if self.config["enable_auto_commit"] and not self._generation.is_lost():
+            if self.config["enable_auto_commit"] and self._may_still_own():
                 await self._commit_before_applying(assigned)
             if self._generation.is_lost():  # since the answer arrived: join again, which reports the loss
                 self.reset_generation(member_id=self._generation.member_id)
+                return
+            if not self._may_still_own():  # drop it: other members may have the partitions by now
+                self.request_rejoin()
                 return
             await super()._on_join_complete_async(generation, member_id, protocol, member_assignment_bytes)
         finally:
@@ -261,20 +231,6 @@ class JoinsOutsidePoll(OffsetsDuringJoins):
                 self.request_rejoin()  # JoinGroup finds out
         if self.rejoin_needed and self._join.may_begin:
             self._join_outside_poll()
-
-    def _confirm(self, sent_at: float) -> None:
-        """Count an answered heartbeat as a sign of membership.
-
-        A broker that still loads its groups answers every heartbeat without an error.  So an answer counts
-        only if the session, from the last sign on, was not over before.
-        """
-        if self._may_still_own():
-            self._confirmed_at = sent_at
-
-    def _may_still_own(self) -> bool:
-        """Whether the session is valid, so that no other member can own our partitions."""
-        session_s = self.config["session_timeout_ms"] / 1000
-        return not self._generation.is_lost() and time.monotonic() - self._confirmed_at < session_s
 
     def _may_join_outside_poll(self) -> bool:
         return self._needs_no_poll() and not self.coordinator_unknown()

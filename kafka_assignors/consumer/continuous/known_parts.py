@@ -17,6 +17,7 @@ from kafka.coordinator.base import BaseCoordinator, Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.coordinator.heartbeat import Heartbeat
 from kafka.future import Future
+from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector, Task
 
@@ -53,6 +54,7 @@ _METHODS: dict[type, str] = {
     TopicPartitionState: "mark_pending_revocation is_fetchable",
     ClusterMetadata: "add_coordinator broker_metadata request_update",
     KafkaConnectionManager: "send wait_for call_soon get_connection",
+    KafkaConnection: "__init__ close connection_lost fail_in_flight_requests",
     NetworkSelector: (
         "run call_at call_later call_soon call_soon_threadsafe call_soon_with_future _invoke sleep _sleep "
         "_poll_once"
@@ -71,6 +73,7 @@ KNOWN: dict[str, str] = {
     "TopicPartitionState": "839254b1732fa7dc",
     "ClusterMetadata": "b6e021a61c194159",
     "KafkaConnectionManager": "7ae3be9027957045",
+    "KafkaConnection": "79e6a69025db3447",
     "NetworkSelector": "89957eb63d70b6e6",
     "Task": "77e531028ac1dd83",
     "Future": "4344d164b891694e",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from typing import Any
 
 import kafka
@@ -10,7 +11,7 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 
-from kafka_assignors.assignor.coordinator_access import count_deliveries
+from kafka_assignors.assignor.coordinator_access import consumer_recorder, recorder_of
 
 log = logging.getLogger("kafka_assignors")
 
@@ -64,5 +65,21 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
         return False
     coordinator.__class__ = ContinuousCoordinator
     coordinator.begin()
-    count_deliveries(consumer)
+    _count_deliveries(consumer)
     return True
+
+
+def _count_deliveries(consumer: KafkaConsumer) -> None:
+    """Make a consumer count the records that it delivers during joins, once for each poll."""
+    if not consumer_recorder(consumer).is_enabled:
+        return
+    reference = weakref.ref(consumer)
+
+    def poll_and_count(*args: Any, **kwargs: Any) -> Any:
+        current: Any = reference()
+        records = type(current)._poll_once(current, *args, **kwargs)
+        if records and current._coordinator._join.is_member:
+            recorder_of(current._coordinator).record_delivered(sum(map(len, records.values())))
+        return records
+
+    consumer._poll_once = poll_and_count

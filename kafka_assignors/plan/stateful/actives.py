@@ -35,7 +35,8 @@ def standing_owners(history: TaskHistory) -> Vector:
             owners[task] = NO_MEMBER
     members = len(history.process)
     known = owners != NO_MEMBER
-    loads = np.bincount(owners[known], minlength=members).tolist()
+    counted = known & np.isin(history.sub, history.stateful)  # stateless tasks fill up these
+    loads = np.bincount(owners[counted], minlength=members).tolist()
     cells = _cells(history, owners)
     for task in np.flatnonzero(~known).tolist():
         if not history.absent[task]:

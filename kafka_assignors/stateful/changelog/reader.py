@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 _IDLE_S = 0.1
 _AGAIN_S = 1.0  # after an error of the cluster
+_ANSWER_S = 5.0  # for the thread to give back copies
 
 
 class ChangelogReader:
@@ -45,7 +46,7 @@ class ChangelogReader:
         client: client configuration, as kafka-python's clients take it.
         standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
         fetch_max_bytes: size of one fetch from one broker.
-        shutdown: stops requests for end offsets once the member closes.
+        shutdown: stops requests for end offsets once the member closes, and limits waits.
         clock: seconds.
     """
 
@@ -106,27 +107,36 @@ class ChangelogReader:
     def give_back(self, tasks: Collection[Task]) -> list[Copy]:
         """Take copies back from the reader, except for those it has restored or given up already.
 
+        Waits up to 5 s, or until the end of the shutdown, because the thread may hang on a disk.  `restored`
+        returns copies that come later, without a waiter.
+
         Cost: one turn of the reader's thread, for any number of copies.
         """
-        done, copies = threading.Event(), list[Copy]()
+        answer: SimpleQueue[list[Copy]] = SimpleQueue()
+        undecided = [True]  # popped by the reader if it answers in time, or by the caller that gives up
 
         def order() -> None:
-            if done.is_set():
-                return  # the caller has given up
+            copies: list[Copy] = []
             try:
                 copies.extend(copy for task in tasks if (copy := self._tailing.take_out(task)) is not None)
             finally:
-                done.set()
+                if _popped(undecided):
+                    answer.put(copies)
+                else:
+                    for copy in copies:
+                        self._restored.put((copy, None))
 
         self._orders.put(order)
-        while not done.wait(1.0):
-            if not self._thread.is_alive():
-                done.set()
-                return []  # `close` returns the copies
-        return copies
+        try:
+            return answer.get(timeout=0.0 if self.has_ended else self._shutdown.left_s(_ANSWER_S))
+        except Empty:
+            if not _popped(undecided):
+                return answer.get()
+            log.warning("changelog reader: busy, copies of %d tasks come back later", len(tasks))
+            return []
 
     def restored(self) -> list[tuple[Copy, object]]:
-        """Return restored copies and their waiters, once."""
+        """Return restored copies and their waiters, once; also copies too late for `give_back`."""
         return _drained(self._restored)
 
     def failed(self) -> list[tuple[Task, StateError]]:
@@ -237,3 +247,11 @@ def _drained(queue: SimpleQueue[T]) -> list[T]:
             items.append(queue.get_nowait())
     except Empty:
         return items
+
+
+def _popped(token: list[bool]) -> bool:
+    """Whether this call, of several threads' calls, is the first."""
+    try:
+        return token.pop()
+    except IndexError:
+        return False

@@ -112,12 +112,8 @@ class Commits:
             return self._shutdown.to_commit_s(until - time.monotonic())
 
         for active in actives:
-            if active.unproven is None:
-                continue
-            if left_s() > 0:
+            if active.unproven is not None and left_s() > 0:
                 stored.note(active, self._repair.finish(active, left_s))
-            if active.unproven is not None:
-                break
         return self._outcome(stored, done=True)
 
     def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
@@ -166,6 +162,8 @@ class Commits:
 
     def _outcome(self, stored: StoreResult, *, done: bool) -> CommitResult:
         if stored.failed is not None:
+            for active, error in stored.damaged.items():
+                log.error("task %s_%d: %s", *active.task, error)
             raise stored.failed
         return CommitResult(done, stored.damaged)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from kafka.errors import KafkaError
 
-from kafka_assignors.errors import ChangelogUnreachableError, StateError
+from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError, StateError
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.runtime.lease import Lease
@@ -41,7 +41,7 @@ class Repair:
         self._writer = writer
         self._lease = lease
 
-    def finish(self, active: ActiveTask, left_s: Callable[[], float]) -> StateError | None:
+    def finish(self, active: ActiveTask, left_s: Callable[[], float]) -> StateError | ChangelogError | None:
         """Move the store past all records of the changelog.  Call it again if the cluster does not answer.
 
         The group has taken this member's offsets, which proves that it owns the task.
@@ -51,10 +51,7 @@ class Repair:
             left_s: returns the seconds left for reading and writing the changelog.
 
         Returns:
-            The error of the store, if any.
-
-        Raises:
-            ChangelogError: the changelog refuses a record.
+            The error of the store, or of a changelog that refuses a record; None: there is none.
         """
         copy, end = active.copy, active.unproven
         if copy is None or copy.changelog is None or end is None:
@@ -79,7 +76,7 @@ class Repair:
             active.unproven = None
         except (KafkaError, ChangelogUnreachableError) as error:
             log.warning("task %s: cannot compare its changelog with its state: %s; trying again", copy, error)
-        except StateError as error:
+        except (StateError, ChangelogError) as error:
             return error
         return None
 

@@ -10,7 +10,7 @@ from typing import Any
 from kafka.consumer.fetcher import ConsumerRecord
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.errors import StateDamagedError, StateError
+from kafka_assignors.errors import ChangelogError, StateDamagedError, StateError
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter, WrittenRange
 from kafka_assignors.stateful.duties import Duties
 from kafka_assignors.stateful.state.copy import Copy
@@ -114,21 +114,24 @@ class StoreResult:
     Attributes:
         offsets: the offsets to commit; also of a store that failed, if its changes are in the changelog.
         damaged: tasks with a damaged store, and the error.
-        failed: the first other error of a store; None: there is none.
+        failed: the first other error of a store or its changelog; None: there is none.
     """
 
     offsets: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
     damaged: dict[ActiveTask, StateDamagedError] = field(default_factory=dict)
-    failed: StateError | None = None
+    failed: StateError | ChangelogError | None = None
 
-    def note(self, active: ActiveTask, error: StateError | None) -> None:
-        """Add the error of a task's store; None: no error."""
-        if error is not None:
-            active.unproven = None  # the store lacks changes, so it must not move
+    def note(self, active: ActiveTask, error: StateError | ChangelogError | None) -> None:
+        """Add the error of a task's store or changelog; None: no error."""
+        if error is None:
+            return
+        active.unproven = None  # the store lacks changes, so it must not move
         if isinstance(error, StateDamagedError):
             self.damaged[active] = error
-        else:
-            self.failed = self.failed or error
+        elif self.failed is None:
+            self.failed = error
+        else:  # only the first can be raised
+            log.error("task %s_%d: %s", *active.task, error)
 
 
 def commit_tasks(

@@ -70,3 +70,25 @@ def test_work_of_another_owner_that_died_is_continued(fresh: FreshNames, tmp_pat
         assert a.state["processed"] == 1_010, "it processed committed records again"
         assert app.committed() == {0: 1_510}
         app.assert_exact()
+
+
+def test_static_leader_that_restarts_still_asks_for_the_probing_rebalance(
+    fresh: FreshNames, tmp_path: Path
+) -> None:
+    """The broker starts no rebalance at a restart, so only this member knows when the probe is due."""
+    with App(fresh, tmp_path, partitions=2, probing_rebalance_interval_ms=5_000) as app:
+        static: dict[str, Any] = {"group_instance_id": "one", "session_timeout_ms": 60_000}
+        leader = app.join("a", **static)
+        app.wait_until_all_are_ready(leader)
+        app.produce(2_000)
+        app.wait_until_done()
+        b = app.join("b")
+        app.wait_until(lambda: leader.state["probing"] and b.state["warmups"], "the warm-up")
+        leader.kill()
+        again = app.join("a", **static)
+        app.wait_until(lambda: len(again.ready) == len(b.ready) == 1, "the task to move")
+        assert not leader.logged("probing rebalance")
+        assert again.logged("probing rebalance")
+        app.wait_until_all_are_ready(again, b)
+        app.close()
+        app.assert_exact()

@@ -222,11 +222,6 @@ def test_assignment_of_another_strategy_counts_as_history(eager: Any, consumer: 
     assert (dict(owned), generation) == ({"t": [4]}, 7)
 
 
-@pytest.mark.parametrize("part", ["_commit_offsets_sync_async", "_generation", "_rebalance_protocol"])
-def test_parts_that_the_listener_relies_on_exist(part: str, consumer: MakeConsumer) -> None:
-    assert hasattr(consumer(RangeAssignor)._coordinator, part)
-
-
 def test_replicas_are_read_from_the_metadata() -> None:
     """In the broker's order, without a call for each partition and broker."""
     known = cluster({"t": 3}, (None, None, None), {"t": [[2, 0], [1], []]})

@@ -108,6 +108,8 @@ class Scripted:
         self.generation = 7
         ((self.strategy, self.assignor),) = coordinator._assignors.items()
         coordinator._manager.send = self._send
+        self._get_connection = coordinator._manager.get_connection
+        coordinator._manager.get_connection = self._connection
         coordinator._cluster.add_coordinator(
             SimpleNamespace(error_code=0, node_id=0, host="127.0.0.1", port=1), CoordinatorType.GROUP, "g"
         )
@@ -277,3 +279,14 @@ class Scripted:
         if isinstance(request, FindCoordinatorRequest):
             pass  # no coordinator is found until the test sets one
         return future
+
+    def _connection(self, node_id: Any, **settings: Any) -> Any:
+        if node_id not in {FIRST, SECOND}:
+            return self._get_connection(node_id, **settings)
+
+        def close(error: Exception) -> None:
+            for sent in self.sent:
+                if sent.node_id == node_id and not sent.future.is_done:
+                    sent.future.failure(error)
+
+        return SimpleNamespace(close=close)

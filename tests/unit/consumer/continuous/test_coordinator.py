@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import math
 import time
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -34,7 +33,7 @@ from kafka.protocol.consumer import (
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_continuous
-from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled, stable_heartbeat_at
+from kafka_assignors.assignor.coordinator_access import heartbeat_age_s
 from kafka_assignors.consumer.continuous import joins, known_parts
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
 from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
@@ -47,24 +46,6 @@ from tests.unit.consumer.continuous.scripted import FIRST, SECOND, Scripted
 REBALANCE = RebalanceInProgressError.errno
 STALE = [RebalanceInProgressError.errno, IllegalGenerationError.errno]
 T0 = TopicPartition("t", 0)
-
-
-@pytest.fixture
-def member(consumer: MakeConsumer) -> Any:
-    """Makes a continuous member that owns some partitions."""
-    made: list[Scripted] = []
-
-    def make(
-        *owned: int, auto_commit: bool = False, strategy: type = CooperativeStickyAssignor, **config: Any
-    ) -> Scripted:
-        client = consumer(strategy, enable_auto_commit=auto_commit, **config)
-        assert make_continuous(client)
-        made.append(Scripted(client, *owned))
-        return made[-1]
-
-    yield make
-    for scripted in made:
-        scripted.end()
 
 
 # --- which consumers
@@ -523,22 +504,6 @@ def test_failed_join_is_not_repeated_after_a_change(change: str, member: Any) ->
         unsubscribed(m)
     until(lambda: not m.coordinator._join.is_in_flight)
     assert len(m.of(JoinGroupRequest)) == 1
-
-
-def test_heartbeat_answered_after_the_session_proves_no_membership(member: Any) -> None:
-    """A broker that loads its groups answers heartbeats of former members, too."""
-    m = member(0)
-    m.beat()
-    assert stable_heartbeat_at(m.consumer) is not None
-    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
-    m.beat()
-    assert heartbeat_age_s(m.consumer) in (None, math.inf)
-    assert stable_heartbeat_at(m.consumer) is None
-    m.joined(0)
-    m.poll()
-    m.beat()
-    assert stable_heartbeat_at(m.consumer) is not None
-    assert m.listener.heard == []
 
 
 @pytest.mark.parametrize("ends", ["cut", "next round"])
@@ -1028,131 +993,6 @@ def test_nothing_is_committed_for_a_consumer_that_commits_itself(member: Any) ->
     m.joined(0)
     m.poll()
     assert m.of(OffsetCommitRequest) == []
-
-
-# --- without a coordinator
-
-
-def test_member_without_a_coordinator_delivers_for_a_session(member: Any) -> None:
-    m = member(0)
-    m.beat()
-    m.coordinator.coordinator_id = None
-    assert m.poll()
-    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
-    assert not m.poll()
-
-
-@pytest.mark.parametrize(
-    ("code", "counts"), [(0, True), (REBALANCE, True), (UnknownMemberIdError.errno, False)]
-)
-def test_long_join_is_confirmed_over_the_second_connection(code: int, counts: bool, member: Any) -> None:
-    """Otherwise a stateful member would stop committing while it waits for a slow one."""
-    m = member(0, heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
-    m.beat()
-    heard = m.coordinator._confirmed_at
-    m.rebalance()
-    until(lambda: len(m.of(HeartbeatRequest)) == 2)
-    sent = m.open(HeartbeatRequest)
-    assert (sent.node_id, sent.request.generation_id) == (SECOND, 7)
-    m.answer(sent, SimpleNamespace(error_code=code))
-    assert (m.coordinator._confirmed_at > heard) is counts
-    m.joined(0)
-    m.poll()
-
-
-def test_join_is_confirmed_in_each_of_its_rounds(member: Any) -> None:
-    """SyncGroup reports that others began another round: JoinGroup is sent again by the same task."""
-    m = member(0, heartbeat_interval_ms=10)
-    m.coordinator._maybe_start_heartbeat_loop = lambda: None
-    m.rebalance()
-    m.answer_join()
-    m.answer_sync(code=REBALANCE)
-    m.open(JoinGroupRequest)
-
-    def heard(generation: int) -> bool:
-        for sent in m.of(HeartbeatRequest):
-            if not sent.future.is_done:
-                before = m.coordinator._confirmed_at
-                m.answer(sent, SimpleNamespace(error_code=REBALANCE))
-                if sent.request.generation_id == generation:
-                    return bool(m.coordinator._confirmed_at > before)
-        return False
-
-    until(lambda: heard(8))
-    m.joined(0)
-
-
-def test_commit_is_confirmed_during_a_join(member: Any) -> None:
-    """`heartbeat_age_s` knows the membership until the join is over, and after it."""
-    m = member(0)
-    m.beat()
-    assert is_settled(m.consumer)
-    m.rebalance()
-    assert not is_settled(m.consumer)
-    assert heartbeat_age_s(m.consumer) is not None
-    m.joined(0)
-    assert heartbeat_age_s(m.consumer) is not None
-    assert not is_settled(m.consumer)
-    m.beat(UnknownMemberIdError.errno)
-    assert heartbeat_age_s(m.consumer) is None
-    assert not is_settled(m.consumer)
-
-
-def test_unanswered_heartbeat_does_not_confirm_the_membership(member: Any) -> None:
-    """Its age counts from the last answered heartbeat."""
-    m = member(0)
-    m.beat()
-    heard = m.coordinator._confirmed_at
-    m.in_background(m.coordinator._do_heartbeat)
-    m.fail(HeartbeatRequest, KafkaConnectionError("gone"))
-    assert m.coordinator._confirmed_at == heard
-
-
-def test_member_suspended_in_a_join_delivers_nothing_before_it_is_confirmed(member: Any) -> None:
-    """Others may own its partitions by now."""
-    m = member(0)
-    m.rebalance()
-    assert m.poll()
-    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
-    assert not m.poll(30)
-    m.answer_join()
-    assert not m.poll()  # an answer that it reads now may be as old
-    m.answer_sync(0)
-    assert m.poll()
-
-
-def test_settled_member_delivers_nothing_after_its_session_until_it_has_joined_again(member: Any) -> None:
-    """It was suspended, or cut off from the broker that it has found again."""
-    m = member(0)
-    assert m.poll()
-    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
-    assert not m.poll()
-    m.beat()
-    assert not m.poll()
-    m.joined(0)
-    assert m.poll()
-    assert m.owned == [0]
-
-
-def test_member_whose_join_has_not_begun_delivers_nothing_after_its_session(
-    member: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The coordinator may be forgotten meanwhile, and the I/O thread begins a join later."""
-    m = member(0)
-    m.coordinator.request_rejoin()
-    monkeypatch.setattr(m.coordinator, "ensure_active_group", lambda **_: False)
-    assert m.poll()
-    m.coordinator._confirmed_at -= m.coordinator.config["session_timeout_ms"] / 1000
-    assert not m.poll()
-
-
-def test_lost_member_without_a_coordinator_delivers_nothing(member: Any) -> None:
-    m = member(0)
-    m.beat()
-    m.beat(UnknownMemberIdError.errno)
-    m.coordinator.coordinator_id = None
-    assert not m.poll()
 
 
 # --- subscriptions

@@ -151,3 +151,21 @@ def test_balance_factor_above_one_leaves_totals_within_it() -> None:
         stateless=(5,),
     )
     assert counts(plan_stateful(moves, options)) == {"a": 6, "b": 4}
+
+
+def test_stateless_tasks_do_not_decide_who_runs_a_free_stateful_one() -> None:
+    """In a second round: `b` has stateless tasks only, and gets the task that `a` has just revoked."""
+    copies = tasks("0", range(4))
+    members = (
+        StatefulMember("a", active=tasks("0", (2, 3)), lags=dict.fromkeys(copies, 0), generation=1),
+        StatefulMember(
+            "b", active=tasks("1", range(2)), standby=copies, lags=dict.fromkeys(copies, 0), generation=1
+        ),
+    )
+    ends = dict.fromkeys(copies, 150_000)
+    there = StatefulGroup(
+        (PlannedSubtopology("0", 4), PlannedSubtopology("1", 2, stateful=False)), members, ends
+    )
+    plan = plan_stateful(there, ONE_STANDBY)
+    assert {task for task in plan.active["a"] if task.subtopology == "0"} == {*tasks("0", (2, 3))}
+    assert not plan.probing

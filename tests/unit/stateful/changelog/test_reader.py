@@ -164,11 +164,28 @@ def test_copy_is_given_back_after_the_readers_step(bench: Bench) -> None:
     assert copy.position == 1
 
 
+def test_reader_that_hangs_gives_copies_back_later(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A disk that does not answer must not stop the member, or its shutdown."""
+    copy = bench.copy(S0)
+    bench.reader.keep(copy)
+    bench.stop_in_poll()
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.shutdown, "left_s", lambda _most: 0.0)
+        assert bench.reader.give_back([S0]) == []
+    assert "busy, copies of 1 tasks come back later" in caplog.text
+    bench.consumer.go_on.set()
+    assert bench.restored() == (copy, None)
+    assert bench.reader.give_back([S0]) == []
+
+
 def test_reader_with_a_dead_thread_returns_copies_only_when_closed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The caller does not wait forever, and no copy is lost."""
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
+    monkeypatch.setattr(changelog_reader, "_ANSWER_S", 0.001)
     copy = bench.copy(S0)
     bench.reader.keep(copy)
     bench.stop_in_poll()

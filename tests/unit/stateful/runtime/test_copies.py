@@ -43,6 +43,7 @@ class Reader:
         self.watched: Mapping[Task, Changelog] = {}
         self.closed_copies: Mapping[Task, ClosedCopy] = {}
         self.waited = 0
+        self.hangs = False
         self._restored: list[tuple[Copy, object]] = []
         self._failed: list[tuple[Task, StateError]] = []
 
@@ -56,6 +57,8 @@ class Reader:
 
     def give_back(self, tasks: Collection[Task]) -> list[Copy]:
         self.waited += 1
+        if self.hangs:
+            return []
         return [self.kept.pop(task)[0] for task in tasks if task in self.kept]
 
     def watch(self, changelogs: Mapping[Task, Changelog]) -> None:
@@ -277,6 +280,32 @@ def test_revoked_task_drops_uncommitted_work_and_becomes_a_standby_if_wanted(ben
     bench.end(S0)
     copy, waiter = bench.reader.kept[S0]
     assert (waiter, copy.store.get(b"a"), active.ready) == (None, None, False)
+
+
+def test_copy_that_a_hanging_reader_gives_back_late_is_closed(bench: Bench) -> None:
+    bench.set_standbys(S0)
+    bench.reader.hangs = True
+    bench.set_standbys()
+    bench.reader.arrives(S0)
+    bench.copies.take_restored()
+    bench.copies.holdings()
+    assert set(bench.reader.closed_copies) == {S0}
+
+
+def test_copy_that_a_hanging_reader_gives_back_late_is_used_if_it_is_wanted_again(bench: Bench) -> None:
+    """Until then its store is in use, so it cannot be opened."""
+    bench.set_standbys(S0)
+    bench.reader.hangs = True
+    bench.set_standbys()
+    copy, _ = bench.reader.kept[S0]
+    active = bench.begin(S0)
+    assert not active.ready
+    bench.reader.arrives(S0)
+    bench.copies.take_restored()
+    assert bench.reader.kept[S0] == (copy, active)
+    bench.reader.arrives(S0)
+    bench.copies.take_restored()
+    assert (active.copy, active.ready) == (copy, True)
 
 
 def test_unwanted_copy_is_closed(bench: Bench) -> None:

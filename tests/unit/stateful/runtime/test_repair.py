@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 from kafka.errors import KafkaTimeoutError
 
-from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError, StateFullError
+from kafka_assignors.errors import (
+    ChangelogError,
+    ChangelogUnreachableError,
+    StateDamagedError,
+    StateFullError,
+)
 from tests.unit.stateful.bench import T0, T1, Bench
 
 
@@ -84,28 +89,82 @@ def test_more_late_records_during_the_repair_are_repaired_with_the_next_commit(b
     assert bench.store(T0).position == len(bench.cluster.log[0])
 
 
-def test_time_for_repairs_is_that_of_the_lease_and_ends_with_the_first_failure(bench: Bench) -> None:
-    for partition, source in enumerate((T0, T1)):
+def replace_values(bench: Bench) -> None:
+    """Let other records replace a value in the changelog of each task; the next commit finds them."""
+    for source in (T0, T1):
         bench.process(source, b"a", b"a")
-        assert bench.processing.commit()
-        bench.cluster.log[partition].append((b"a", b"1"))
+    assert bench.processing.commit()
+    for source in (T0, T1):
+        bench.cluster.log[source.partition].append((b"a", b"1"))
+        bench.process(source, b"b")
     bench.cluster.did.clear()
-    timeouts: list[float] = []
 
-    def fail(
-        _partition: object, _first: int, _end: int, left_s: Callable[[], float]
-    ) -> dict[bytes, bytes | None]:
-        timeouts.append(left_s())
+
+def test_failed_repair_does_not_stop_the_others(bench: Bench) -> None:
+    replace_values(bench)
+
+    def fail(*_: object) -> dict[bytes, bytes | None]:
         raise KafkaTimeoutError("away")
 
     bench.cluster.on_read = fail
-    bench.process(T0, b"b")
-    bench.process(T1, b"b")
     assert bench.processing.commit(), "the offsets are committed"
+    assert bench.cluster.did == ["changelog", "offsets", "read", "read", "changelog"]
+    assert (bench.in_log(0)[b"a"], bench.in_log(1)[b"a"]) == (b"1", b"2")
+    assert bench.processing.commit()
+    assert bench.in_log(0)[b"a"] == b"2"
+
+
+def test_repairs_share_the_time_of_the_lease(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    replace_values(bench)
+
+    def wait(
+        _partition: object, _first: int, _end: int, left_s: Callable[[], float]
+    ) -> dict[bytes, bytes | None]:
+        while left_s() > 0:
+            pass
+        raise KafkaTimeoutError("away")
+
+    bench.cluster.on_read = wait
+    with monkeypatch.context() as patch:
+        patch.setattr(bench.lease, "patience_s", 0.01)
+        patch.setattr(bench.lease, "holds", lambda *_: True)
+        assert bench.processing.commit(), "the offsets are committed"
     assert bench.cluster.did == ["changelog", "offsets", "read"]
-    assert 0 < timeouts[0] <= bench.lease.patience_s
     assert bench.processing.commit()
     assert (bench.in_log(0)[b"a"], bench.in_log(1)[b"a"]) == (b"2", b"2")
+
+
+def test_every_failed_repair_is_reported(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Only the first error can be raised."""
+    replace_values(bench)
+    monkeypatch.setattr(type(bench.store(T0)), "apply", refuse)
+    with pytest.raises(StateFullError, match="no room"):
+        bench.processing.commit()
+    assert bench.cluster.did.count("read") == 2
+    assert "task s_1: no room" in caplog.text
+
+
+def test_changelog_that_refuses_a_record_does_not_stop_the_others(bench: Bench) -> None:
+    replace_values(bench)
+    really = bench.cluster.last_values
+
+    def refuse_writes(*args: Any) -> dict[bytes, bytes | None]:
+        values = really(*args)
+        bench.cluster.write_fails = ChangelogError("too large")
+        bench.cluster.on_read = accept_writes
+        return values
+
+    def accept_writes(*args: Any) -> dict[bytes, bytes | None]:
+        bench.cluster.write_fails = None
+        return really(*args)
+
+    bench.cluster.on_read = refuse_writes
+    with pytest.raises(ChangelogError, match="too large"):
+        bench.processing.commit()
+    assert (bench.in_log(0)[b"a"], bench.in_log(1)[b"a"]) == (b"1", b"2")
+    assert bench.store(T0).position == 1
 
 
 def test_write_has_the_time_that_the_read_has_left(bench: Bench) -> None:

@@ -1,0 +1,112 @@
+"""When the broker last confirmed the membership, and the heartbeats that confirm it during a join."""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from typing import Any
+
+from kafka.coordinator.base import Generation
+from kafka.errors import (
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    KafkaConnectionError,
+    KafkaError,
+    NoError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from kafka.protocol.consumer import HeartbeatRequest
+
+from kafka_assignors.consumer.continuous.offsets import OffsetsDuringJoins
+
+log = logging.getLogger("kafka_assignors")
+
+_ACCEPTED = {NoError.errno, RebalanceInProgressError.errno}
+_REFUSED = {FencedInstanceIdError.errno, IllegalGenerationError.errno, UnknownMemberIdError.errno}
+
+
+class Membership(OffsetsDuringJoins):
+    """A coordinator that knows until when no other member can own its partitions."""
+
+    _confirmed_at: float  # the broker heard from this member at this time or later
+
+    def _confirm(self, sent_at: float) -> None:
+        """Count an answered heartbeat as a sign of membership.
+
+        A broker that still loads its groups answers every heartbeat without an error.  So an answer counts
+        only if the session, from the last sign on, was not over before.
+        """
+        if self._may_still_own():
+            self._confirmed_at = sent_at
+
+    def _may_still_own(self) -> bool:
+        """Whether the session is valid, so that no other member can own our partitions."""
+        session_s = self.config["session_timeout_ms"] / 1000
+        return not self._generation.is_lost() and time.monotonic() - self._confirmed_at < session_s
+
+    async def _heartbeat_during_join(self) -> None:
+        """Send heartbeats until SyncGroup is answered, through all rounds of the join.
+
+        The broker keeps a waiting member even without heartbeats.  But a stateful member commits only under a
+        membership that was confirmed recently.
+
+        An error ends the membership of a settled member.  During a join the answer of JoinGroup or SyncGroup
+        tells more, and mostly is on its way: a new generation, or the same error.  So the join goes on.  But
+        a member that the broker does not know delivers nothing until then.  If the answer has not come a
+        heartbeat later, it is lost.  Then the member aborts the connection and joins again.  Otherwise it
+        would wait for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
+        """
+        join = self._join_task
+        refused = reconnected = None  # generations
+        while True:
+            await self._net.sleep(self.config["heartbeat_interval_ms"] / 1000)
+            if self._join_task is not join or not self._join.is_in_flight:
+                return
+            generation = self._generation  # changes with each answer of JoinGroup
+            node_id = self.coordinator()
+            if not generation.has_member_id() or node_id is None:
+                continue
+            sent_at = time.monotonic()
+            code = await self._answer_to_heartbeat(generation, node_id)
+            if code in _ACCEPTED:
+                self.heartbeat.last_send = sent_at
+                self.heartbeat.received_heartbeat()
+                self._confirm(sent_at)
+            if code not in _REFUSED or not self._still_waits(generation):
+                refused = None
+                continue
+            if code != IllegalGenerationError.errno:
+                self._confirmed_at = float("-inf")
+            elif reconnected is generation:
+                continue  # JoinGroup may wait for other members, in a later generation
+            if refused is generation:
+                self._abort_connection()
+                reconnected = generation
+            refused = None if refused is generation else generation
+
+    async def _answer_to_heartbeat(self, generation: Generation, node_id: Any) -> int | None:
+        """Send a heartbeat; return the error code of the answer, None without one."""
+        request = HeartbeatRequest(
+            group_id=self.group_id,
+            generation_id=generation.generation_id,
+            member_id=generation.member_id,
+            group_instance_id=self.group_instance_id,
+        )
+        try:
+            return int((await self._manager.send(request, node_id=node_id)).error_code)
+        except KafkaError:
+            return None
+
+    def _still_waits(self, generation: Generation) -> bool:
+        """Whether the join still waits for the answer that it waited for with this generation."""
+        return self._join.is_in_flight and generation is self._generation and not generation.is_lost()
+
+    def _abort_connection(self) -> None:
+        """Abort the connection of the join; closing it would first wait until its bytes are sent."""
+        if (first := self.coordinator_id) is not None:
+            log.warning("group %s: the answer to a join is lost: joining again", self.group_id)
+            error = KafkaConnectionError("the answer to a join is lost")
+            with suppress(KafkaError):  # it is gone already
+                self._manager.get_connection(first).close(error)
