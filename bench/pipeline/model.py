@@ -155,7 +155,7 @@ def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
     """The table as Markdown."""
     head = (
         "| horizon | forecasts | records in it | MAE | RMSE | naive MAE | naive RMSE | MAE / naive "
-        "| MAE / a day before | MAE / a week before |"
+        "| MAE / best baseline | within one standard error |"
     )
     rows = [head, "|---" * 10 + "|"]
     for horizon, scored in table:
@@ -164,7 +164,7 @@ def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
             f"{scored.forecasts:,}",
             *(f"{value:.2f}" for value in (scored.came, scored.mae, scored.rmse, scored.naive_mae)),
             *(f"{value:.2f}" for value in (scored.naive_rmse, scored.mase)),
-            *(f"{value:.2f}" for value in (scored.beside_daily, scored.beside_weekly)),
+            *(f"{value:.2f}" for value in (scored.beside_best, scored.coverage)),
         ]
         rows.append("| " + " | ".join(cells) + " |")
     return rows

@@ -61,8 +61,7 @@ def forecast_flights(
         miss=_rounded(score.mae),
         naive_miss=_rounded(score.naive_mae),
         beside_naive=_rounded(score.mase),
-        beside_daily=_rounded(score.beside_daily),
-        beside_weekly=_rounded(score.beside_weekly),
+        beside_best=_rounded(score.beside_best),
         hours=hours_of(samples, expected),
     )
 

@@ -47,8 +47,7 @@ class ForecastResult(TypedDict):
     miss: float | None  # mean absolute error
     naive_miss: float | None  # of the last horizon again
     beside_naive: float | None  # the error as a multiple of the naive forecast's; below 1 it is better
-    beside_daily: float | None  # of the same time a day ago
-    beside_weekly: float | None
+    beside_best: float | None  # of the best of five simple forecasts in each partition
     hours: HoursResult
 
 

@@ -31,12 +31,9 @@ def forecasts(one: ForecastResult) -> str:
     )
     if one["beside_naive"] is not None:
         text += f" The error is {one['beside_naive']:.2f} times that one"
-        more = [
-            f"{ratio:.2f} times that of the same time {when} ago"
-            for ratio, when in ((one["beside_daily"], "a day"), (one["beside_weekly"], "a week"))
-            if ratio is not None
-        ]
-        text += "".join(f", {what}" for what in more) + "."
+        if one["beside_best"] is not None:
+            text += f", {one['beside_best']:.2f} times that of the best of five simple forecasts"
+        text += "."
     return text
 
 

@@ -1,9 +1,11 @@
-"""Forecast errors, compared to naive forecasts: the last horizon, the same time a day and a week ago.  Pure.
+"""Forecast errors, compared to simple forecasts.  Pure.
 
-The model makes a forecast at the end of each step.  It is compared to the arrivals within the horizon.  A
-forecast is scored if it, the arrivals within the horizon, and the arrivals of the last horizon (the *naive*
-forecast) are all known.  The daily and weekly naive forecasts are scored where they are also known, and the
-model's forecast is then summed again for comparison.
+The model makes a forecast at the end of each step.  It is scored if it, the arrivals within the horizon, and
+the arrivals of the last horizon (the *naive* forecast) are all known.
+
+Where a week ago is known, five *baselines* are known: the last horizon, a day ago, a week ago, the mean of
+the last `WEEKS` weeks, and that mean scaled by the level of the last day.  The *best* baseline of a partition
+has the least mean absolute error over all its forecasts, so it is chosen with hindsight.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from kafka_assignors.forecast.settings import SECOND, LoadSettings
 
 DAY = 86_400 * SECOND
 WEEK = 7 * DAY
+WEEKS = 3
 
 _Floats = npt.NDArray[np.float64]
 
@@ -31,19 +34,18 @@ class Totals(NamedTuple):
     square: float  # sum of squared errors
     naive_miss: float
     naive_square: float
-    daily: int  # forecasts for which the day before is known
-    daily_miss: float  # sum of absolute errors of the day before
-    beside_daily: float  # sum of absolute errors of the model, over the same forecasts
-    weekly: int
-    weekly_miss: float
-    beside_weekly: float
+    strong: int  # forecasts for which a week ago is known
+    best_miss: float  # sum of absolute errors of the best baseline
+    beside_best: float  # sum of absolute errors of the model, over the same forecasts
+    judged: int  # forecasts with a standard error
+    within: int  # of these, forecasts that missed by at most that
 
 
 class Score(NamedTuple):
     """Means over forecasts; NaN without forecasts.
 
     ``mase`` is the mean absolute scaled error: the mean absolute error over that of the naive forecast with
-    the same horizon.  Below 1 the model is better.
+    the same horizon.  ``beside_best`` is the same for the best baseline.  Below 1 the model is better.
     """
 
     forecasts: int
@@ -53,8 +55,8 @@ class Score(NamedTuple):
     naive_mae: float
     naive_rmse: float
     mase: float
-    beside_daily: float  # mean absolute error over that of the day before
-    beside_weekly: float
+    beside_best: float
+    coverage: float  # part of the forecasts that missed by at most their standard error
 
 
 def totals(rows: list[LoadRow], settings: LoadSettings) -> Totals:
@@ -63,43 +65,63 @@ def totals(rows: list[LoadRow], settings: LoadSettings) -> Totals:
         return Totals(*(0,) * len(Totals._fields))
     first, step = rows[0].step.at, settings.step
     index = np.array([(row.step.at - first) // step for row in rows])
-    size = int(index[-1]) + 1
-    arrived, forecast = np.full(size, np.nan), np.full(size, np.nan)
+    arrived, forecast, error = np.full((3, int(index[-1]) + 1), np.nan)
     arrived[index] = [np.nan if row.step.arrived is None else row.step.arrived for row in rows]
     forecast[index] = [np.nan if row.outlook is None else row.outlook.arrivals for row in rows]
-    return compare(arrived, forecast, settings)
+    errors = [None if row.outlook is None else row.outlook.error for row in rows]
+    error[index] = [np.nan if value is None else value for value in errors]
+    return compare(arrived, forecast, error, settings)
 
 
-def compare(arrived: _Floats, forecast: _Floats, settings: LoadSettings) -> Totals:
+def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadSettings) -> Totals:
     """Compare forecasts to arrivals in arrays of consecutive steps; NaN: unknown.
 
     Args:
         arrived: records in each step.
         forecast: records forecast for the horizon after each step.
+        error: standard error of each forecast, records.
         settings: step and horizon.
     """
-    steps = settings.horizon // settings.step
-    within = _sums(arrived, steps)
-    came = _shifted(within, -1)
-    naive = _shifted(within, steps - 1)
-    known = ~np.isnan(came) & ~np.isnan(naive) & ~np.isnan(forecast)
-    miss, naive_miss = np.abs(forecast - came), np.abs(naive - came)
-    seasonal: list[float] = []
-    for season in (DAY, WEEK):
-        back = season // settings.step
-        seasonal_miss = np.abs(_shifted(within, back - 1) - came)
-        both = known & ~np.isnan(seasonal_miss)
-        seasonal += (int(both.sum()), float(seasonal_miss[both].sum()), float(miss[both].sum()))
+    came = _shifted(_sums(arrived, settings.horizon // settings.step), -1)
+    misses = {name: np.abs(baseline - came) for name, baseline in baselines(arrived, settings).items()}
+    miss, naive_miss = np.abs(forecast - came), misses["last horizon"]
+    known = ~np.isnan(miss) & ~np.isnan(naive_miss)
+    strong = known & np.all([~np.isnan(baseline_miss) for baseline_miss in misses.values()], axis=0)
+    judged = known & ~np.isnan(error)
     return Totals(
-        int(known.sum()),
-        float(came[known].sum()),
-        float(miss[known].sum()),
-        float((miss[known] ** 2).sum()),
-        float(naive_miss[known].sum()),
-        float((naive_miss[known] ** 2).sum()),
-        int(seasonal[0]), seasonal[1], seasonal[2],
-        int(seasonal[3]), seasonal[4], seasonal[5],
-    )  # fmt: skip
+        forecasts=int(known.sum()),
+        came=float(came[known].sum()),
+        miss=float(miss[known].sum()),
+        square=float((miss[known] ** 2).sum()),
+        naive_miss=float(naive_miss[known].sum()),
+        naive_square=float((naive_miss[known] ** 2).sum()),
+        strong=int(strong.sum()),
+        best_miss=min(float(baseline_miss[strong].sum()) for baseline_miss in misses.values()),
+        beside_best=float(miss[strong].sum()),
+        judged=int(judged.sum()),
+        within=int((miss[judged] <= error[judged]).sum()),
+    )
+
+
+def baselines(arrived: _Floats, settings: LoadSettings) -> dict[str, _Floats]:
+    """Return simple forecasts of the horizon after each step, by name; NaN: unknown."""
+    steps, day = settings.horizon // settings.step, DAY // settings.step
+    within = _sums(arrived, steps)
+    weekly = [_ago(within, weeks * WEEK, settings) for weeks in range(1, WEEKS + 1)]
+    mean = _known_mean(weekly)
+    usual = _known_mean([_shifted(arrived, weeks * WEEK // settings.step) for weeks in range(1, WEEKS + 1)])
+    came, expected = (_shifted(_sums(values, day), day - 1) for values in (arrived, usual))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scale = came / expected
+    return {
+        "last horizon": _shifted(within, steps - 1),
+        "day ago": _ago(within, DAY, settings),
+        "week ago": weekly[0],
+        "mean of weeks": np.where(np.isnan(weekly[0]), np.nan, mean),
+        "mean of weeks, scaled": np.where(
+            np.isnan(weekly[0]), np.nan, mean * np.where(np.isfinite(scale), scale, 1.0)
+        ),
+    }
 
 
 def score(sums: Totals) -> Score:
@@ -113,9 +135,24 @@ def score(sums: Totals) -> Score:
         _ratio(sums.naive_miss, n),
         float(np.sqrt(_ratio(sums.naive_square, n))),
         _ratio(sums.miss, sums.naive_miss),
-        _ratio(sums.beside_daily, sums.daily_miss),
-        _ratio(sums.beside_weekly, sums.weekly_miss),
+        _ratio(sums.beside_best, sums.best_miss),
+        _ratio(sums.within, sums.judged),
     )
+
+
+def _ago(within: _Floats, ago: int, settings: LoadSettings) -> _Floats:
+    """Return the arrivals of the horizon that began ``ago`` microseconds before; NaN if it is not over."""
+    if settings.horizon > ago:
+        return np.full(len(within), np.nan)
+    return _shifted(within, ago // settings.step - 1)
+
+
+def _known_mean(several: list[_Floats]) -> _Floats:
+    """Return the mean of the known values; NaN where none is known."""
+    known = [~np.isnan(values) for values in several]
+    count = np.sum(known, axis=0)
+    total = np.sum([np.where(some, values, 0.0) for some, values in zip(known, several, strict=True)], axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def _sums(values: _Floats, steps: int) -> _Floats:

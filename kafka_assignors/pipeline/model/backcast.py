@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 HORIZONS = (900.0, 3600.0, 21_600.0)
 """Horizons in seconds: a quarter of an hour, an hour, six hours."""
 
-_COUNTS = ("forecasts", "daily", "weekly")
+_COUNTS = ("forecasts", "strong", "judged", "within")
 _TOTALS = ", ".join(f"{name} {'bigint' if name in _COUNTS else 'double'}" for name in Totals._fields)
 _SCHEMA = f"group string, horizon_s double, {_TOTALS}"
+_COLUMNS = ("arrived", "forecast", "forecast_error")
+"""Columns of ``LOAD`` that are compared."""
 
 _Key = tuple["pa.Scalar", ...]
 
@@ -60,7 +62,8 @@ def forecast_errors(load: DataFrame) -> list[Backcast]:
     """Compare written forecasts to the arrivals; rows of ``LOAD`` in."""
     from pyspark.sql import functions as F
 
-    rows = load.select(*KEY, F.unix_micros("time").alias("at"), "step_s", "horizon_s", "arrived", "forecast")
+    at = F.unix_micros("time").alias("at")
+    rows = load.select(*KEY, at, "step_s", "horizon_s", *_COLUMNS)
     return _scored(rows.groupBy(*KEY, "step_s", "horizon_s").applyInArrow(_over_load, _SCHEMA))
 
 
@@ -85,10 +88,10 @@ def _over_load(key: _Key, table: pa.Table) -> pa.Table:
     settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
     times = table["at"].to_numpy()
     step = (times - times.min()) // settings.step
-    arrived, forecast = np.full((2, int(step.max()) + 1), np.nan)
-    arrived[step] = table["arrived"].to_numpy().astype(np.float64)
-    forecast[step] = table["forecast"].to_numpy().astype(np.float64)
-    return _table([(group, horizon_s, compare(arrived, forecast, settings))])
+    known = np.full((len(_COLUMNS), int(step.max()) + 1), np.nan)
+    for values, name in zip(known, _COLUMNS, strict=True):
+        values[step] = table[name].to_numpy().astype(np.float64)
+    return _table([(group, horizon_s, compare(*known, settings))])
 
 
 def _table(scored: Sequence[tuple[str, float, Totals]]) -> pa.Table:

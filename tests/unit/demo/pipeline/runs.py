@@ -137,8 +137,7 @@ def forecast() -> ForecastResult:
         miss=1.2,
         naive_miss=2.0,
         beside_naive=0.6,
-        beside_daily=0.8,
-        beside_weekly=None,
+        beside_best=0.8,
         hours=HoursResult(begins=1_356_998_400, came=[1, 2, 3], forecast=[1.5, 2.0, 2.5], naive=[0, 1, 2]),
     )
 

@@ -16,4 +16,4 @@ def test_forecasts_beside_those_that_need_no_model() -> None:
     text = forecasts(forecast())
     assert "miss by 1.2 of the 2.5 records" in text
     assert "repeating the last hour would miss by 2.0" in text
-    assert text.endswith("0.60 times that one, 0.80 times that of the same time a day ago.")
+    assert text.endswith("0.60 times that one, 0.80 times that of the best of five simple forecasts.")
