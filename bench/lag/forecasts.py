@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,14 +23,17 @@ from bench.lag.foresight import (
     plan,
     rate_for,
 )
-from bench.lag.traffic import HOUR_S, WEEK, Traffic, traffic_of, work_off
+from bench.lag.traffic import HOUR_S, WEEK, Numbers, Traffic, traffic_of, work_off
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.model import Model
+from kafka_assignors.forecast.bucket.model import Models
+from kafka_assignors.forecast.bucket.table import Table
+from kafka_assignors.forecast.settings import SECOND
 
 DAY = 24
 STEP_S = 300
+MARGINS = (0, 0.5, 1, 2)  # standard errors added to the model's forecasts
 BLOCK = 4  # hours of the day that are shown together
 
 
@@ -55,21 +59,48 @@ def hour_of_week(traffic: Traffic) -> Forecasts:
     return expected
 
 
-def load_model(traffic: Traffic) -> Forecasts:
-    """Forecast with the package's model: level, trend and season, learnt in steps of five minutes."""
+class Modelled(NamedTuple):
+    """Forecasts of the model at the end of each step, and their standard errors, by step and partition."""
+
+    arrivals: Numbers
+    error: Numbers
+
+
+def modelled(arrived: Numbers, begin_s: int, settings: LoadSettings) -> Modelled:
+    """Forecast with the package's model.
+
+    Args:
+        arrived: records by step and partition.
+        begin_s: when the first step begins, seconds since 1970.
+        settings: step and horizon.
+    """
+    states = Table(settings)
+    states.grow(arrived.shape[1])
+    models, at = Models(states), begin_s * SECOND
+    forecast, error = np.empty((2, *arrived.shape))
+    for step, records in enumerate(arrived.astype(np.int64)):
+        at += settings.step
+        outlooks = models.learn(slice(None), at, records)
+        forecast[step], error[step] = outlooks.arrivals, outlooks.error
+    return Modelled(forecast, error)
+
+
+def by_hour(traffic: Traffic) -> Modelled:
+    """Forecast each hour when it begins, learnt in steps of five minutes; 0 in the first hour."""
     settings = LoadSettings(step_s=STEP_S, horizon_s=HOUR_S)
     hours, _minutes, partitions = traffic.arrivals.shape
-    steps = traffic.arrivals.reshape(hours, HOUR_S // STEP_S, -1, partitions).sum(axis=2).astype(int)
-    expected = np.zeros((hours, partitions))
-    for p in range(partitions):
-        model, at = Model(settings), traffic.begin_s * 1_000_000
-        for hour, of_hour in enumerate(steps[:, :, p].tolist()):
-            outlook = model.outlook(at)
-            expected[hour, p] = 0.0 if outlook is None else outlook.arrivals
-            for arrived in of_hour:
-                at += settings.step
-                model.learn(at, arrived)
-    return expected
+    a_step, an_hour = STEP_S // 60, HOUR_S // STEP_S
+    steps = traffic.arrivals.reshape(hours * an_hour, a_step, partitions).sum(axis=1)
+    forecasts = modelled(steps, traffic.begin_s, settings)
+    nothing = np.zeros((1, partitions))
+    return Modelled(
+        *(np.vstack([nothing, np.nan_to_num(part[an_hour - 1 : -1 : an_hour])]) for part in forecasts)
+    )
+
+
+def load_model(traffic: Traffic) -> Forecasts:
+    """Forecast with the package's model."""
+    return by_hour(traffic).arrivals
 
 
 def oracle(traffic: Traffic) -> Forecasts:
@@ -80,7 +111,6 @@ def oracle(traffic: Traffic) -> Forecasts:
 FORECASTS: Mapping[str, Callable[[Traffic], Forecasts]] = {
     "last hour": last_hour,
     "hour of week": hour_of_week,
-    "load model": load_model,
     "arrivals known": oracle,
 }
 
@@ -185,7 +215,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     traffic = flights(given.partitions, given.weeks)
     first = given.learn * WEEK
     hours = traffic.hours
-    forecasts = {name: make(traffic) for name, make in FORECASTS.items()}
+    ours = by_hour(traffic)
+    forecasts = {name: make(traffic) for name, make in FORECASTS.items()} | {
+        "load model" + f" + {margin:g} errors" * (margin > 0): ours.arrivals + margin * ours.error
+        for margin in MARGINS
+    }
     table(
         ["forecast", "mean error, records an hour and partition"],
         ([name, f"{np.abs(forecast - hours)[first:].mean():.2f}"] for name, forecast in forecasts.items()),

@@ -80,23 +80,24 @@ def spiky(grid: Grid, partitions: int) -> Floats:
     """Ten times as much for ten minutes, about twice a day, at random times."""
     length = max(1, 600 // grid.step_s)
     begins = grid.chance.random((len(grid.days), partitions)) < 2 * grid.step_s / DAY_S
-    running = np.cumsum(begins, axis=0)
-    running[length:] -= running[:-length].copy()
-    return seasonal(grid, partitions) * np.where(running > 0, 10.0, 1.0)
+    begun = np.cumsum(begins, axis=0)
+    over = np.zeros_like(begun)
+    over[length:] = begun[:-length]
+    return seasonal(grid, partitions) * np.where(begun > over, 10.0, 1.0)
 
 
 def hourly_jobs(grid: Grid, partitions: int) -> Floats:
     """A job writes for ten minutes at the same minute of each hour, or of each third hour."""
-    every = grid.chance.choice([1, 3], partitions) / 24
-    begin = grid.chance.integers(0, 5, partitions) / 144
-    busy = (grid.days - begin) % every < 1 / 144
+    every = grid.chance.choice([3600, 10_800], partitions)
+    begin = 300 * grid.chance.integers(0, 12, partitions)
+    busy = (np.rint(grid.days * DAY_S).astype(int) - begin) % every < 600
     return 10 ** grid.chance.uniform(-1, 1, partitions) * np.where(busy, 10.0, 0.1)
 
 
 def nightly_jobs(grid: Grid, partitions: int) -> Floats:
     """A job writes for half an hour each night, and other traffic has a season."""
-    begin = grid.chance.integers(0, 48, partitions) / 48
-    busy = (grid.days - begin) % 1 < 1 / 48
+    begin = 300 * grid.chance.integers(0, 288, partitions)
+    busy = (np.rint(grid.days * DAY_S).astype(int) - begin) % DAY_S < 1800
     rate = seasonal(grid, partitions)
     return rate + np.where(busy, 20 * rate.mean(axis=0), 0.0)
 
@@ -112,7 +113,7 @@ KINDS: dict[str, Callable[[Grid, int], Floats]] = {
 def arrivals(kind: str, seed: int, *, partitions: int, weeks: int, step_s: int) -> tuple[Floats, Floats]:
     """Return records by step and partition, and the rates (records a step) they were drawn from."""
     steps = weeks * 7 * DAY_S // step_s
-    days = np.arange(steps)[:, None] * (step_s / DAY_S)
+    days = np.arange(steps, dtype=np.float64)[:, None] * (step_s / DAY_S)
     chance = np.random.default_rng([seed, list(KINDS).index(kind)])
     rates = KINDS[kind](Grid(days, step_s, weeks * 7, chance), partitions) * step_s
     return chance.poisson(rates).astype(float), rates

@@ -10,6 +10,7 @@ file              purpose                                                       
 ``age``           age of the oldest unread record                                  ``Growth``
 ``steps``         from samples to steps                                            ``Steps``, ``LoadStep``
 ``season``        daily and weekly season                                          ``Season``
+``forecasters``   the forecasters of the mixture and its constants               ``FORECASTERS``, ``favour``
 ``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``
 ``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``LoadRow``
 ``codec``         the state of a partition as bytes                                ``encode``, ``decode``

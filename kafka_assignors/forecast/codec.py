@@ -1,12 +1,13 @@
 """The state of a partition as bytes, and back.  Pure.
 
-Version 2: a version byte, three counts (little-endian, 4 bytes each), then as many integers of 8 bytes,
-floating-point numbers of 8 bytes, and small integers of 1 byte.  About 4 kB, and 32 bytes for each waiting
-sample.  The format is private to the checkpoints of one job.
+Version 3: a version byte, three counts (little-endian, 4 bytes each), then as many integers of 8 bytes,
+floating-point numbers of 8 bytes, and single bytes: small integers, and numbers in single precision.  About
+11 kB, and 32 bytes for each waiting sample.  The format is private to the checkpoints of one job.
 """
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Iterator
 from itertools import islice
 from typing import TypeVar
@@ -16,41 +17,45 @@ import numpy as np
 from kafka_assignors.errors import CodecError
 from kafka_assignors.forecast.counters import EndMark, GroupMark
 from kafka_assignors.forecast.fold import Partition
-from kafka_assignors.forecast.model import FORECASTERS, Pending
+from kafka_assignors.forecast.forecasters import FORECASTERS, OTHERS
+from kafka_assignors.forecast.model import Pending
 from kafka_assignors.forecast.samples import Sample
-from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS
+from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS
 from kafka_assignors.forecast.settings import LoadSettings
 
 _Number = TypeVar("_Number", int, float)
 
-_VERSION = 2
+SETTINGS = 5
+_VERSION = 3
 _HEAD = 1 + 3 * 4
-_FORECASTS = len(FORECASTERS) + 2
-_SMALL = QUARTERS + WEEK_HOURS
+_ERRORS = len(FORECASTERS) + OTHERS
+_SMALL = QUARTERS + WEEK_HOURS + 9 * WEEK_QUARTERS
 
 
 def encode(partition: Partition) -> bytes:
     """Encode the whole state; takes about 30 µs."""
     model, season = partition.model, partition.model.season
-    ints = [*_encoded_settings(partition.settings), *_counters(partition)]
+    ints = [*encoded_settings(partition.settings), *_counters(partition)]
     ints += [model.seen, model.run, model.total, model.scored, season.quarter, season.steps, season.quarters]
     ints.append(len(model.pending))
     for pending in model.pending:
         ints += (pending.due, pending.total)
     floats = [
-        *model.levels, *model.trends, *model.misses, model.square, model.deviation,
+        *model.levels, *model.trends, *model.misses, model.miss, model.deviation,
+        model.spread, model.recent, model.expected,
         np.nan if model.last is None else model.last,
         *season.day, *season.week, season.mean, season.sum, season.above,
         *(records for pending in model.pending for records in pending.forecasts),
     ]  # fmt: skip
-    small = [*season.day_seen, *season.week_seen]
+    small = bytes([*season.day_seen, *season.week_seen, *season.slots_seen])
+    small += np.array([*season.latest, *season.usual], "<f4").tobytes()
     return b"".join(
         (
             bytes([_VERSION]),
             np.array([len(ints), len(floats), len(small)], "<u4").tobytes(),
             np.array(ints, "<i8").tobytes(),
             np.array(floats, "<f8").tobytes(),
-            bytes(small),
+            small,
         )
     )
 
@@ -71,7 +76,7 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
         small = data[_HEAD + 8 * (lengths[0] + lengths[1]) :]
         if len(small) != lengths[2] or len(small) != _SMALL:
             raise CodecError("state of a partition: it is truncated")
-        _check_settings(_take(ints, 4), settings)
+        check_settings(_take(ints, SETTINGS), settings, "a partition")
         partition = Partition(settings)
         _read_counters(partition, ints)
         _read_model(partition, ints, floats, small)
@@ -105,19 +110,21 @@ def _flag(number: int) -> bool:
     return number == 1
 
 
-def _encoded_settings(settings: LoadSettings) -> tuple[int, int, int, int]:
-    return settings.step, settings.horizon, settings.max_gap, settings.delay
+def encoded_settings(settings: LoadSettings) -> list[int]:
+    """Return `SETTINGS` integers: the times, and a checksum of the zone."""
+    zone = zlib.crc32(settings.zone.encode())
+    return [settings.step, settings.horizon, settings.max_gap, settings.delay, zone]
 
 
-def _check_settings(encoded_settings: list[int], settings: LoadSettings) -> None:
-    if tuple(encoded_settings) != _encoded_settings(settings):
-        encoded, given = (
-            ", ".join(f"{time / 1e6:g}" for time in times)
-            for times in (encoded_settings, _encoded_settings(settings))
-        )
-        raise CodecError(
-            f"state of a partition: made with step, horizon, gap and delay of {encoded} s, not {given} s"
-        )
+def check_settings(encoded: list[int], settings: LoadSettings, what: str) -> None:
+    """Raise CodecError if the state of ``what`` was encoded with other settings."""
+    *times, zone = encoded
+    *given, given_zone = encoded_settings(settings)
+    if times != given:
+        made, now = (", ".join(f"{time / 1e6:g}" for time in several) for several in (times, given))
+        raise CodecError(f"state of {what}: made with step, horizon, gap and delay of {made} s, not {now} s")
+    if zone != given_zone:
+        raise CodecError(f"state of {what}: made with another time zone than {settings.zone}")
 
 
 def _counters(partition: Partition) -> list[int]:
@@ -167,10 +174,14 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     pending = [_take(ints, 2) for _ in _count(ints)]
     model.levels = _take(floats, len(FORECASTERS))
     model.trends = _take(floats, len(FORECASTERS))
-    model.misses = _take(floats, len(FORECASTERS) + 1)
-    model.square, model.deviation, last = _take(floats, 3)
+    model.misses = _take(floats, _ERRORS)
+    model.miss, model.deviation = _take(floats, 2)
+    model.spread, model.recent, model.expected, last = _take(floats, 4)
     model.last = None if np.isnan(last) else last
     season.day, season.week = _take(floats, QUARTERS), _take(floats, WEEK_HOURS)
     season.mean, season.sum, season.above = _take(floats, 3)
-    model.pending = [Pending(due, total, tuple(_take(floats, _FORECASTS))) for due, total in pending]
-    season.day_seen, season.week_seen = list(small[:QUARTERS]), list(small[QUARTERS:])
+    model.pending = [Pending(due, total, tuple(_take(floats, _ERRORS + 1))) for due, total in pending]
+    seen, rates = small[: -8 * WEEK_QUARTERS], np.frombuffer(small[-8 * WEEK_QUARTERS :], "<f4").tolist()
+    season.day_seen, season.week_seen = list(seen[:QUARTERS]), list(seen[QUARTERS:][:WEEK_HOURS])
+    season.slots_seen = list(seen[QUARTERS + WEEK_HOURS :])
+    season.latest, season.usual = rates[:WEEK_QUARTERS], rates[WEEK_QUARTERS:]

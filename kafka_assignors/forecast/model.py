@@ -4,9 +4,10 @@ Rules:
 - Additive exponential smoothing (Holt-Winters).  Speeds are times, not weights, so the length of a step
   hardly matters.
 - The best speed depends on the traffic and on the horizon.  So several *forecasters* run side by side.  Each
-  is scored by the error of its forecasts, and a smaller error gives more weight in the mixture.  The naive
-  forecast (the arrivals of the last horizon) is one of them.
-- The reported error is that of the mixture, over the horizon.
+  is scored by the error of its forecasts, and a smaller error gives more weight in the mixture.  Simple
+  forecasts are among them: the last horizon again, the mean of the last weeks, and that mean scaled.
+- The reported error is that of the mixture, over the horizon.  A factor follows the outcomes, so that 68 % of
+  them are within it.
 - Only operations with one exact result are used, in a fixed order.  So ``forecast.bucket`` computes the same
   bits for many partitions at once, on every Python.
 - The size of the model is fixed.  A step takes O(quarters of an hour in the horizon).
@@ -15,56 +16,35 @@ Rules:
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from kafka_assignors.forecast.forecasters import (
+    BACKCASTS,
+    BELIEVED,
+    DEVIATIONS,
+    FIRST,
+    FORECASTERS,
+    LEARNT,
+    LEAST_SCORES,
+    LEAST_SPREAD,
+    MOST_SPREAD,
+    NARROWER,
+    NORMAL,
+    OTHERS,
+    OUTLIER,
+    QUICK,
+    SCALE_DOUBT,
+    SCALE_S,
+    SCORES,
+    WIDER,
+    Forecaster,
+    favour,
+)
 from kafka_assignors.forecast.season import Season, added
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
-_Real = TypeVar("_Real", float, npt.NDArray[np.float64])
-
-
-class Forecaster(NamedTuple):
-    """One speed of smoothing.
-
-    The time constant of the level is ``horizons * horizon + seconds``.
-    """
-
-    horizons: float
-    seconds: float
-    seasonal: bool
-    trend: float  # part of a change of the level that counts as trend, 0 to 1
-
-
-FORECASTERS = (
-    Forecaster(0.25, 0.0, seasonal=False, trend=0.1),
-    Forecaster(0.25, 0.0, seasonal=True, trend=0.1),
-    Forecaster(1.0, 0.0, seasonal=True, trend=0.0),
-    Forecaster(0.0, 4 * 86400.0, seasonal=True, trend=0.0),
-)
-"""Quick forecasters for changing traffic, slow ones for steady traffic with a season."""
-
-FIRST = 1  # index of the forecaster that has all the weight until there are scores
-QUICK = 1  # index of the forecaster whose expectation defines outliers
-
-BACKCASTS = 8
-"""Number of forecasts a horizon that are scored."""
-SCORES = 64.0
-"""About as many scores weigh in a mean error: eight horizons."""
-LEAST_SCORES = 3
-"""The error is unknown before as many scores."""
-OUTLIER = 4.0
-"""A step further off than this many usual deviations is an outlier.  Quick forecasters see it clipped."""
-BELIEVED = 3
-"""As many outliers in a row on one side are a new level, and are not clipped."""
-LEARNT = 12
-"""No step is an outlier before as many steps."""
-DEVIATIONS = 50.0
-"""About as many steps weigh in the usual deviation."""
-NORMAL = 1.25
-"""Standard deviation over mean absolute deviation of a normal distribution."""
+_Quarter = tuple[float, tuple[float, float, float]]  # addition of the season, and rates before
+_Stretch = tuple[float, tuple[float, float, float], float]  # and seconds
 
 
 class Outlook(NamedTuple):
@@ -82,21 +62,21 @@ class Pending(NamedTuple):
 
     due: int
     total: int  # arrivals counted when it was made
-    forecasts: tuple[float, ...]  # of each forecaster, the naive one, and the mixture
+    forecasts: tuple[float, ...]  # of each forecaster, the others, and the mixture
 
 
 class Model:
     """Learns step by step, and forecasts from the last step."""
 
     __slots__ = (
-        "ahead", "ahead_of", "deviation", "forecasts", "forecasts_at", "gains", "keep", "last", "levels",
-        "misses", "pending", "run", "scored", "season", "seen", "settings", "square", "stride", "total",
-        "trends", "weights",
+        "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "keep",
+        "last", "levels", "miss", "misses", "pending", "recent", "run", "scale_gain", "scored",
+        "season", "seen", "settings", "spread", "stride", "total", "trends", "weights",
     )  # fmt: skip
 
     def __init__(self, settings: LoadSettings) -> None:
         self.settings = settings
-        self.season = Season()
+        self.season = Season(settings.zone)
         self.levels = [0.0] * len(FORECASTERS)
         self.trends = [0.0] * len(FORECASTERS)
         self.seen = 0  # steps
@@ -106,19 +86,23 @@ class Model:
         self.last: float | None = None  # arrivals within the last known horizon
         self.pending: list[Pending] = []
         self.scored = 0
-        self.misses = [0.0] * (len(FORECASTERS) + 1)  # mean absolute error of each, records
-        self.square = 0.0  # mean squared error of the mixture
+        self.misses = [0.0] * (len(FORECASTERS) + OTHERS)  # mean absolute error of each, records
+        self.miss = 0.0  # mean absolute error of the mixture
+        self.spread = NORMAL  # standard error over ``miss``
+        self.recent = 0.0  # mean rate of the last `SCALE_S`, as far as the usual rate is known
+        self.expected = 0.0  # mean of the usual rate, over the same steps
         self.gains = [
             1 - math.exp(-settings.step_s / (forecaster.horizons * settings.horizon_s + forecaster.seconds))
             for forecaster in FORECASTERS
         ]
+        self.scale_gain = 1 - math.exp(-settings.step_s / SCALE_S)
         self.keep = math.exp(-settings.step_s / settings.horizon_s)  # damping of the trend by a step
         self.stride = max(1, settings.horizon // settings.step // BACKCASTS)
         # Caches of values that follow from the rest.
         self.weights: list[float] | None = None
         self.forecasts: list[float] = []  # of each forecaster, after the last step
         self.forecasts_at = -1
-        self.ahead: list[float] = []  # additions of the quarters ahead
+        self.ahead: list[_Quarter] = []  # the quarters ahead
         self.ahead_of = (-1, -1)
 
     def learn(self, at: int, arrived: int) -> None:
@@ -130,7 +114,10 @@ class Model:
         """
         step = self.settings.step
         rate = arrived / self.settings.step_s
-        season = self.season.adds((at - 1) // QUARTER)
+        season, usual = self.season.adds((at - 1) // QUARTER), self.season.before((at - 1) // QUARTER)[2]
+        if not math.isnan(usual):
+            self.recent += self.scale_gain * (rate - self.recent)
+            self.expected += self.scale_gain * (usual - self.expected)
         self.seen += 1
         self.total += arrived
         clipped = self._clipped(rate, self.levels[QUICK] + self.keep * self.trends[QUICK] + season)
@@ -158,17 +145,18 @@ class Model:
         if not self.seen:
             return None
         weights, season = self._weights(), self.season.adds(at // QUARTER)
+        forecasts = self.forecasts if at == self.forecasts_at else self._each(at)
         levels = [
             level if forecaster.seasonal else level - season
             for forecaster, level in zip(FORECASTERS, self.levels, strict=True)
         ]
-        levels.append(levels[0] if self.last is None else self.last / self.settings.horizon_s - season)
+        levels += [records / self.settings.horizon_s - season for records in forecasts[-OTHERS:]]
         return Outlook(
             level=_mean(weights, levels),
-            trend=_mean(weights, [*self.trends, 0.0]),
+            trend=_mean(weights, [*self.trends, *[0.0] * OTHERS]),
             season=season,
-            arrivals=_mean(weights, self.forecasts if at == self.forecasts_at else self._each(at)),
-            error=math.sqrt(self.square) if self.scored >= LEAST_SCORES else None,
+            arrivals=_mean(weights, forecasts),
+            error=self.spread * self.miss if self.scored >= LEAST_SCORES else None,
         )
 
     def _clipped(self, rate: float, expected: float) -> float:
@@ -206,8 +194,11 @@ class Model:
         *forecasts, mixture = pending.forecasts
         for index, forecast in enumerate(forecasts):
             self.misses[index] += (abs(came - forecast) - self.misses[index]) * gain
-        miss = came - mixture
-        self.square += (miss * miss - self.square) * gain
+        miss = abs(came - mixture)
+        if self.scored > LEAST_SCORES:
+            factor = NARROWER if miss <= self.spread * self.miss else WIDER
+            self.spread = min(max(self.spread * factor, LEAST_SPREAD), MOST_SPREAD)
+        self.miss += (miss - self.miss) * gain
 
     def _weights(self) -> list[float]:
         """Return the weight of each forecaster; the sum is 1."""
@@ -224,11 +215,14 @@ class Model:
         return self.weights
 
     def _each(self, at: int) -> list[float]:
-        """Return the records each forecaster expects within the horizon; the naive one is last."""
+        """Return the records each forecaster expects within the horizon; `OTHERS` are last."""
         horizon_s = self.settings.horizon_s
         stretches = self._stretches(at)
-        season = added(adds * seconds for adds, seconds in stretches)
-        lowest = min(adds for adds, _ in stretches)
+        season = _total([adds * seconds for adds, _, seconds in stretches])
+        *before, usual = (
+            _total([rates[index] * seconds for _, rates, seconds in stretches]) for index in range(3)
+        )
+        lowest = min(adds for adds, _, _ in stretches)
         grown = self.grown(horizon_s)
         forecasts = []
         for forecaster, level, trend in zip(FORECASTERS, self.levels, self.trends, strict=True):
@@ -239,15 +233,16 @@ class Model:
             else:
                 records = self._at_least_0(level, trend, stretches, seasonal=seasonal)
             forecasts.append(records)
-        forecasts.append(forecasts[FIRST] if self.last is None else self.last)
+        first = forecasts[FIRST]
+        forecasts.append(first if self.last is None else self.last)
+        scale = (self.recent * SCALE_S + SCALE_DOUBT) / (self.expected * SCALE_S + SCALE_DOUBT)
+        forecasts += [first if math.isnan(some) else some for some in (*before, usual, scale * usual)]
         return forecasts
 
-    def _at_least_0(
-        self, level: float, trend: float, stretches: list[tuple[float, float]], *, seasonal: bool
-    ) -> float:
+    def _at_least_0(self, level: float, trend: float, stretches: list[_Stretch], *, seasonal: bool) -> float:
         """Forecast quarter by quarter, because the rate would fall below 0 in one of them."""
         records = end = grown_before = 0.0
-        for adds, seconds in stretches:
+        for adds, _, seconds in stretches:
             end += seconds
             grown = self.grown(end)
             added = trend * (grown - grown_before)
@@ -264,30 +259,29 @@ class Model:
         faded = horizon_s * (1 - math.exp(-seconds / horizon_s))
         return self.keep / (1 - self.keep) * (seconds - faded)
 
-    def _stretches(self, at: int) -> list[tuple[float, float]]:
-        """Return the addition of each quarter of an hour ahead, and its seconds within the horizon."""
+    def _stretches(self, at: int) -> list[_Stretch]:
+        """Return the quarters of an hour ahead, and their seconds within the horizon."""
         stop, quarter = at + self.settings.horizon, at // QUARTER
         if self.ahead_of != (quarter, self.season.changes):
             last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER
-            self.ahead = [self.season.adds(ahead) for ahead in range(quarter, last + 1)]
+            ahead = range(quarter, last + 1)
+            self.ahead = [(self.season.adds(quarter), self.season.before(quarter)) for quarter in ahead]
             self.ahead_of = (quarter, self.season.changes)
         stretches, start = [], at
-        for adds in self.ahead:
+        for adds, rates in self.ahead:
             quarter += 1
             end = min(stop, quarter * QUARTER)
-            stretches.append((adds, (end - start) / SECOND))
+            stretches.append((adds, rates, (end - start) / SECOND))
             if end == stop:
                 break
             start = end
         return stretches
 
 
+def _total(values: list[float]) -> float:
+    """Add the values between the first and the last first; the bucket keeps their sum."""
+    return added([values[0], added(values[1:-1]), *values[1:][-1:]])
+
+
 def _mean(weights: list[float], values: list[float]) -> float:
     return added(weight * value for weight, value in zip(weights, values, strict=True))
-
-
-def favour(ratio: _Real) -> _Real:
-    """Return the eighth power: half the error gives 256 times the weight."""
-    square = ratio * ratio
-    fourth = square * square
-    return fourth * fourth

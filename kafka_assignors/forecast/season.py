@@ -1,8 +1,8 @@
 """Daily and weekly season, learnt by the quarter of an hour.  Pure.
 
-A day has 96 quarters of an hour, a week 168 hours, in UTC, Monday first.  Each quarter of the day has a mean
-rate.  Each hour of the week has the mean difference from its quarters of the day.  After many samples, newer
-ones weigh more.  Few samples prove little, so means are *shrunk* toward 0::
+A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
+quarter of the day has a mean rate.  Each hour of the week has the mean difference from its quarters of the
+day.  After many samples, newer ones weigh more.  Few samples prove little, so means are *shrunk* toward 0::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
     week(h) = (mean of hour h above its quarters)        * seen / (seen + WEEK_DOUBT)
@@ -10,45 +10,59 @@ ones weigh more.  Few samples prove little, so means are *shrunk* toward 0::
 
 So the season is 0 at first.  From the second day on it is a large part of the difference of the day before.
 Days of the week count from their second occurrence.
+
+Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
+weeks.  They are in single precision, which halves the state.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.forecast.settings import QUARTER
+from kafka_assignors.forecast.settings import QUARTER, local_quarter
 
 _Quarter = TypeVar("_Quarter", int, npt.NDArray[np.int64])
 
 QUARTERS = 96
 WEEK_HOURS = 168
+WEEK_QUARTERS = 672
 DAY_DOUBT = 0.25  # days
 WEEK_DOUBT = 0.5  # weeks
 MOST_DAYS = 14  # about as many days weigh in a mean
 MOST_WEEKS = 6  # about as many weeks weigh in a mean
+USUAL_WEEKS = 4  # about as many weeks weigh in a usual rate
 _MONDAY = 72  # hour of the week in which 1970 began, a Thursday
 LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
 
 
 class Season:
-    """Mean rates by quarter of the day and hour of the week, records/s."""
+    """Mean rates by quarter of the day and hour of the week, records/s.
+
+    Args:
+        zone: name of the time zone.
+    """
 
     __slots__ = (
-        "above", "changes", "day", "day_seen", "mean", "quarter", "quarters", "steps", "sum", "week",
-        "week_seen",
+        "above", "changes", "day", "day_seen", "latest", "mean", "quarter", "quarters", "slots_seen", "steps",
+        "sum", "usual", "week", "week_seen", "zone",
     )  # fmt: skip
 
-    def __init__(self) -> None:
+    def __init__(self, zone: str = "UTC") -> None:
+        self.zone = zone
         self.day = [0.0] * QUARTERS
         self.day_seen = [0] * QUARTERS
         self.week = [0.0] * WEEK_HOURS
         self.week_seen = [0] * WEEK_HOURS
+        self.latest = [0.0] * WEEK_QUARTERS
+        self.usual = [0.0] * WEEK_QUARTERS
+        self.slots_seen = [0] * WEEK_QUARTERS
         self.mean = 0.0  # of the known quarters of the day
-        self.quarter = -1  # the current one, since 1970
+        self.quarter = -1  # the current one, since 1970, by local clocks
         self.sum = 0.0  # rates of the steps of the current quarter
         self.steps = 0
         self.above = 0.0  # sum of the differences of this hour's quarters from those of the day
@@ -57,12 +71,25 @@ class Season:
 
     def adds(self, quarter: int) -> float:
         """Return the addition of a quarter of an hour (since 1970) to the level, records/s."""
+        quarter = local_quarter(quarter, self.zone)
         index = quarter % QUARTERS
         seen = self.day_seen[index]
         if not seen:
             return 0.0
         above = (self.day[index] - self.mean) * seen / (seen + DAY_DOUBT)
         return above + self._week_adds(hour_of_week(quarter))
+
+    def before(self, quarter: int) -> tuple[float, float, float]:
+        """Return rates before a quarter of an hour (since 1970): a day ago, a week ago, and the usual one.
+
+        They are in records/s; NaN: unknown.
+        """
+        slot = quarter_of_week(local_quarter(quarter, self.zone))
+        yesterday = (slot - QUARTERS) % WEEK_QUARTERS
+        day_ago = self.latest[yesterday] if self.slots_seen[yesterday] else math.nan
+        if not self.slots_seen[slot]:
+            return day_ago, math.nan, math.nan
+        return day_ago, self.latest[slot], self.usual[slot]
 
     def learn(self, at: int, rate: float, step: int) -> None:
         """Add the rate of a step to its quarter.  A quarter counts once it is over.
@@ -72,7 +99,7 @@ class Season:
             rate: records/s.
             step: its length, microseconds.
         """
-        quarter = (at - 1) // QUARTER
+        quarter = local_quarter((at - 1) // QUARTER, self.zone)
         if quarter != self.quarter:
             if self.steps * step >= LEAST_SEEN * QUARTER:
                 self._end_quarter()
@@ -95,6 +122,9 @@ class Season:
             self.quarters += 1
         # The daily mean excludes the weekly part.
         _into(self.day, self.day_seen, index, rate - self._week_adds(hour_of_week(self.quarter)), MOST_DAYS)
+        slot = quarter_of_week(self.quarter)
+        _into(self.usual, self.slots_seen, slot, rate, USUAL_WEEKS)
+        self.usual[slot], self.latest[slot] = float(np.float32(self.usual[slot])), float(np.float32(rate))
         means = [mean for mean, seen in zip(self.day, self.day_seen, strict=True) if seen]
         self.mean = added(means) / len(means)
 
@@ -123,3 +153,8 @@ def _into(means: list[float], seen: list[int], index: int, value: float, most: i
 def hour_of_week(quarter: _Quarter) -> _Quarter:
     """Return the hour of the week of a quarter of an hour (since 1970), or of each in an array."""
     return (quarter // 4 + _MONDAY) % WEEK_HOURS
+
+
+def quarter_of_week(quarter: _Quarter) -> _Quarter:
+    """Return the quarter of an hour of the week of a quarter of an hour (since 1970), or of each."""
+    return (quarter + 4 * _MONDAY) % WEEK_QUARTERS

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Literal, get_args
+from zoneinfo import ZoneInfo
 
 from kafka_assignors import validators
 from kafka_assignors.validators import one_of, wrong
@@ -31,6 +34,7 @@ class LoadSettings:
         max_gap_s: samples further apart are not interpolated, seconds.  None: ten minutes or three steps,
             the longer of both.
         reset: ``auto_offset_reset`` of the group's consumers, which a broker does not know.
+        zone: time zone of the days and weeks of the season, a name of the IANA database.
 
     ``step``, ``horizon``, ``delay`` and ``max_gap`` are the same settings in microseconds.
 
@@ -43,6 +47,7 @@ class LoadSettings:
     delay_s: float = 120.0
     max_gap_s: float | None = None
     reset: Reset = "earliest"
+    zone: str = "UTC"
     step: int = field(init=False, repr=False)
     horizon: int = field(init=False, repr=False)
     delay: int = field(init=False, repr=False)
@@ -63,3 +68,16 @@ class LoadSettings:
         if self.max_gap_s is not None:
             validators.seconds("max_gap_s", self.max_gap_s, self.step_s, _DAY)
         one_of("reset", self.reset, get_args(Reset))
+        try:
+            local_quarter(0, self.zone)
+        except (OSError, ValueError, TypeError, KeyError):  # the last one: there is no such zone
+            raise wrong("zone", "a time zone, like Europe/Berlin", self.zone) from None
+
+
+@lru_cache(maxsize=4096)
+def local_quarter(quarter: int, zone: str) -> int:
+    """Return the number of a quarter of an hour since 1970, by the clocks of a time zone."""
+    if zone == "UTC":
+        return quarter
+    offset = datetime.fromtimestamp(quarter * QUARTER // SECOND, ZoneInfo(zone)).utcoffset()
+    return quarter + (0 if offset is None else offset // timedelta(minutes=15))

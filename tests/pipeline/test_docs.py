@@ -146,6 +146,6 @@ def test_docs_have_the_settings_of_the_model() -> None:
 
 def test_defaults_of_a_run_are_those_of_the_model() -> None:
     known = run_options()
-    for name in ("step", "horizon", "delay", "reset"):
-        field = name if name == "reset" else f"{name}_s"
+    for name in ("step", "horizon", "delay", "reset", "zone"):
+        field = name if name in ("reset", "zone") else f"{name}_s"
         assert known[f"--{name}"].default == getattr(LoadSettings(), field)

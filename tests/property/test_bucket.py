@@ -137,21 +137,21 @@ def faulty(number: int, looks: int, chance: Random) -> list[Sample]:
 
 
 @pytest.mark.parametrize(
-    ("step_s", "horizon_s", "looks", "reset"),
+    ("settings", "looks"),
     [
-        (60, 60, 600, "earliest"),
-        (60, 3_600, 900, "latest"),
-        (900, 900, 500, "latest"),
-        (900, 21_600, 4_200, "earliest"),
+        (LoadSettings(60, 60, 200, 900), 600),
+        (LoadSettings(60, 3_600, 200, 900, "latest"), 900),
+        (LoadSettings(900, 900, 200, 13_500, "latest", "Asia/Kathmandu"), 500),  # 5:45 hours from UTC
+        (LoadSettings(900, 21_600, 200, 13_500, "earliest", "Europe/Berlin"), 4_200),
     ],
 )
 def test_bucket_gives_the_rows_of_days(
-    step_s: float, horizon_s: float, looks: int, reset: Any, monkeypatch: pytest.MonkeyPatch
+    settings: LoadSettings, looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The longest samples span two weeks, so that the season of the week counts."""
     monkeypatch.setattr("kafka_assignors.forecast.bucket.bucket._AT_ONCE", 500)
-    chance, stretch = Random(horizon_s), round(step_s / 60)
-    both = Both(LoadSettings(step_s, horizon_s, delay_s=200, max_gap_s=900 * stretch, reset=reset))
+    chance, stretch = Random(settings.horizon_s), round(settings.step_s / 60)
+    both = Both(settings)
     queue = [
         (START + (sample.time - START) * stretch, number, sample)
         for number in range(18)

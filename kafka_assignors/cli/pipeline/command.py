@@ -67,6 +67,13 @@ def entry() -> None:
     help="The groups' auto_offset_reset, which a broker does not know.",
 )
 @click.option(
+    "--zone",
+    metavar="NAME",
+    default="UTC",
+    show_default=True,
+    help="Time zone of the days and weeks of the season, for example Europe/Berlin.",
+)
+@click.option(
     "--feed",
     "feed_topic",
     metavar="TOPIC",
@@ -84,6 +91,7 @@ def run(
     horizon_s: float,
     delay_s: float,
     reset: Reset,
+    zone: str,
     feed_topic: str,
     no_feed: bool,
     no_offsets_topic: bool,
@@ -93,7 +101,7 @@ def run(
     With the same folder, it continues where it ended last time. `kafka-assignors backtest` reads the folder.
     """
     try:
-        load = LoadSettings(step_s=step_s, horizon_s=horizon_s, delay_s=delay_s, reset=reset)
+        load = LoadSettings(step_s=step_s, horizon_s=horizon_s, delay_s=delay_s, reset=reset, zone=zone)
     except OptionError as error:
         raise click.UsageError(f"--{error.option.removesuffix('_s')}: {error.reason}") from error
     wanted = replace(

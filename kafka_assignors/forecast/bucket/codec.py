@@ -10,7 +10,7 @@ part        contents                                                    changes
 ``odd``     the states that are not plain (``forecast.codec``)          with their samples
 ==========  ==========================================================  ===========================
 
-Version 3: a version byte, and the CRC-32 of the rest.  ``hot`` begins with the settings.  Integers are the
+Version 4: a version byte, and the CRC-32 of the rest.  ``hot`` begins with the settings.  Integers are the
 difference from the least of their array, in as few bytes as all of them need; everything is little-endian.
 ``scores`` and ``season`` are read when they are needed.  The format is private to the checkpoints of one job.
 """
@@ -32,7 +32,7 @@ from kafka_assignors.forecast.bucket.steps import Samples
 from kafka_assignors.forecast.bucket.table import Table, rows_before
 from kafka_assignors.forecast.settings import LoadSettings
 
-VERSION = 3
+VERSION = 4
 PARTS = ("names", "hot", "scores", "season", "odd")
 _WIDTHS = (0, 1, 2, 4, 8)
 _SAMPLE = ("time", "begin", "end", "committed", "newest", "plain")
@@ -104,24 +104,21 @@ def _encode_hot(bucket: Bucket) -> bytes:
     packed.append(_pack(np.bincount(waiting.row, minlength=table.size)))
     before = rows_before(table, waiting.row)
     packed += [_pack(column - last) for column, last in zip(waiting[1:], before, strict=True)]
-    head = np.array([*_settings(table.settings), table.size, len(waiting.row)], "<i8")
-    return b"".join((head.tobytes(), *packed))
+    head = [*partition_codec.encoded_settings(table.settings), table.size, len(waiting.row)]
+    return b"".join((np.array(head, "<i8").tobytes(), *packed))
 
 
 def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -> None:
     table, content = bucket.table, _checked("hot", data)
-    head = np.frombuffer(content, "<i8", 6).tolist()
-    if tuple(head[:4]) != _settings(table.settings):
-        raise CodecError(
-            f"state of partitions: made with step, horizon, gap and delay of {_seconds(head[:4])} s, "
-            f"not {_seconds(_settings(table.settings))} s"
-        )
-    if head[4] != len(keys):
-        raise CodecError(f"state of partitions: {head[4]} states of {len(keys)} partitions")
+    head = np.frombuffer(content, "<i8", partition_codec.SETTINGS + 2).tolist()
+    *settings, size, waiting = head
+    partition_codec.check_settings(settings, table.settings, "partitions")
+    if size != len(keys):
+        raise CodecError(f"state of partitions: {size} states of {len(keys)} partitions")
     bucket.rows(keys)
     bucket.changed.clear()
     table.drop("scores", "season")
-    reader = _Reader(content, 48)
+    reader = _Reader(content, 8 * len(head))
     for name, field in table.fields.items():
         if field.part == "hot":
             table.arrays[name] = reader.take(field.kind, field.depth, table.size)
@@ -134,7 +131,7 @@ def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -
         if field.part == "hot" and field.kind == "i8" and name not in _SAMPLE:
             table.arrays[name] = np.where(live, table.arrays[name], int(field.start))
     row = np.repeat(np.arange(table.size), reader.take("i8", (), table.size))
-    if len(row) != head[5]:
+    if len(row) != waiting:
         raise CodecError("state of partitions: waiting samples are missing")
     columns = [reader.take("i8", (), len(row)) + last for last in rows_before(table, row)]
     bucket.waiting = Samples(row, *columns)
@@ -225,11 +222,3 @@ def _checked(part: str, data: bytes | None) -> bytes:
     if zlib.crc32(data[5:]).to_bytes(4, "little") != data[1:5]:
         raise CodecError(f"state of partitions ({part}): it is damaged")
     return data[5:]
-
-
-def _settings(settings: LoadSettings) -> tuple[int, int, int, int]:
-    return settings.step, settings.horizon, settings.max_gap, settings.delay
-
-
-def _seconds(times: Any) -> str:
-    return ", ".join(f"{time / 1e6:g}" for time in times)

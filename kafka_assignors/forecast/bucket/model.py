@@ -6,19 +6,26 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_assignors.forecast.bucket.season import Seasons
-from kafka_assignors.forecast.bucket.table import MODELS, Floats, Ints, Rows, Table
-from kafka_assignors.forecast.model import (
+from kafka_assignors.forecast.bucket.season import Seasons, added
+from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Floats, Ints, Rows, Table
+from kafka_assignors.forecast.forecasters import (
     BELIEVED,
     DEVIATIONS,
     FIRST,
     FORECASTERS,
     LEARNT,
     LEAST_SCORES,
+    LEAST_SPREAD,
+    MOST_SPREAD,
+    NARROWER,
     NORMAL,
+    OTHERS,
     OUTLIER,
     QUICK,
+    SCALE_DOUBT,
+    SCALE_S,
     SCORES,
+    WIDER,
     favour,
 )
 from kafka_assignors.forecast.settings import QUARTER, SECOND
@@ -55,6 +62,7 @@ class Models:
         table, scale = self._table, self._table.scale
         rate = arrived / table.settings.step_s
         season = self._seasons.adds((at - 1) // QUARTER, rows)
+        self._scale(rows, rate, self._seasons.before((at - 1) // QUARTER, rows)[2])
         table.seen[rows] += 1
         table.total[rows] += arrived
         expected = table.levels[QUICK, rows] + scale.keep * table.trends[QUICK, rows] + season
@@ -76,7 +84,15 @@ class Models:
             table.due_total[slot, rows] = table.total[rows]
             for index, forecast in enumerate((*forecasts, mixture)):
                 table.due_forecasts[slot, index, rows] = forecast
-        return self._outlooks(rows, at, weights, mixture)
+        return self._outlooks(rows, at, weights, forecasts, mixture)
+
+    def _scale(self, rows: Rows, rate: Floats, usual: Floats) -> None:
+        """Compare recent arrivals to usual ones, where they are known."""
+        table, gain = self._table, self._table.scale.scale_gain
+        known = ~np.isnan(usual)
+        for array, value in ((table.recent, rate), (table.expected, usual)):
+            before = array[rows]
+            array[rows] = np.where(known, before + gain * (value - before), before)
 
     def _clipped(self, rows: Rows, rate: Floats, expected: Floats) -> Floats:
         table, seconds = self._table, self._table.settings.step_s
@@ -126,8 +142,11 @@ class Models:
         for index, forecast in enumerate(forecasts):
             before = table.misses[index, rows]
             table.misses[index, rows] = before + (np.abs(came - forecast) - before) * gain
-        miss, before = came - mixture, table.square[rows]
-        table.square[rows] = before + (miss * miss - before) * gain
+        miss, before, spread = np.abs(came - mixture), table.miss[rows], table.spread[rows]
+        factor = np.where(miss <= spread * before, NARROWER, WIDER)
+        wider = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)
+        table.spread[rows] = np.where(table.scored[rows] > LEAST_SCORES, wider, spread)
+        table.miss[rows] = before + (miss - before) * gain
         table.due[slot, rows] = table.due_total[slot, rows] = 0
         table.due_forecasts[slot][:, rows] = 0.0
 
@@ -138,20 +157,17 @@ class Models:
             favours = np.where(best > 0, favour(best / misses), misses <= 0)
         unscored = self._table.scored[rows] == 0
         favours = np.where(unscored, np.arange(len(misses))[:, None] == FIRST, favours)
-        weights: Floats = favours / _added(favours)
+        weights: Floats = favours / added(favours)
         return weights
 
     def _each(self, rows: Rows, at: int) -> Floats:
-        """Return the records each forecaster expects within the horizon; the naive one is last."""
+        """Return the records each forecaster expects within the horizon; `OTHERS` are last."""
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
-        stretches = self._stretches(rows, at)
-        season = _added([adds * seconds for adds, seconds in stretches])
-        lowest = stretches[0][0]
-        for adds, _ in stretches[1:]:
-            lowest = np.minimum(lowest, adds)
+        stretches = self._stretches(at)
+        season, before, lowest = self._ahead(rows, stretches)
         grown = scale.grown(horizon_s)
-        forecasts = np.empty((MODELS + 1, levels.shape[1]))
+        forecasts = np.empty((ERRORS, levels.shape[1]))
         for index, seasonal in enumerate(_SEASONAL):
             level, trend = levels[index], trends[index]
             least = (
@@ -160,10 +176,19 @@ class Models:
             records = level * horizon_s + trend * grown + (season if seasonal else 0.0)
             low = np.flatnonzero(least < 0)
             if len(low):
-                few = [(adds[low] if seasonal else 0.0, seconds) for adds, seconds in stretches]
-                records[low] = self._at_least_0(level[low], trend[low], few)
+                few = np.arange(table.size)[rows][low]
+                adds = [
+                    (self._seasons.adds(quarter, few) if seasonal else 0.0, seconds)
+                    for quarter, seconds in stretches
+                ]
+                records[low] = self._at_least_0(level[low], trend[low], adds)
             forecasts[index] = records
-        forecasts[MODELS] = np.where(np.isnan(last), forecasts[FIRST], last)
+        first = forecasts[FIRST]
+        recent, expected = table.recent[rows], table.expected[rows]
+        factor = (recent * SCALE_S + SCALE_DOUBT) / (expected * SCALE_S + SCALE_DOUBT)
+        forecasts[MODELS] = np.where(np.isnan(last), first, last)
+        forecasts[MODELS + 1 : -1] = np.where(np.isnan(before), first, before)
+        forecasts[-1] = np.where(np.isnan(before[2]), first, factor * before[2])
         return forecasts
 
     def _at_least_0(
@@ -177,41 +202,49 @@ class Models:
             grown_before = grown
         return records
 
-    def _stretches(self, rows: Rows, at: int) -> list[tuple[Floats, float]]:
-        """Return the addition of each quarter of an hour ahead, and its seconds within the horizon."""
+    def _ahead(self, rows: Rows, stretches: list[tuple[int, float]]) -> tuple[Floats, Floats, Floats]:
+        """Return what the season adds within the horizon, the earlier arrivals, and the least addition."""
+        seasons = self._seasons
+        ends = [
+            (seasons.adds(quarter, rows), seasons.before(quarter, rows), seconds)
+            for quarter, seconds in (stretches[0], *stretches[1:][-1:])
+        ]
+        season = [adds * seconds for adds, _, seconds in ends]
+        before = [rates * seconds for _, rates, seconds in ends]
+        lowest = [adds for adds, _, _ in ends]
+        if len(stretches) > 2:  # the first, the last, and whole quarters between them
+            between = seasons.between(stretches[1][0], stretches[-1][0])
+            for several, sums in zip((season, before, lowest), between, strict=True):
+                several.insert(1, sums[..., rows])
+        return added(season), added(before), np.minimum.reduce(lowest)
+
+    def _stretches(self, at: int) -> list[tuple[int, float]]:
+        """Return the quarters of an hour ahead, and their seconds within the horizon."""
         stop, start, stretches = at + self._table.settings.horizon, at, []
         while start < stop:
             quarter = start // QUARTER
             end = min(stop, (quarter + 1) * QUARTER)
-            stretches.append((self._seasons.adds(quarter, rows), (end - start) / SECOND))
+            stretches.append((quarter, (end - start) / SECOND))
             start = end
         return stretches
 
-    def _outlooks(self, rows: Rows, at: int, weights: Floats, mixture: Floats) -> Outlooks:
+    def _outlooks(self, rows: Rows, at: int, weights: Floats, forecasts: Floats, mixture: Floats) -> Outlooks:
         table = self._table
-        levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
+        levels, trends = table.levels[:, rows], table.trends[:, rows]
         season = self._seasons.adds(at // QUARTER, rows)
         shown = [
             level if seasonal else level - season for level, seasonal in zip(levels, _SEASONAL, strict=True)
         ]
-        shown.append(np.where(np.isnan(last), shown[0], last / table.settings.horizon_s - season))
-        error = np.where(table.scored[rows] >= LEAST_SCORES, np.sqrt(table.square[rows]), np.nan)
+        shown += [records / table.settings.horizon_s - season for records in forecasts[-OTHERS:]]
+        error = table.spread[rows] * table.miss[rows]
         return Outlooks(
             level=_mean(weights, shown),
-            trend=_mean(weights, [*trends, np.zeros(len(season))]),
+            trend=_mean(weights, [*trends, *[np.zeros(len(season))] * OTHERS]),
             season=season,
             arrivals=mixture,
-            error=error,
+            error=np.where(table.scored[rows] >= LEAST_SCORES, error, np.nan),
         )
 
 
 def _mean(weights: Floats, values: Floats | list[Floats]) -> Floats:
-    return _added([weight * value for weight, value in zip(weights, values, strict=True)])
-
-
-def _added(values: Floats | list[Floats]) -> Floats:
-    """Add from the first to the last."""
-    total = values[0] + 0.0
-    for value in values[1:]:
-        total = total + value
-    return total
+    return added([weight * value for weight, value in zip(weights, values, strict=True)])

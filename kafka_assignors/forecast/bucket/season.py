@@ -11,47 +11,83 @@ from kafka_assignors.forecast.season import (
     MOST_DAYS,
     MOST_WEEKS,
     QUARTERS,
+    USUAL_WEEKS,
     WEEK_DOUBT,
+    WEEK_QUARTERS,
     hour_of_week,
+    quarter_of_week,
 )
-from kafka_assignors.forecast.settings import QUARTER
+from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
+
+QUARTER_S = QUARTER / SECOND
 
 
 class Seasons:
-    """The additions of quarters of an hour; they are kept until a season changes."""
+    """The additions and earlier rates of quarters of an hour; they are kept until a season changes."""
 
-    __slots__ = ("_added", "_table")
+    __slots__ = ("_added", "_before", "_between", "_table")
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._added: dict[int, Floats] = {}
+        self._before: dict[int, Floats] = {}
+        self._between: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
 
     def clear(self) -> None:
-        """Forget the additions, because a season or the partitions have changed."""
+        """Forget the values, because a season or the partitions have changed."""
         self._added.clear()
+        self._before.clear()
+        self._between.clear()
 
     def adds(self, quarter: int, rows: Rows) -> Floats:
         """Return the addition of a quarter of an hour to each level, records/s."""
         added = self._added.get(quarter)
         if added is None:
-            table, index = self._table, quarter % QUARTERS
+            table, local = self._table, self._local(quarter)
+            index = local % QUARTERS
             seen = table.day_seen[index].astype(np.float64)
             above = (table.day[index] - table.season_mean) * seen / (seen + DAY_DOUBT)
             every = np.arange(table.size)
-            hour = hour_of_week(quarter)
+            hour = hour_of_week(local)
             added = np.where(seen > 0, above + _week_adds(table, np.full(table.size, hour), every), 0.0)
             self._added[quarter] = added
         return added[rows]
 
+    def before(self, quarter: int, rows: Rows) -> Floats:
+        """Return rates before a quarter of an hour, as in ``forecast.season``; NaN: unknown."""
+        before = self._before.get(quarter)
+        if before is None:
+            table, slot = self._table, quarter_of_week(self._local(quarter))
+            yesterday = (slot - QUARTERS) % WEEK_QUARTERS
+            known = table.slots_seen[[yesterday, slot, slot]] > 0
+            rates = np.stack([table.latest[yesterday], table.latest[slot], table.usual[slot]])
+            before = np.where(known, rates.astype(np.float64), np.nan)
+            self._before[quarter] = before
+        return before[:, rows]
+
+    def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
+        """Return added records, earlier records and the least addition of some quarters of an hour."""
+        known = self._between.get((first, stop))
+        if known is None:
+            every = slice(None)
+            adds = [self.adds(quarter, every) for quarter in range(first, stop)]
+            before = [self.before(quarter, every) * QUARTER_S for quarter in range(first, stop)]
+            known = (added([some * QUARTER_S for some in adds]), added(before), np.minimum.reduce(adds))
+            self._between[first, stop] = known
+        return known
+
     def learn(self, rows: Rows, at: int, rate: Floats) -> None:
         """Add the rates of a step."""
-        table, quarter = self._table, (at - 1) // QUARTER
+        table, quarter = self._table, self._local((at - 1) // QUARTER)
         new = table.quarter[rows] != quarter
         if new.any():
             self._end_quarters(np.arange(table.size)[rows][new], quarter)
             self.clear()
         table.quarter_sum[rows] += rate
         table.quarter_steps[rows] += 1
+
+    def _local(self, quarter: int) -> int:
+        return local_quarter(quarter, self._table.settings.zone)
 
     def _end_quarters(self, rows: Ints, quarter: int) -> None:
         table = self._table
@@ -83,12 +119,23 @@ class Seasons:
         table.quarters[rows[again]] += 1
         value = rate - _week_adds(table, hour_of_week(quarter), rows)
         _into(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
+        slot = quarter_of_week(quarter)
+        _into(table.usual, table.slots_seen, (slot, rows), rate, USUAL_WEEKS)
+        table.latest[slot, rows] = rate
         total, count = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
         for day, seen in zip(table.day, table.day_seen, strict=True):  # the order of the scalar sum
             known: Bools = seen[rows] > 0
             total += np.where(known, day[rows], 0.0)
             count += known
         table.season_mean[rows] = total / count
+
+
+def added(values: Floats | list[Floats]) -> Floats:
+    """Add from the first to the last."""
+    total = values[0] + 0.0
+    for value in values[1:]:
+        total = total + value
+    return total
 
 
 def _week_adds(table: Table, hour: Ints, rows: Ints) -> Floats:

@@ -22,9 +22,10 @@ import numpy.typing as npt
 from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.counters import EndMark, GroupMark
 from kafka_assignors.forecast.fold import Partition
-from kafka_assignors.forecast.model import FORECASTERS, Model, Pending
+from kafka_assignors.forecast.forecasters import FORECASTERS, NORMAL, OTHERS
+from kafka_assignors.forecast.model import Model, Pending
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, position
-from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS
+from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS
 from kafka_assignors.forecast.settings import LoadSettings
 
 Ints = npt.NDArray[np.int64]
@@ -34,8 +35,7 @@ Rows = Any
 """Selects partitions: ``slice(None)`` for all, which copies nothing, or indices."""
 
 MODELS = len(FORECASTERS)
-ERRORS = MODELS + 1  # with the naive forecast
-FORECASTS = MODELS + 2  # with the naive forecast and the mixture
+ERRORS = MODELS + OTHERS
 
 _SAMPLE = ("time", "begin", "end", "committed", "newest")
 
@@ -76,12 +76,13 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
             name: Field("hot", "f8", (depth,))
             for name, depth in (("levels", MODELS), ("trends", MODELS), ("misses", ERRORS))
         },
-        **dict.fromkeys(("square", "deviation"), real),
+        **dict.fromkeys(("miss", "deviation", "recent", "expected"), real),
+        "spread": Field("hot", "f8", start=NORMAL),
         "last": Field("hot", "f8", start=np.nan),
         # forecasts to be scored, by the step they were made in
         "due": Field("scores", depth=(slots,)),
         "due_total": Field("scores", depth=(slots,)),
-        "due_forecasts": Field("scores", "f8", (slots, FORECASTS)),
+        "due_forecasts": Field("scores", "f8", (slots, ERRORS + 1)),
         # the season: the current quarter of an hour, and the means
         "quarter": Field("hot", start=-1),
         "quarter_steps": hot,
@@ -92,6 +93,8 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "day_seen": Field("season", "u1", (QUARTERS,)),
         "week": Field("season", "f8", (WEEK_HOURS,)),
         "week_seen": Field("season", "u1", (WEEK_HOURS,)),
+        **dict.fromkeys(("latest", "usual"), Field("season", "f4", (WEEK_QUARTERS,))),
+        "slots_seen": Field("season", "u1", (WEEK_QUARTERS,)),
     }
 
 
@@ -213,12 +216,14 @@ class Table:
             "points": len(growth.times),
             "seen": model.seen, "run": model.run, "total": model.total, "scored": model.scored,
             "levels": model.levels, "trends": model.trends, "misses": model.misses,
-            "square": model.square, "deviation": model.deviation,
+            "miss": model.miss, "deviation": model.deviation, "spread": model.spread,
+            "recent": model.recent, "expected": model.expected,
             "last": np.nan if model.last is None else model.last,
             "quarter": season.quarter, "quarter_steps": season.steps, "quarters": season.quarters,
             "quarter_sum": season.sum, "above": season.above, "season_mean": season.mean,
             "day": season.day, "day_seen": season.day_seen,
             "week": season.week, "week_seen": season.week_seen,
+            "latest": season.latest, "usual": season.usual, "slots_seen": season.slots_seen,
         }  # fmt: skip
         if group is not None:
             values |= {"mark_served": group.served, "mark_place": group.position}
@@ -250,6 +255,9 @@ class Table:
         def whole(name: str) -> int:
             return int(getattr(self, name)[row])
 
+        def real(name: str) -> float:
+            return float(getattr(self, name)[row])
+
         def listed(name: str) -> list[Any]:
             values: list[Any] = getattr(self, name)[:, row].tolist()
             return values
@@ -273,18 +281,18 @@ class Table:
         growth.times, growth.ends = self.point_at[ring, row].tolist(), self.point_end[ring, row].tolist()
         model.seen, model.run, model.total, model.scored = map(whole, ("seen", "run", "total", "scored"))
         model.levels, model.trends, model.misses = map(listed, ("levels", "trends", "misses"))
-        model.square, model.deviation = float(self.square[row]), float(self.deviation[row])
-        model.last = None if np.isnan(self.last[row]) else float(self.last[row])
+        model.miss, model.deviation, model.spread = map(real, ("miss", "deviation", "spread"))
+        model.recent, model.expected = real("recent"), real("expected")
+        model.last = None if np.isnan(self.last[row]) else real("last")
         model.pending = sorted(
             Pending(int(self.due[slot, row]), int(self.due_total[slot, row]), tuple(forecasts))
             for slot, forecasts in enumerate(self.due_forecasts[:, :, row].tolist())
             if self.due[slot, row]
         )
         season.quarter, season.steps, season.quarters = map(whole, ("quarter", "quarter_steps", "quarters"))
-        season.sum, season.above = float(self.quarter_sum[row]), float(self.above[row])
-        season.mean = float(self.season_mean[row])
-        season.day, season.week = listed("day"), listed("week")
-        season.day_seen, season.week_seen = listed("day_seen"), listed("week_seen")
+        season.sum, season.above, season.mean = map(real, ("quarter_sum", "above", "season_mean"))
+        for name in ("day", "day_seen", "week", "week_seen", "latest", "usual", "slots_seen"):
+            setattr(season, name, listed(name))
         return partition
 
     def sample(self, row: int) -> Sample:

@@ -91,7 +91,8 @@ def _over_load(key: _Key, table: pa.Table) -> pa.Table:
     known = np.full((len(_COLUMNS), int(step.max()) + 1), np.nan)
     for values, name in zip(known, _COLUMNS, strict=True):
         values[step] = table[name].to_numpy().astype(np.float64)
-    return _table([(group, horizon_s, compare(*known, settings))])
+    arrived, forecast, error = known
+    return _table([(group, horizon_s, compare(arrived, forecast, error, settings))])
 
 
 def _table(scored: Sequence[tuple[str, float, Totals]]) -> pa.Table:

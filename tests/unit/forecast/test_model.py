@@ -129,6 +129,54 @@ def test_new_level_is_learnt_within_two_horizons() -> None:
     assert looking(model, at).arrivals == pytest.approx(360_000, rel=0.05)
 
 
+def timetable(t: float) -> float:
+    """Another rate in each quarter of an hour of the week."""
+    return random.Random(int(t % (7 * DAYS)) // 900).choice([1.0, 5.0, 40.0])
+
+
+def missed(rate: Callable[[float], float], span_s: float) -> float:
+    """Return the error of the forecast of the next hour, as a part of its arrivals."""
+    model, at = taught(rate, span_s)
+    truth = sum(rate(span_s + t) for t in range(0, HOURS, 60)) * 60
+    return abs(looking(model, at).arrivals - truth) / truth
+
+
+@pytest.mark.parametrize("hour", range(8, 20, 3))
+def test_timetable_is_known_after_three_weeks(hour: int) -> None:
+    assert missed(timetable, 23 * DAYS + hour * HOURS) < 0.05
+
+
+@pytest.mark.parametrize("hour", range(8, 20, 3))
+def test_timetable_is_scaled_after_a_change_of_level(hour: int) -> None:
+    """It has tripled two days ago."""
+
+    def tripled(t: float) -> float:
+        return timetable(t) * (3 if t >= 22 * DAYS else 1)
+
+    assert missed(tripled, 24 * DAYS + hour * HOURS) < 0.1
+
+
+def test_two_of_three_outcomes_are_within_the_error() -> None:
+    """Most hours have few records, some have thirty times as many."""
+    chance = random.Random(4)
+    settings = LoadSettings(step_s=900, horizon_s=HOURS)
+    model, at, total = Model(settings), MONDAY * SECOND, 0
+    counts, outlooks = [0], []
+    for _ in range(40 * 96):
+        at += settings.step
+        arrived = chance.randrange(20) * (30 if chance.random() < 0.02 else 1)
+        total += arrived
+        model.learn(at, arrived)
+        counts.append(total)
+        outlooks.append(looking(model, at))
+    within = [
+        abs(counts[step + 5] - counts[step + 1] - outlook.arrivals) <= outlook.error
+        for step, outlook in enumerate(outlooks[:-4])
+        if outlook.error is not None
+    ]
+    assert 0.6 < sum(within) / len(within) < 0.76
+
+
 def test_single_outlier_does_not_set_the_level() -> None:
     """A million records arrive in one step; forecasts are made half an hour and 1.5 hours later."""
 
@@ -181,3 +229,14 @@ def test_hours_of_the_week_begin_on_monday() -> None:
     assert [hour for hour, seen in enumerate(season.week_seen) if seen] == [24 * day for day in range(1, 7)]
     season.learn(at + 8 * 96 * QUARTER + QUARTER, 5.0, QUARTER)
     assert season.week_seen[0] == 1
+
+
+def test_season_follows_the_clocks_of_its_zone() -> None:
+    """Berlin's went forward on Sunday, 2014-03-30: what was eight o'clock in UTC is seven from then on."""
+    first, monday = 1_395_014_400 // 900, 1_396_224_000 // 900  # 0:00 UTC, 2014-03-17 and 2014-03-31
+    for zone, hour in (("UTC", 7), ("Europe/Berlin", 8)):
+        season = Season(zone)
+        for quarter in range(first, monday - 96):  # until Saturday
+            season.learn((quarter + 1) * QUARTER, (quarter - first) // 4 % 24, QUARTER)
+        assert season.before(monday + 7 * 4)[2] == hour
+        assert season.adds(monday + 7 * 4) == season.adds(monday - 7 * 96 + hour * 4) > season.adds(monday)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ DAY = 96  # steps
 WEEK = 7 * DAY
 
 
-def scored(arrived: list[float], forecast: list[float]) -> Totals:
+def scored(arrived: Sequence[float], forecast: Sequence[float]) -> Totals:
     """Compare forecasts without a standard error."""
     return compare(np.array(arrived), np.array(forecast), np.full(len(arrived), np.nan), SETTINGS)
 
@@ -86,7 +87,7 @@ def test_best_baseline_is_chosen_by_partition() -> None:
     of_daily, of_stepped = (scored(list(arrived), [0] * 9 * DAY) for arrived in (daily, stepped))
     assert of_daily.best_miss == 0
     assert 0 < of_stepped.best_miss < 0.5 * of_stepped.beside_best
-    both = Totals(*(a + b for a, b in zip(of_daily, of_stepped, strict=True)))
+    both = Totals(*map(sum, zip(*[of_daily, of_stepped], strict=True)))
     assert score(both).beside_best == both.beside_best / of_stepped.best_miss
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka_assignors.errors import OptionError
@@ -24,11 +26,14 @@ from kafka_assignors.forecast import LoadSettings
         ({"delay_s": 90_000}, "delay_s"),
         ({"max_gap_s": 59}, "max_gap_s"),
         ({"reset": "none"}, "reset"),
+        ({"zone": "Europe/Atlantis"}, "zone"),
+        ({"zone": "../Berlin"}, "zone"),
+        ({"zone": None}, "zone"),
     ],
 )
-def test_invalid_setting_is_refused(given: dict[str, float], option: str) -> None:
+def test_invalid_setting_is_refused(given: dict[str, Any], option: str) -> None:
     with pytest.raises(OptionError) as refused:
-        LoadSettings(**given)  # type: ignore[arg-type]  # wrong on purpose
+        LoadSettings(**given)
     assert refused.value.option == option
 
 

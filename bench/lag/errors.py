@@ -1,0 +1,129 @@
+"""``python -m bench.lag.errors``: how far forecasts are off, on synthetic weeks and on the flights.
+
+docs/benchmarks.md, "Forecast errors", says what is measured.  The constants of the model were chosen on seed
+101 and on the flights of April, which are not reported.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from bench.lag.forecasts import Modelled, modelled, table
+from bench.lag.kinds import BEGIN_S, DAY_S, KINDS, Floats, arrivals
+from bench.machine import machine
+from demo.data.events import find_archive, read_flights
+from demo.data.flight_samples import sample_flights
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.scoring import Totals, compare
+
+HORIZONS = (900, 3600, 21_600)
+WEEKS, STEP_S = 5, 300
+HELD_BACK = 2  # days at the end of the synthetic weeks
+FLIGHTS = {"6 weeks from January on": (0, 42), "6 weeks from September on": (243, 42)}
+FLIGHTS_STEP_S, LEARNT = 900, 14  # days
+WORSE = 1.02
+HEAD = (
+    "arrivals", "horizon", "error / best baseline", "median / p90 of partitions", "worse partitions",
+    "true rate / best baseline", "within one standard error",
+)  # fmt: skip
+
+
+class Figures(NamedTuple):
+    """Errors of many partitions: ratios to the best baseline of each, and their geometric mean."""
+
+    ratios: Floats
+    coverage: float
+
+    @property
+    def mean(self) -> float:
+        """Return the geometric mean."""
+        return float(np.exp(np.log(np.maximum(self.ratios, 1e-9)).mean()))
+
+
+def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first: int) -> Figures:
+    """Compare forecasts to arrivals from a step on, partition by partition."""
+    known = np.arange(len(arrived)) >= first
+    several = []
+    for partition, records in enumerate(arrived.T):
+        forecast = np.where(known, forecasts.arrivals[:, partition], np.nan)
+        several.append(compare(records, forecast, forecasts.error[:, partition], settings))
+    sums = Totals(*(sum(column) for column in zip(*several, strict=True)))
+    ratios = [one.beside_best / one.best_miss for one in several if one.best_miss]
+    return Figures(np.array(ratios), sums.within / max(sums.judged, 1))
+
+
+def synthetic(seed: int, partitions: int) -> Iterator[Sequence[object]]:
+    """Rows: the last days of synthetic weeks."""
+    drawn = [arrivals(kind, seed, partitions=partitions, weeks=WEEKS, step_s=STEP_S) for kind in KINDS]
+    arrived, rates = (np.hstack(several) for several in zip(*drawn, strict=True))
+    first = (7 * WEEKS - HELD_BACK) * DAY_S // STEP_S
+    for horizon in HORIZONS:
+        settings = LoadSettings(step_s=STEP_S, horizon_s=horizon)
+        forecasts, truth = modelled(arrived, BEGIN_S, settings), known(rates, settings)
+        for number, kind in enumerate(KINDS):
+            some = slice(number * partitions, (number + 1) * partitions)
+            ours, least = (
+                figures(arrived[:, some], Modelled(*(part[:, some] for part in of)), settings, first)
+                for of in (forecasts, truth)
+            )
+            yield row(kind, horizon, ours, least)
+
+
+def known(rates: Floats, settings: LoadSettings) -> Modelled:
+    """Forecast with the true rates: what no model can know."""
+    steps = settings.horizon // settings.step
+    upto = np.vstack([np.zeros_like(rates[:1]), np.cumsum(rates, axis=0)])
+    expected = np.full_like(rates, np.nan)
+    expected[:-steps] = (upto[steps:] - upto[:-steps])[1:]
+    return Modelled(expected, np.full_like(rates, np.nan))
+
+
+def flights(first_day: int, days: int, partitions: int) -> tuple[Floats, int]:
+    """Return departures by step and partition, and when the first step begins."""
+    samples = sample_flights(read_flights(find_archive()), partitions, every_s=FLIGHTS_STEP_S)
+    steps = np.diff(samples.ends, axis=0).astype(float)
+    day = DAY_S // FLIGHTS_STEP_S
+    return steps[first_day * day : (first_day + days) * day], int(samples.times[0]) + first_day * DAY_S
+
+
+def of_flights(name: str, first_day: int, days: int, partitions: int) -> Iterator[Sequence[object]]:
+    """Rows: the flights after the first two weeks."""
+    arrived, begin_s = flights(first_day, days, partitions)
+    for horizon in HORIZONS:
+        settings = LoadSettings(step_s=FLIGHTS_STEP_S, horizon_s=horizon)
+        forecasts = modelled(arrived, begin_s, settings)
+        yield row(name, horizon, figures(arrived, forecasts, settings, LEARNT * DAY_S // FLIGHTS_STEP_S))
+
+
+def row(name: str, horizon: int, ours: Figures, truth: Figures | None = None) -> Sequence[object]:
+    """One row of the table."""
+    p50, p90 = np.quantile(ours.ratios, [0.5, 0.9])
+    return (
+        name,
+        f"{horizon // 60} min" if horizon < 3600 else f"{horizon // 3600} h",
+        f"{ours.mean:.2f}",
+        f"{p50:.2f} / {p90:.2f}",
+        f"{100 * (ours.ratios > WORSE).mean():.0f} %",
+        "-" if truth is None else f"{truth.mean:.2f}",
+        f"{100 * ours.coverage:.0f} %",
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m bench.lag.errors", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--partitions", type=int, default=40, help="of each kind (default 40)")
+    given = parser.parse_args(arguments)
+    print("\n".join(f"{name}: {value}" for name, value in machine().items()), end="\n\n")
+    table(HEAD, synthetic(given.seed, given.partitions))
+    for name, (first_day, days) in FLIGHTS.items():
+        table(HEAD, of_flights(name, first_day, days, 18))
+
+
+if __name__ == "__main__":
+    main()
