@@ -7,7 +7,7 @@ such a member as one without known partitions.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +17,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch.consumer_group import ConsumerGroupDescribeResponse
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
+from kafka_assignors.wire.budget import unfold
 
 NEW_PROTOCOL = "Consumer"
 """The state of a group of the new protocol (KIP-848)."""
@@ -138,8 +139,10 @@ def members_of(described: Any) -> tuple[GroupMember, ...]:
 
 def _member(member: Any, kind: str) -> GroupMember:
     is_consumer = kind == "consumer"
-    assignment = _decoded(ConsumerProtocolAssignment, member.member_assignment) if is_consumer else None
-    subscription = _decoded(ConsumerProtocolSubscription, member.member_metadata) if is_consumer else None
+    assignment = _decoded(_assignment, member.member_assignment) if is_consumer else None
+    subscription = (
+        _decoded(ConsumerProtocolSubscription.decode, member.member_metadata) if is_consumer else None
+    )
     entries = (assignment.assigned_partitions or ()) if assignment else ()
     return GroupMember(
         member_id=member.member_id,
@@ -155,9 +158,13 @@ def _member(member: Any, kind: str) -> GroupMember:
     )
 
 
-def _decoded(kind: Any, data: bytes | None) -> Any:
+def _assignment(data: bytes) -> Any:
+    return ConsumerProtocolAssignment.decode(unfold(data))
+
+
+def _decoded(decode: Callable[[bytes], Any], data: bytes | None) -> Any:
     """Decode what a member sent, which may be any bytes; None if it is nothing, or cannot be decoded."""
     try:
-        return kind.decode(data) if data else None
+        return decode(bytes(data)) if data else None
     except Exception:  # on bad bytes kafka-python's decoder may raise any exception
         return None

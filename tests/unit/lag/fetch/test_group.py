@@ -13,6 +13,8 @@ from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch.consumer_group import ConsumerGroupDescribeResponse, describe_request
 from kafka_assignors.lag.fetch.group import GroupMember, members_of, state_of
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.wire import budget
+from kafka_assignors.wire.budget import Budget
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -40,6 +42,14 @@ def described(*members: Any, **fields: Any) -> Any:
 
 def test_member_owns_its_assignment_not_its_claims() -> None:
     assert members_of(described(a_member())) == (GroupMember("m", None, "c", "10.0.0.1", (T0, T1)),)
+
+
+def test_member_owns_the_partitions_that_a_large_group_keeps_in_the_user_data() -> None:
+    folded = ConsumerProtocolAssignment(
+        version=0, assigned_partitions=[], user_data=budget.encode(Budget(100, {"t": [0, 1]}))
+    )
+    (member,) = members_of(described(a_member(member_assignment=bytes(folded.encode()))))
+    assert (member.owned, member.readable) == ((T0, T1), True)
 
 
 def test_members_are_sorted_by_id() -> None:
