@@ -51,7 +51,7 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     With ``fair`` it bounds the plans whose counts are as even as possible (``max_partition_skew`` of 1).
     There a member with some heavy partitions has further ones, which weigh at least as much as the lightest.
 
-    With unequal capacities a load is weighed, and ``DrainBound`` has the bounds.
+    With unequal capacities a load is weighted, and ``DrainBound`` has the bounds.
 
     Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort, and with unequal subscriptions a few
     passes over the matrix of topics and members.

@@ -1,6 +1,6 @@
 """The capacities of members, as whole numbers: how long a lag takes one member compared with another.
 
-A load is a lag weighed by capacity: the records that the fastest member would read in the time in which this
+A load is a lag weighted by capacity: the records that the fastest member would read in the time in which this
 member reads its own.  The largest load is therefore the longest time to drain.  If all members are equal, a
 load is a lag.
 """

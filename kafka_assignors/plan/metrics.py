@@ -26,7 +26,7 @@ class Metrics:
         near: partitions whose owner is in a rack that has a replica (KIP-881); None when no rack of a
             member, or none of a replica, is known.
         max_load: the largest lag of a member's partitions, in records, with unknown lag as estimated by
-            ``Group.lag``; None when no lag is known.  With unequal capacities each lag is weighed: times the
+            ``Group.lag``; None when no lag is known.  With unequal capacities each lag is weighted: times the
             largest capacity over the member's own.
     """
 

@@ -131,7 +131,7 @@ class GroupModel:
         return changes
 
     def imbalance(self, load: Counts, counts: Callable[[int, int], bool]) -> tuple[int, int]:
-        """Return the largest load of a member, and the smallest possible one, records weighed by capacity.
+        """Return the largest load of a member, and the smallest possible one, records weighted by capacity.
 
         Args:
             load: load by partition.

@@ -21,7 +21,7 @@ class Best(NamedTuple):
     """The best plans under a rule of counts.
 
     Attributes:
-        load: the smallest largest load of all plans, weighed by capacity.
+        load: the smallest largest load of all plans, weighted by capacity.
         fewest_moves: of all plans.
         calm_load: the smallest largest load of the plans with the fewest moves.
     """
@@ -52,7 +52,7 @@ def slowness(group: Group) -> dict[str, Fraction]:
 
 
 def largest(group: Group, plan: Plan) -> int:
-    """The largest load, weighed by capacity and rounded up."""
+    """The largest load, weighted by capacity and rounded up."""
     slow = slowness(group)
     return max((math.ceil(records * slow[m]) for m, records in loads(group, plan).items()), default=0)
 

@@ -52,7 +52,7 @@ class StrategyPlan:
     def max_load(self) -> int:
         """The largest load of a member: lag (records), or a number of partitions if the group has no lag.
 
-        With unequal capacities lag is weighed by them.
+        With unequal capacities lag is weighted by them.
         """
         if in_records(self.group) and self.metrics.max_load is not None:
             return self.metrics.max_load
@@ -63,7 +63,7 @@ class StrategyPlan:
         """Unit of ``max_load`` and ``load_lower_bound``."""
         if not in_records(self.group):
             return "partitions"
-        return "records" if self.group.capacities.equal else "weighed records"
+        return "records" if self.group.capacities.equal else "weighted records"
 
     def lag_of_members(self) -> dict[str, int] | None:
         """Map members to their lag in the target; unknown lag counts as the topic's mean.  None: no lag."""

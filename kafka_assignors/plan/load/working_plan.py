@@ -67,7 +67,7 @@ class LoadProblem:
         return records
 
     def loads(self, owners: Owners) -> Vector:
-        """Loads by member: its records, weighed by capacity."""
+        """Loads by member: its records, weighted by capacity."""
         return self.capacities.loads(self.records(owners))
 
 
@@ -77,7 +77,7 @@ class WorkingPlan:
     Attributes:
         owner: by partition.
         records: by member.
-        loads: by member: its records, weighed by capacity.
+        loads: by member: its records, weighted by capacity.
         counts: by member, partitions.
         parts: each member's partitions, lightest first.
         lags: their lags.

@@ -96,7 +96,7 @@ def test_plans_and_reading_follow_capacity() -> None:
         Scenario("h", COOPERATIVE_BY_LAG, 2, capacities={"m2": 0})
 
 
-def test_imbalance_is_weighed_by_capacity() -> None:
+def test_imbalance_is_weighted_by_capacity() -> None:
     loads = []
     for capacities in (None, [1.0, 3.0]):
         group = GroupModel(COOPERATIVE_BY_LAG, {"t": 2}, ["m1", "m2"], capacities)

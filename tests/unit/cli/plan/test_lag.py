@@ -55,7 +55,7 @@ def test_loads_are_in_records_and_moves_wait_for_their_round() -> None:
     ]
 
 
-def test_loads_are_weighed_by_capacity() -> None:
+def test_loads_are_weighted_by_capacity() -> None:
     members = [SKEWED["members"][0], {**SKEWED["members"][1], "capacity": 3}]
     problem = SKEWED | {"members": members}
     answer = planned(problem=problem)
@@ -64,9 +64,9 @@ def test_loads_are_weighed_by_capacity() -> None:
     assert (metrics["max_load"], metrics["load_lower_bound"], metrics["load_unit"]) == (
         1500,
         1500,
-        "weighed records",
+        "weighted records",
     )
-    assert "largest load 1,500 weighed records, no plan has less than 1,500" in call(problem=problem).stdout
+    assert "largest load 1,500 weighted records, no plan has less than 1,500" in call(problem=problem).stdout
 
 
 def test_example_of_kip_169() -> None:

@@ -49,7 +49,7 @@ def group_of(
 UNEQUAL = (1.0, 0.3, 4.0)
 
 
-def weighed(group: Group, member: int, records: int) -> int:
+def weighted(group: Group, member: int, records: int) -> int:
     """The load of a member: its records times the largest capacity over its own, rounded up."""
     capacity = [round(1024 * m.capacity) for m in group.members]
     return math.ceil(Fraction(records * max(capacity), capacity[member]))

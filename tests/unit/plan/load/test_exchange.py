@@ -11,7 +11,7 @@ from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
 from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
-from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, history, weighed
+from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, history, weighted
 
 
 def up_to(parts: list[int], most: int) -> list[tuple[int, ...]]:
@@ -39,8 +39,8 @@ def least_after(group: Group, plan: WorkingPlan, pair: Pair, most: int, home: Ow
                 continue
             less = int(problem.lag[list(give)].sum()) - int(problem.lag[list(take)].sum())
             after = max(
-                weighed(group, high, int(plan.records[high]) - less),
-                weighed(group, low, int(plan.records[low]) + less),
+                weighted(group, high, int(plan.records[high]) - less),
+                weighted(group, low, int(plan.records[low]) + less),
             )
             if less > 0 and after < plan.loads[high] and (best is None or after < best):
                 best = after

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_assignors.plan import Group, Member, plan_lag_aware
 from tests.support.builders import member
-from tests.unit.plan.load.seeded import UNEQUAL, weighed
+from tests.unit.plan.load.seeded import UNEQUAL, weighted
 
 
 def test_the_example_of_the_kip() -> None:
@@ -47,7 +47,7 @@ def one_by_one(group: Group) -> list[int]:
     counts, records = [0 for _ in members], [0 for _ in members]
     owners = [0] * len(lags)
     for p in sorted(range(len(lags)), key=lambda p: -lags[p]):
-        load = [weighed(group, m, records[m] + lags[p]) for m in members]
+        load = [weighted(group, m, records[m] + lags[p]) for m in members]
         owners[p] = m = min(zip(counts, load, members, strict=True))[2]
         counts[m] += 1
         records[m] += lags[p]

@@ -14,7 +14,7 @@ from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.sticky.goals import Mask
 from tests.support.builders import member
-from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, weighed
+from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, weighted
 
 
 def one_by_one(group: Group, owners: Owners, free: Mask, *, by_room: bool) -> list[int]:
@@ -39,7 +39,7 @@ def one_by_one(group: Group, owners: Owners, free: Mask, *, by_room: bool) -> li
         if by_room:
             takers = [m for m in takers if room.get((lot, m), 0) > 0]
         lag = int(problem.lag[partition])
-        to = min(takers, key=lambda m: (weighed(group, m, records[m] + lag), m))
+        to = min(takers, key=lambda m: (weighted(group, m, records[m] + lag), m))
         room[lot, to] = room.get((lot, to), 0) - 1
         records[to] += lag
         dealt[partition] = to
