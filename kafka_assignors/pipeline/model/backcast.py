@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from pyspark.sql import functions as F
-
 from kafka_assignors.forecast import LoadSettings, Partition
 from kafka_assignors.forecast.scoring import Score, Totals, compare, score, totals
 from kafka_assignors.pipeline.model.steps import KEY, samples_of, with_numbers
@@ -62,6 +60,8 @@ def backcast(
 
 def forecast_errors(load: DataFrame) -> list[Backcast]:
     """Compare written forecasts to the arrivals; rows of ``LOAD`` in."""
+    from pyspark.sql import functions as F
+
     at = F.unix_micros("time").alias("at")
     rows = load.select(*KEY, at, "step_s", "horizon_s", *_COLUMNS)
     return _scored(rows.groupBy(*KEY, "step_s", "horizon_s").applyInArrow(_over_load, _SCHEMA))
@@ -107,6 +107,8 @@ def _table(scored: Sequence[tuple[str, float, Totals]]) -> pa.Table:
 
 
 def _scored(sums: DataFrame) -> list[Backcast]:
+    from pyspark.sql import functions as F
+
     rows = (
         sums.groupBy("group", "horizon_s")
         .agg(*(F.sum(name).alias(name) for name in Totals._fields))

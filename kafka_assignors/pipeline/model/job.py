@@ -20,8 +20,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import FORGET_S, follow_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, LoadSink
@@ -261,6 +259,8 @@ class LoadRun:
 
 def _count(steps: DataFrame) -> LoadReport:
     """Count the samples and steps of one batch."""
+    from pyspark.sql import functions as F
+
     names = ("samples", "late", "ahead", "duplicates")
     by_quality = (
         steps.groupBy("quality")

@@ -10,8 +10,6 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch.group_offsets import reach
 from kafka_assignors.pipeline.faults import one_line
@@ -67,6 +65,8 @@ def record_samples(
         PipelineError: the cluster does not answer now or denies access; or the folder has other files, or
             samples of another cluster.
     """
+    from pyspark.sql import functions as F
+
     if timeout_s is None:
         timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
     given = {
