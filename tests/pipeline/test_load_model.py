@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.bucket.codec import VERSION
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import LoadSink, read_load
@@ -306,9 +307,9 @@ def test_checkpoint_with_states_of_another_version_is_an_error(spark: SparkSessi
     run(spark, tmp_path)
     storage, name = Storage(spark, str(tmp_path)), "checkpoints/load/_model.json"
     bound = json.loads(storage.read(name) or "")
-    assert bound["settings"].pop("state_version") == 3
+    assert bound["settings"].pop("state_version") == VERSION
     storage.write(name, json.dumps(bound))
     with pytest.raises(
-        PipelineError, match="state_version was None, not 3: to learn again from all samples, remove"
+        PipelineError, match=f"state_version was None, not {VERSION}: to learn again from all samples, remove"
     ):
         run(spark, tmp_path)

@@ -165,9 +165,9 @@ def test_skew(fresh: FreshNames) -> None:
         write(group.bootstrap, {TopicPartition(tp.topic, tp.partition): 100 for tp in busy})
         wait_for_cause(group, leader, "skew")
         group.settled()
-        after = causes(leader)[causes(leader).index("skew") + 1 :]
-        # On a busy machine a member may miss its assignment, and the next round finds a partition unowned.
-        assert after[0] == "second-round"
+        # On a busy machine a member may miss its assignment, so the skew's round is repeated, or the next one
+        # finds a partition unowned.
+        assert "second-round" in causes(leader)[causes(leader).index("skew") :]
 
 
 def test_probe(fresh: FreshNames, tmp_path: Path) -> None:
