@@ -137,11 +137,15 @@ def test_killed_feed_has_the_same_topic_in_the_end(
         return topic
 
     def finish(root: Path, topic: str) -> None:
-        run_pipeline(spark, model_and_feed(str(root), bootstrap, topic), stop=None, on_report=lambda _: None)
+        """Run to the end, and once more after the last file, so that a partition has two records at least."""
+        for _ in range(2):
+            run = model_and_feed(str(root), bootstrap, topic)
+            run_pipeline(spark, run, stop=None, on_report=lambda _: None)
+            write_file(root, WRITER, FILES - 1, files[-1])
 
     calm, rough = tmp_path / "calm", tmp_path / "rough"
     topic = topic_of(calm)
-    for number, looks in enumerate(files):
+    for number, looks in enumerate(files[:-1]):
         write_file(calm, WRITER, number, looks)
     finish(calm, topic)
     with contextlib.closing(Reader(bootstrap, topic)) as undisturbed:
@@ -152,10 +156,10 @@ def test_killed_feed_has_the_same_topic_in_the_end(
     process = ["tests.pipeline.model_process", str(rough), bootstrap, topic]
     write_file(rough, WRITER, 0, files[0])
     with contextlib.closing(Reader(bootstrap, topic)) as feed:
-        with landing(rough, files) as landed:
-            for point in (feed.landed, feed.behind):
-                kill_at(point, rough, MODEL, lambda: program(rough, *process))
-        for number in range(len(landed), FILES):
+        with landing(rough, files[:-1]) as landed:
+            for point, in_batch in ((feed.landed, True), (feed.behind, False)):
+                kill_at(point, rough, MODEL, lambda: program(rough, *process), in_batch=in_batch)
+        for number in range(len(landed), FILES - 1):
             write_file(rough, WRITER, number, files[number])
         finish(rough, topic)
         records = feed.records()
@@ -164,5 +168,5 @@ def test_killed_feed_has_the_same_topic_in_the_end(
     times: dict[bytes, list[int]] = defaultdict(list)
     for forecast, _ in records:
         times[forecast.key].append(forecast.time_ms)
-    assert max(map(len, times.values())) > 2, "of one partition each batch had something new"
+    assert max(map(len, times.values())) > 1, "of one partition each run had something new"
     assert all(of_one == sorted(set(of_one)) for of_one in times.values()), "each is newer than those before"
