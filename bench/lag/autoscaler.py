@@ -5,7 +5,6 @@ The group is the package's simulation; only its churn is decided as it goes.
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections import deque
 from collections.abc import Callable
@@ -206,12 +205,7 @@ class ScaledGroup(_Simulation):
         while self._now < end:
             boundary = self._work.boundary
             self._advance(min(end, boundary, self._events[0][0] if self._events else np.inf))
-            while self._events and self._events[0][0] <= self._now:
-                _, _, event, number = heapq.heappop(self._events)
-                self._handle(event, number)
-            if self._now >= boundary:
-                self._work.next_step()
-                self._record_step()
+            self._handle_due(boundary)
         self.member_s += (end - before) * len(self._replicas)
 
     def _scale(self, committed: Levels) -> None:

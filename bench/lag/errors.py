@@ -1,6 +1,6 @@
 """``python -m bench.lag.errors``: how far forecasts are off, on synthetic weeks and on the flights.
 
-docs/benchmarks.md, "Forecast errors", says what is measured.  The constants of the model were chosen on seed
+See docs/benchmarks.md, "Forecast errors".  The constants of the model were chosen on seed
 101 and on the flights of April, which are not reported.
 """
 

@@ -74,7 +74,7 @@ def with_budget(given: ConsumerProtocolAssignment, received: Budget) -> Consumer
 
 
 def size_of(assignor: Assignor, given: ConsumerProtocolAssignment) -> MemberSize:
-    """Return the part of the record of a member that owns what it is assigned."""
+    """Return the size of a member in the record, if it owns the partitions that it is assigned."""
     if not isinstance(assignor, LagAssignor):
         assignor.on_assignment(given, 1)
     described = joined(MEMBER, assignor.metadata([TOPIC]))

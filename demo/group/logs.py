@@ -79,10 +79,10 @@ class RunLogs:
 
     def driver_entry(self, event: Event) -> Entry:
         """Return the driver's first entry of ``event``."""
-        found = next((entry for entry in self.driver if entry.event == event), None)
-        if found is None:
+        first = next((entry for entry in self.driver if entry.event == event), None)
+        if first is None:
             raise KafkaAssignorsError(f"the run has no {event!r} in its log: it was not finished")
-        return found
+        return first
 
 
 def encode(entry: Entry) -> bytes:

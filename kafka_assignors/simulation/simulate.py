@@ -104,15 +104,19 @@ class _Simulation:
             if self._work.history_ended:
                 until = min(until, limit, self._work.empty_at(self._reader()))
             self._advance(until)
-            while self._events and self._events[0][0] <= self._now:
-                _, _, event, number = heapq.heappop(self._events)
-                self._handle(event, number)
-            if self._now >= boundary:
-                self._work.next_step()
-                self._record_step()
+            self._handle_due(boundary)
         if self._work.step * history.step_s < self._now:
             self._record_step()
         return self._outcome.build(self._now, series=series)
+
+    def _handle_due(self, boundary: float) -> None:
+        """Handle the events that are due now, and the end of a step at ``boundary``."""
+        while self._events and self._events[0][0] <= self._now:
+            _, _, event, number = heapq.heappop(self._events)
+            self._handle(event, number)
+        if self._now >= boundary:
+            self._work.next_step()
+            self._record_step()
 
     @property
     def _now(self) -> float:

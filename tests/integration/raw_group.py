@@ -114,8 +114,8 @@ class RawGroup:
         leader = next(m for m in self.members if m.member_id == leader_id)
         self.leader, self._generation = leader, generation
         described: list[Any] = joined[self.members.index(leader)].members
-        for one in described:
-            one.metadata = ConsumerProtocolSubscription.decode(one.metadata)
+        for member in described:
+            member.metadata = ConsumerProtocolSubscription.decode(member.metadata)
         given = leader.assignor.assign(cluster, described)
         encoded = {member_id: bytes(assignment.encode()) for member_id, assignment in given.items()}
         self.leaders_size = sum(map(len, encoded.values())) + sum(

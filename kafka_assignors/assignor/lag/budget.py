@@ -163,7 +163,7 @@ class Budgets:
         *,
         has_budgets: bool,
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Return the assignments with what they need of budgets and rates; members must read them.
+        """Return the assignments, with budgets and rates where needed.  Members must be able to read them.
 
         Args:
             given: the assignments.

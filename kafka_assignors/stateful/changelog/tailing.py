@@ -265,7 +265,7 @@ class Tailing:
     def _read_positions(self) -> None:
         """Read the consumer's position of some copies that are behind.
 
-        Those that got no records come first: compaction may have removed what they wait for.
+        Copies without new records come first: compaction may have removed the rest of their changelogs.
         """
         behind = [t for t in self._kept if t.end is not None and t.position < t.end]
         for tailed in sorted(behind, key=lambda t: (t.heard, t.asked_at))[:_POSITIONS]:

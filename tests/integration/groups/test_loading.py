@@ -33,7 +33,7 @@ pytestmark = [
 class LoadingCoordinator:
     """Answers as a group coordinator that still loads its partition of ``__consumer_offsets``.
 
-    Kafka's ``GroupCoordinatorService`` then accepts each heartbeat, whoever sends it, and refuses JoinGroup.
+    Kafka's ``GroupCoordinatorService`` then accepts the heartbeats of any member, and refuses JoinGroup.
 
     Attributes:
         answered: number of answers by API key.

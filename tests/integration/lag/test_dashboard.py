@@ -1,6 +1,6 @@
 """The Grafana dashboard over scrapes of a live exporter: every panel has figures, drawn in a browser.
 
-There is no Grafana: `tests.support.promql` evaluates the expressions, and plotly draws what they return.
+Without Grafana: `tests.support.promql` evaluates the expressions, and plotly draws the results.
 """
 
 from __future__ import annotations

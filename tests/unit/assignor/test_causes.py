@@ -62,13 +62,13 @@ class GroupOfMembers:
 
     def round(self) -> list[str]:
         """Run one round."""
-        found, leader = self.plan(), self.leader
+        causes, leader = self.plan(), self.leader
         self.generation += 1
         for member_id, (assignor, _topics, _instance_id) in self.members.items():
             assignor._access.leader_id = lambda: leader  # type: ignore[method-assign]
             part = ConsumerProtocolAssignment.decode(self.given[member_id].encode())
             assignor.on_assignment(part, self.generation)
-        return found
+        return causes
 
     def settled(self, *member_ids: str) -> GroupOfMembers:
         """Let members join, and run rounds until a rebalance would have no cause."""

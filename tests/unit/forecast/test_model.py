@@ -232,7 +232,7 @@ def test_hours_of_the_week_begin_on_monday() -> None:
 
 
 def test_season_follows_the_clocks_of_its_zone() -> None:
-    """Berlin's went forward on Sunday, 2014-03-30: what was eight o'clock in UTC is seven from then on."""
+    """Summer time began in Berlin on 2014-03-30: from then on the load of 8:00 UTC comes at 7:00 UTC."""
     first, monday = 1_395_014_400 // 900, 1_396_224_000 // 900  # 0:00 UTC, 2014-03-17 and 2014-03-31
     for zone, hour in (("UTC", 7), ("Europe/Berlin", 8)):
         season = Season(zone)

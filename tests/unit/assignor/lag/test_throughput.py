@@ -30,7 +30,7 @@ def member(name: str, own: Mapping[int, float], *, reads_budget: bool = True, cl
 
 
 class Leader:
-    """A leader, its plans, and what it sends."""
+    """A leader, its plans and its assignments."""
 
     def __init__(self, **options: Any) -> None:
         self.reports: list[PlanReport] = []

@@ -46,9 +46,9 @@ def grouping(expression: str) -> set[str]:
 
 def check(expression: str) -> None:
     """Fail for an expression with a name or a label that the exporter does not have."""
-    found = list(selectors(expression))
-    assert found, expression
-    for name, labels in found:
+    chosen = list(selectors(expression))
+    assert chosen, expression
+    for name, labels in chosen:
         assert name in LABELS, expression
         assert labels | grouping(expression) <= LABELS[name], expression
 

@@ -70,7 +70,7 @@ def test_problems_of_one_reason_share_a_line() -> None:
 
 def test_problem_with_another_number_of_names_has_the_same_key() -> None:
     """Otherwise the log would repeat it after each reading."""
-    one, two = (
+    before, after = (
         problem_lines("left out group", [(name, "denied") for name in names]) for names in ("a", "bc")
     )
-    assert one.keys() == two.keys()
+    assert before.keys() == after.keys()

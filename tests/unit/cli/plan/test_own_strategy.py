@@ -33,10 +33,10 @@ def test_own_strategy_stands_beside_the_others() -> None:
 
 
 def test_own_options_are_known() -> None:
-    mine = ("--strategy", f"{OWN}:ToTheLeast")
-    assert planned(*mine, "--option", "least=2")["strategy"] == "to-the-least"
-    assert "--option most: unknown, expected one of least," in usage(*mine, "--option", "most=2")
-    foreign = usage(*mine, "--option", "preempt=true")
+    own_strategy = ("--strategy", f"{OWN}:ToTheLeast")
+    assert planned(*own_strategy, "--option", "least=2")["strategy"] == "to-the-least"
+    assert "--option most: unknown, expected one of least," in usage(*own_strategy, "--option", "most=2")
+    foreign = usage(*own_strategy, "--option", "preempt=true")
     assert "--option preempt: not an option of to-the-least, but of failover" in foreign
 
 

@@ -84,10 +84,10 @@ def watched(
         assert isinstance(first, Observation)
         app = WatchApp(source or FakeSource(first), first, interval_s, clock=lambda: START + 9)
         async with app.run_test(size=size) as pilot:
-            for one in others:
-                app.show(one)
-                if isinstance(one, Observation):
-                    app.show_lag(one.lag)
+            for look in others:
+                app.show(look)
+                if isinstance(look, Observation):
+                    app.show_lag(look.lag)
             await pilot.pause()
             await test(app, pilot)
 

@@ -73,8 +73,8 @@ def test_counts_less_doubles_are_exact_whatever_part_is_done_again(seed: int) ->
         else:
             position = until
     for carrier in set(carriers):
-        found = counter(store, LINE + carrier.encode() + b" ORD")
-        assert found.times - found.doubles == carriers.count(carrier)
+        counted = counter(store, LINE + carrier.encode() + b" ORD")
+        assert counted.times - counted.doubles == carriers.count(carrier)
 
 
 def test_a_logbook_has_the_last_flights_each_once() -> None:
