@@ -60,7 +60,7 @@ class LagOptions(Options):
         if self.capacity == MEASURED:
             if self.lag_source is not None:
                 raise OptionError("capacity", "measured needs the cluster's offsets, not a lag_source")
-        elif in_units(self.capacity) is None:
+        elif isinstance(self.capacity, str) or in_units(self.capacity) is None:
             raise wrong("capacity", f"measured, or a number from {LEAST} to {MOST:,g}", self.capacity)
         whole("group_record_bytes", self.group_record_bytes, _LEAST_RECORD, _MOST_RECORD)
         if self.lag_source is not None:

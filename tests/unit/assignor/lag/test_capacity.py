@@ -213,12 +213,12 @@ def test_number_may_be_a_text(kind: type[LagAssignor]) -> None:
 
 @pytest.mark.parametrize("capacity", ["fast", "Measured", "", 0, -1, 2**11, float("nan"), True, None, [1]])
 def test_wrong_capacity_is_refused(capacity: Any) -> None:
-    with pytest.raises(ConfigurationError, match="capacity: expected measured, or a number from"):
+    with pytest.raises(ConfigurationError, match="'capacity': expected measured, or a number from"):
         LagAwareAssignor.configured(capacity=capacity)
 
 
 def test_measured_capacity_needs_the_offsets_of_the_cluster() -> None:
-    with pytest.raises(ConfigurationError, match="capacity: measured needs the cluster's offsets"):
+    with pytest.raises(ConfigurationError, match="'capacity': measured needs the cluster's offsets"):
         LagAwareAssignor.configured(capacity="measured", lag_source=lambda _partitions: {})
 
 
@@ -230,5 +230,5 @@ def test_member_that_cannot_measure_warns_once(caplog: pytest.LogCaptureFixture)
     for generation in (1, 2):
         assignor.on_assignment(ConsumerProtocolAssignment(0, [], b""), generation)
     (warning,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
-    assert "the capacity cannot be measured, it counts as the median: group_id" in warning
+    assert "the capacity cannot be measured, it counts as the median: option 'group_id'" in warning
     assignor.close()
