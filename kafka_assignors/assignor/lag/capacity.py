@@ -90,7 +90,7 @@ class MeasuredCapacities:
             log.info("%s: no member has measured its capacity yet: all count as equal", self._name)
             return
         log.info(
-            "%s: %d of %d members have measured their capacity, the median is %.3g records/s%s",
-            *(self._name, len(measuring) - unknown, len(measuring), median),
+            "%s: %d of %d members have measured their capacity, the median is %s records/s%s",
+            *(self._name, len(measuring) - unknown, len(measuring), f"{median:,.2f}"),
             ": the others count as the median" if unknown else "",
         )

@@ -167,9 +167,9 @@ def test_leader_logs_who_has_measured_once_for_each_change(caplog: pytest.LogCap
         leader.in_plan(read(*rates), is_settling=False)
     assert [record.getMessage() for record in caplog.records] == [
         "s: no member has measured its capacity yet: all count as equal",
-        "s: 1 of 2 members have measured their capacity, the median is 100 records/s: "
+        "s: 1 of 2 members have measured their capacity, the median is 100.00 records/s: "
         "the others count as the median",
-        "s: 2 of 2 members have measured their capacity, the median is 100 records/s",
+        "s: 2 of 2 members have measured their capacity, the median is 100.00 records/s",
     ]
 
 
