@@ -29,6 +29,8 @@ class MemberReport(NamedTuple):
         lag_age_ms: age of ``lags`` when the member joined.
         rates: arrivals, records a second, of partitions in ``lags``.
         capacity: see ``Member``.
+        service_rate: records a second that it reads, instead of ``capacity``; 0: not measured yet, None: it
+            does not measure.
         unread: why a part cannot be decoded; None if all could.
         requests: see ``SeenMember``.
         holds: whether it holds ``revoked`` still; its subscription then lists no owned partitions.
@@ -43,6 +45,7 @@ class MemberReport(NamedTuple):
     lag_age_ms: int = 0
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
     capacity: float = 1.0
+    service_rate: float | None = None
     unread: str | None = None
     requests: Mapping[Cause, int] = MappingProxyType({})
     holds: bool = False

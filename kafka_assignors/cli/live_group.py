@@ -11,7 +11,7 @@ import re
 import time
 from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import itemgetter
 from typing import Any
 
@@ -19,12 +19,12 @@ from kafka.errors import InvalidTopicError, KafkaError, UnknownTopicOrPartitionE
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.convert import ownership, racks_of_nodes
+from kafka_assignors.assignor.lag.capacity import capacities
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.cli.connection import ANSWER_S, Connection
 from kafka_assignors.errors import BrokerError, CodecError, GroupError
 from kafka_assignors.lag.fetch.group import REBALANCING
 from kafka_assignors.plan import Group, Member, Ownership
-from kafka_assignors.plan.capacity import in_units
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import budget
 
@@ -125,16 +125,20 @@ def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...
         raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it is stable")
     strategy = STRATEGIES.get(described["protocol_data"])
     reads = strategy() if strategy is not None and (strategy.by_priority or strategy.by_lag) else None
-    return tuple(_member(group_id, member, reads) for member in described["members"])
+    read = [_member(group_id, member, reads) for member in described["members"]]
+    of_each = capacities([report for _member, report in read])
+    return tuple(replace(member, capacity=c) for (member, _report), c in zip(read, of_each, strict=True))
 
 
-def _member(group_id: str, member: Mapping[str, Any], strategy: Assignor | None) -> Member:
+def _member(
+    group_id: str, member: Mapping[str, Any], strategy: Assignor | None
+) -> tuple[Member, MemberReport]:
     subscription, assignment = member["member_metadata"], member["member_assignment"] or {}
     for name, value in (("subscription", subscription), ("assignment", assignment)):
         if not isinstance(value, Mapping):  # kafka-python returns bytes it cannot decode as they are
             raise GroupError(f"the {name} of member {member['member_id']!r} of {group_id!r} cannot be read")
     report = MemberReport() if strategy is None else _report(strategy, subscription.get("user_data"))
-    return Member(
+    read = Member(
         member_id=member["member_id"],
         topics=frozenset(subscription["topics"] or ()),
         owned=assigned_in(assignment),
@@ -142,8 +146,8 @@ def _member(group_id: str, member: Mapping[str, Any], strategy: Assignor | None)
         instance_id=member["group_instance_id"] or None,
         rack=subscription.get("rack_id") or None,
         priority=report.priority,
-        capacity=1.0 if in_units(report.capacity) is None else report.capacity,
     )
+    return read, report
 
 
 def assigned_in(assignment: Mapping[str, Any]) -> Ownership:

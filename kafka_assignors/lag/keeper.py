@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError, Future
 from concurrent.futures import TimeoutError as FutureTimeout  # its own until Python 3.11
 from functools import partial
@@ -36,7 +36,7 @@ class LagKeeper:
         now: seconds, as ``time.monotonic``.
         what: names the threads and appears in the log.
         on_failure: called after each fetch that failed for some partition, from any thread.
-        on_ends: called with the end offsets of each fetch and its time on the clock, from any thread.
+        on_answer: called with the answer of each fetch and its time on the clock, from any thread.
     """
 
     def __init__(
@@ -48,11 +48,11 @@ class LagKeeper:
         *,
         what: str = "lag",
         on_failure: Callable[[], None] = lambda: None,
-        on_ends: Callable[[Mapping[TopicPartition, int], float], None] = lambda _ends, _at_s: None,
+        on_answer: Callable[[LagAnswer, float], None] = lambda _answer, _at_s: None,
     ) -> None:
         self._what = what
         self._on_failure = on_failure
-        self._on_ends = on_ends
+        self._on_answer = on_answer
         self._refresh_s = refresh_s
         self._timeout_s = timeout_s
         self._now = now
@@ -145,7 +145,7 @@ class LagKeeper:
     def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         answer = self._source.lags(partitions, timeout_s)
         fetched_at = self._now()
-        self._on_ends(answer.ends, fetched_at)
+        self._on_answer(answer, fetched_at)
         with self._asking:
             self._drop_expired()
             self._asked |= {partition: (lag, fetched_at) for partition, lag in answer.lags.items()}
@@ -167,7 +167,7 @@ class LagKeeper:
             log.debug(
                 "no lag of %d of %d partitions: %s", len(owned) - len(answer.lags), len(owned), answer.problem
             )
-        self._on_ends(answer.ends, self._now())
+        self._on_answer(answer, self._now())
         if answer.lags and turn == self._turn:  # keep an old measurement with its age rather than none
             self._measured = answer.lags, self._now()
         self.later(self._refresh_s, partial(self._refresh, owned, is_current, turn))

@@ -24,11 +24,13 @@ class LagAnswer(NamedTuple):
         lags: records left to read.
         problem: why some lags are unknown, as a line for the user; empty if all are known.
         ends: offsets of the next records to be written; a function gives none.
+        commits: offsets of the next records that the group would read; a function gives none.
     """
 
     lags: Lags
     problem: str = ""
     ends: Mapping[TopicPartition, int] = MappingProxyType({})
+    commits: Mapping[TopicPartition, int] = MappingProxyType({})
 
 
 class LagSource(Protocol):
@@ -74,10 +76,12 @@ class _Cluster:
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         reading = self._fetcher.fetch(partitions, 1000 * timeout_s)
         ends = {partition: offsets.end for partition, offsets in reading.offsets.items()}
-        if not reading.missing:
-            return LagAnswer(reading.lags, ends=ends)
-        partition, reason = min(reading.missing.items())
-        return LagAnswer(reading.lags, f"{partition.topic}-{partition.partition}: {reason}", ends)
+        commits = {p: o.committed for p, o in reading.offsets.items() if o.committed is not None}
+        problem = ""
+        if reading.missing:
+            partition, reason = min(reading.missing.items())
+            problem = f"{partition.topic}-{partition.partition}: {reason}"
+        return LagAnswer(reading.lags, problem, ends, commits)
 
 
 class _Function:

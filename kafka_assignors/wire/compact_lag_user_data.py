@@ -1,10 +1,10 @@
 """User data of the strategies that plan by lag, for groups whose record would be too large (version 1).
 
 int16 version; int32 generation of the claims; uint8 whether the member still holds them; the claims
-(`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024; uint8 whether
-a set of partitions follows, and the set; int32 number of bytes, and the lags, compressed (zlib): a byte for
-each partition of the set, or else of the claims, in order; int32 number of bytes, and the arrival `rates` of
-the same partitions.
+(`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024, below 0 a
+measured service rate, as the negative of its byte in `rates`; uint8 whether a set of partitions follows, and
+the set; int32 number of bytes, and the lags, compressed (zlib): a byte for each partition of the set, or else
+of the claims, in order; int32 number of bytes, and the arrival `rates` of the same partitions.
 
 A byte of a lag: 0 unknown, 1 no lag, n from 2 on a lag of 2^((n - 2) / 4) records, so within 9 %.  The
 subscription lists no owned partitions, whose plain numbers take four bytes each.
@@ -50,13 +50,14 @@ class Claims(NamedTuple):
 
 
 class CompactLagUserData(NamedTuple):
-    """What a member sends in this form.  ``lags`` are rounded, records; ``capacity`` is unchecked."""
+    """What a member sends in this form, as in ``LagUserData``; ``lags`` are rounded."""
 
     claims: Claims
     lags: dict[TopicPartition, int]
     age_ms: int
     capacity: float
     rates_of: dict[TopicPartition, float]
+    service_rate: float | None
 
 
 def encode(
@@ -67,6 +68,7 @@ def encode(
     budget: int,
     *,
     rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
+    service_rate: float | None = None,
 ) -> bytes:
     """Encode in at most ``budget`` bytes, as long as the claims alone fit: they are always complete.
 
@@ -77,13 +79,15 @@ def encode(
         capacity: within its bounds.
         budget: bytes.
         rates_of: arrivals, records a second; those of the partitions whose lag is sent are.
+        service_rate: sent instead of the capacity; see ``LagUserData``.
     """
+    units = (in_units(capacity) or UNIT) if service_rate is None else -rates.code(service_rate)
     head = b"".join(
         [
             _HEAD.pack(VERSION, claims.generation, claims.holds),
             compact_ownership.pack(claims.owned),
             int32(min(max(int(age_ms), 0), _LONGEST_AGE)),
-            int32(in_units(capacity) or UNIT),
+            int32(units),
         ]
     )
     heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))
@@ -124,7 +128,11 @@ def read(reader: Reader) -> CompactLagUserData:
         raise CodecError(f"{len(codes)} lags of {len(partitions)} partitions")
     lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}
     rates_of = rates.unpack(partitions, reader.raw(reader.int32()))
-    return CompactLagUserData(*(Claims(owned, generation, bool(holds)), lags, age_ms, units / UNIT, rates_of))
+    service_rate = rates.of_code(-units) if units < 0 else None
+    capacity = units / UNIT if service_rate is None else 1.0
+    return CompactLagUserData(
+        *(Claims(owned, generation, bool(holds)), lags, age_ms, capacity, rates_of, service_rate)
+    )
 
 
 def _pack_set(partitions: set[TopicPartition]) -> bytes:

@@ -13,7 +13,8 @@ A topic without partitions whose name starts with a colon, which no topic of Kaf
 that does not know a property reads a topic without lag, so old and new members may be in one group.
 ``:compact`` says that the member reads an assignment with a `budget`.  A leader sends budgets if all members
 do; a member that has one may send the shorter form `compact_lag_user_data`.  ``:rates=...`` are the arrival
-`rates` of the partitions whose lag is sent, in Base85.
+`rates` of the partitions whose lag is sent, in Base85.  ``:service-rate=98`` is what a
+member reads, measured, as a byte of `rates`; it sends this instead of a capacity.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ _PROPERTY = ":"
 _CAPACITY = ":capacity="
 _COMPACT = ":compact"
 _RATES = ":rates="
+_SERVICE_RATE = ":service-rate="
 _COMPACT_HEAD = compact_lag_user_data.VERSION.to_bytes(2, "big")
 _LONGEST_NUMBER = 16  # digits
 
@@ -60,6 +62,7 @@ class LagUserData(NamedTuple):
         holds: whether it has not revoked ``revoked``, and owns it still.
         reads_budget: whether it reads an assignment with a budget.
         rates: arrivals, records a second, of partitions in ``lags``.
+        service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
     """
 
     revoked: Ownership
@@ -70,6 +73,7 @@ class LagUserData(NamedTuple):
     holds: bool = False
     reads_budget: bool = False
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
+    service_rate: float | None = None
 
 
 def encode(
@@ -81,10 +85,17 @@ def encode(
     *,
     reads_budget: bool = False,
     rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
+    service_rate: float | None = None,
 ) -> bytes:
-    """Encode both sections.  Lags are in records, rates in records a second; the capacity is in bounds."""
-    units = in_units(capacity)
-    properties = [] if units == UNIT else [f"{_CAPACITY}{units}"]
+    """Encode both sections.  Lags are in records, rates in records a second; the capacity is in bounds.
+
+    A ``service_rate`` replaces the capacity; see ``LagUserData``.
+    """
+    if service_rate is None:
+        units = in_units(capacity)
+        properties = [] if units == UNIT else [f"{_CAPACITY}{units}"]
+    else:
+        properties = [f"{_SERVICE_RATE}{rates.code(service_rate)}"]
     properties += [_COMPACT] if reads_budget else []
     return history.encode(revoked, generation) + _pack_lags(lags, age_ms, properties, rates_of)
 
@@ -105,25 +116,33 @@ def decode(data: bytes) -> LagUserData:
 
 
 def _read_compact(reader: Reader) -> LagUserData:
-    claims, lags, age_ms, capacity, rates_of = compact_lag_user_data.read(reader)
+    claims, lags, age_ms, capacity, rates_of, service_rate = compact_lag_user_data.read(reader)
     return LagUserData(
         *(claims.owned, claims.generation, lags, age_ms, capacity, claims.holds),
         reads_budget=True,
         rates=rates_of,
+        service_rate=service_rate,
     )
 
 
 def _read(reader: Reader) -> LagUserData:
     revoked, generation = history.read(reader)
     lags, age_ms, properties = _read_lags(reader)
-    capacity, rates_of = 1.0, dict[TopicPartition, float]()
+    capacity, service_rate, rates_of = 1.0, None, dict[TopicPartition, float]()
     for name in properties:
         if name.startswith(_CAPACITY):
-            capacity = _read_capacity(name.removeprefix(_CAPACITY))
+            units = _whole(name.removeprefix(_CAPACITY))
+            capacity = math.nan if units is None else units / UNIT
+        elif name.startswith(_SERVICE_RATE):
+            service_rate = rates.of_code(_whole(name.removeprefix(_SERVICE_RATE)))
+            capacity = math.nan if service_rate is None else 1.0
         elif name.startswith(_RATES):
             rates_of = rates.unpack(list(lags), _read_text(name.removeprefix(_RATES)))
     return LagUserData(
-        revoked, generation, lags, age_ms, capacity, reads_budget=_COMPACT in properties, rates=rates_of
+        *(revoked, generation, lags, age_ms, capacity),
+        reads_budget=_COMPACT in properties,
+        rates=rates_of,
+        service_rate=service_rate,
     )
 
 
@@ -197,9 +216,10 @@ def _read_text(text: str) -> bytes:
         raise CodecError(f"rates: {error}") from None
 
 
-def _read_capacity(text: str) -> float:
+def _whole(text: str) -> int | None:
+    """Read a whole number; None if it is none."""
     is_whole = text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER
-    return int(text) / UNIT if is_whole else math.nan
+    return int(text) if is_whole else None
 
 
 def _width(largest: int) -> int:

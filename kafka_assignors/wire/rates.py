@@ -19,7 +19,7 @@ _MOST_INFLATED = 4 * 1024 * 1024
 
 def pack(partitions: Sequence[TopicPartition], rates: Mapping[TopicPartition, float]) -> bytes:
     """Encode the rates of partitions (records a second) in their order; empty if none is known."""
-    codes = bytes(_code(rates[p]) if p in rates else 0 for p in partitions)
+    codes = bytes(code(rates[p]) if p in rates else 0 for p in partitions)
     return zlib.compress(codes, 9) if any(codes) else b""
 
 
@@ -37,10 +37,16 @@ def unpack(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPar
     return {p: _RATE_OF[code] for p, code in zip(partitions, codes, strict=True) if code}
 
 
-def _code(rate: float) -> int:
+def code(rate: float) -> int:
+    """Return the byte of a rate, records a second."""
     if not rate > 0:
         return 1
     return min(max(2 + round(_STEPS * (math.log2(rate) - _LEAST)), 1), 255)
+
+
+def of_code(number: int | None) -> float | None:
+    """Return the rate of a byte, 0 if it is unknown; None if the number is no byte."""
+    return _RATE_OF[number] if number is not None and 0 <= number < len(_RATE_OF) else None
 
 
 def _rate(code: int) -> float:

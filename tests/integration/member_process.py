@@ -121,13 +121,14 @@ def consume(
     poll_ms: int = 50,
     options: Mapping[str, Any] | None = None,
     consumer_type: type[KafkaConsumer] = KafkaConsumer,
+    enable_auto_commit: bool = False,
     **settings: Any,
 ) -> None:
     """Poll and report every change until ``stop`` is set, then close."""
     if options:  # configured here: classes made on the way cannot be sent to a process
         strategies = [cast("type[Assignor]", strategy).configured(**options) for strategy in strategies]
     consumer = consumer_type(
-        partition_assignment_strategy=list(strategies), enable_auto_commit=False, **settings
+        partition_assignment_strategy=list(strategies), enable_auto_commit=enable_auto_commit, **settings
     )
     listener = listener_type(consumer) if listener_type else EventLog()
     consumer.subscribe(topics, listener=listener)
@@ -152,7 +153,7 @@ def consume(
             or consumer._coordinator.need_rejoin()
             or any(will_rejoin(assignor) for assignor in consumer._coordinator._assignors.values())
             or consumer._coordinator._cluster.need_update,
-            "lag": _known_lag(consumer),
+            **_reported(consumer),
         }
         if reported != (now := (state, consumer.assignment())):
             emit("state", now[1], **state)
@@ -178,11 +179,12 @@ def _report_commits(commit: Callable[..., Any]) -> Callable[..., Any]:
     return commit_and_report
 
 
-def _known_lag(consumer: KafkaConsumer) -> int:
-    """Return the total lag in the member's user data; 0 under a strategy without lag."""
+def _reported(consumer: KafkaConsumer) -> dict[str, float]:
+    """Return the total lag and the service rate in the member's user data; 0 under a strategy without lag."""
     kinds = [a for a in consumer._coordinator._assignors.values() if isinstance(a, LagAssignor)]
     reports = [kind.decode_user_data(kind.user_data({}, NO_GENERATION)) for kind in kinds]
-    return sum(sum(report.lags.values()) for report in reports)
+    lag = sum(sum(report.lags.values()) for report in reports)
+    return {"lag": lag, "service_rate": sum(report.service_rate or 0.0 for report in reports)}
 
 
 def _keep_joining(consumer: KafkaConsumer) -> None:

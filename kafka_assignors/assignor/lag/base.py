@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import ClassVar
 
@@ -17,17 +17,17 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.lag.budget import Budgets, plain_bytes
+from kafka_assignors.assignor.lag.capacity import MeasuredCapacities
 from kafka_assignors.assignor.lag.options import LagOptions
 from kafka_assignors.assignor.lag.reports import OwnReport, newest_reports
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
-from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster, from_function
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
-from kafka_assignors.wire import budget, lag_user_data, rates
+from kafka_assignors.wire import budget, lag_user_data
 from kafka_assignors.wire.compact_lag_user_data import Claims
 
 log = logging.getLogger("kafka_assignors")
@@ -59,12 +59,13 @@ class LagAssignor(Assignor):
         self._complained = False
         window_s = self.throughput_window_s
         self._throughput = None if window_s is None else Throughput(window_s)
-        self._own = OwnReport(self.options.capacity, self._throughput)
+        self._own = OwnReport(self.options.given_capacity, self._throughput)
         # On the leader:
         self._deadline = 0.0
         self._planned: Assignment | None = None
         self._round_lags: Lags = {}
         self._read_budgets = False  # whether all members do
+        self._capacities = MeasuredCapacities(self.name)
         self._budgets = Budgets(self.name, self.options.group_record_bytes, claims=self.sends_claims)
 
     def close(self) -> None:
@@ -123,12 +124,14 @@ class LagAssignor(Assignor):
             holds=sent.holds,
             reads_budget=sent.reads_budget,
             rates=sent.rates,
+            service_rate=sent.service_rate,
         )
 
     # --- called by kafka-python ----------------------------------------------------------------------------
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
         self._planned = None
+        self._own.pause()
         with self._guarded("stopping the skew watcher"):
             if self._watcher is not None:
                 self._watcher.stop()
@@ -148,13 +151,14 @@ class LagAssignor(Assignor):
         with self._guarded("reading the budget"):
             if (received := budget.decode(bytes(assignment.user_data or b""))) is not None:
                 self._own.budget = self._own.budget if received.size is None else received.size
-                self._learn(assignment, received.rates)
+                self._own.learn(convert.ownership(assignment.partitions()), received.rates)
         planned, is_settled = self._planned, not self._second_round.held
         self._planned = None
         super().on_assignment(assignment, generation)
         with self._guarded("tracking lag"):
             keeper = self._open_keeper()
             if keeper is None:
+                self._own.warn_unmeasured(self.name, self._unavailable)
                 return
             joined_generation = self._access.generation()
 
@@ -162,20 +166,12 @@ class LagAssignor(Assignor):
                 """Whether the member is still in the generation of this assignment."""
                 return self._access.generation() == joined_generation
 
-            keeper.keep([TopicPartition(t, p) for t, ps in self._owned.items() for p in ps], is_current)
+            owned = [TopicPartition(t, p) for t, ps in self._owned.items() for p in ps]
+            self._own.begin(owned)
+            keeper.keep(owned, is_current)
             self._access.recorder.watch_lag(keeper.age_s)
             if self._watcher is not None and planned is not None and is_settled:
                 self._watcher.lead(planned, joined_generation)
-
-    def _measure(self, ends: Mapping[TopicPartition, int], at_s: float) -> None:
-        if self._throughput is not None:
-            self._throughput.measure(ends, at_s)
-
-    def _learn(self, assignment: ConsumerProtocolAssignment, packed: bytes) -> None:
-        """Learn what the partitions received while others owned them."""
-        if self._throughput is not None and packed:
-            owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
-            self._throughput.learn(rates.unpack(in_order(owned), packed), time.monotonic())
 
     def _assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
@@ -194,6 +190,8 @@ class LagAssignor(Assignor):
         self._read_budgets = False  # in case the next line fails
         read = super()._read(members, complaints)
         self._read_budgets = all(report.reads_budget for _member, report in read)
+        with self._guarded("comparing capacities"):
+            read = self._capacities.in_plan(read, is_settling=self._second_round.is_settling)
         return read
 
     # --- the leader ----------------------------------------------------------------------------------------
@@ -273,7 +271,7 @@ class LagAssignor(Assignor):
             options.lag_refresh_ms / 1000,
             options.lag_timeout_ms / 1000,
             on_failure=self._access.recorder.record_failed_lag_fetch,
-            on_ends=self._measure,
+            on_answer=self._own.observe,
         )
         if options.skew is not None:
             self._watcher = SkewWatcher(

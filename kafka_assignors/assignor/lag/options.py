@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from kafka_assignors.assignor.lag.budget import RECORD_BYTES
+from kafka_assignors.assignor.lag.capacity import MEASURED
 from kafka_assignors.assignor.lag.throughput import THROUGHPUT
 from kafka_assignors.assignor.options import PLANS, Options
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.feed.load_feed import LoadFeed, check_config
 from kafka_assignors.plan import TopicPartition
-from kafka_assignors.plan.capacity import LEAST, MOST
-from kafka_assignors.validators import function, instance, number, positive, whole
+from kafka_assignors.plan.capacity import LEAST, MOST, in_units
+from kafka_assignors.validators import function, instance, number, positive, whole, wrong
 
 _LEAST_RECORD, _MOST_RECORD = 1_024, 2**31 - 1  # bytes
 LoadFunction = Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]]
@@ -34,7 +35,8 @@ class LagOptions(Options):
         lag_refresh_ms: how often a member measures the lag of its partitions, in the background.
         lag_max_age_ms: the leader ignores older reports.
         capacity: how fast this consumer reads, compared with the others: 2 reads twice as fast as 1.  The
-            strategies minimise the longest time to drain, which is lag over capacity.
+            strategies minimise the longest time to drain, which is lag over capacity.  ``measured``: the
+            member measures what it reads while it has a backlog, and 1 is the median of the group.
         group_record_bytes: limit of the group's record at the broker: its ``message.max.bytes``.  The members
             of a larger group send their lag and the partitions they own in a shorter form.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a
@@ -47,7 +49,7 @@ class LagOptions(Options):
     lag_timeout_ms: float = 2_000
     lag_refresh_ms: float = 10_000
     lag_max_age_ms: float = 60_000
-    capacity: float = 1.0
+    capacity: float | Literal["measured"] = 1.0
     group_record_bytes: int = RECORD_BYTES
     rebalance_on_skew: RebalanceOnSkew | bool = False
 
@@ -55,7 +57,11 @@ class LagOptions(Options):
         Options.check(self)
         for name in ("lag_timeout_ms", "lag_refresh_ms", "lag_max_age_ms"):
             positive(name, getattr(self, name), "milliseconds")
-        number("capacity", self.capacity, LEAST, MOST)
+        if self.capacity == MEASURED:
+            if self.lag_source is not None:
+                raise OptionError("capacity", "measured needs the cluster's offsets, not a lag_source")
+        elif isinstance(self.capacity, str) or in_units(self.capacity) is None:
+            raise wrong("capacity", f"measured, or a number from {LEAST} to {MOST:,g}", self.capacity)
         whole("group_record_bytes", self.group_record_bytes, _LEAST_RECORD, _MOST_RECORD)
         if self.lag_source is not None:
             function("lag_source", self.lag_source)
@@ -64,6 +70,11 @@ class LagOptions(Options):
         )
         if self.consumer_config is not None:
             check_config(self.consumer_config)
+
+    @property
+    def given_capacity(self) -> float | None:
+        """The capacity; None: the member measures it."""
+        return None if isinstance(self.capacity, str) else self.capacity
 
     @property
     def skew(self) -> RebalanceOnSkew | None:

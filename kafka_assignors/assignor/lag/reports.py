@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from kafka_assignors.assignor.complaints import Complaints
+from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.keeper import LagKeeper
-from kafka_assignors.lag.sources import Lags
+from kafka_assignors.lag.service_rate import ServiceRate
+from kafka_assignors.lag.sources import LagAnswer, Lags
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Member, Ownership, TopicPartition
-from kafka_assignors.wire import compact_lag_user_data, lag_user_data
+from kafka_assignors.wire import compact_lag_user_data, lag_user_data, rates
 from kafka_assignors.wire.compact_lag_user_data import Claims
+
+log = logging.getLogger("kafka_assignors")
 
 
 class OwnReport:
     """The user data of a member: its claims, its lag and its capacity.
 
     Args:
-        capacity: see ``Member``.
+        capacity: see ``Member``; None: it is measured.
         throughput: the arrival rates that it reports; None: it reports none.
         now: seconds, as ``time.monotonic``.
 
@@ -29,21 +34,51 @@ class OwnReport:
 
     def __init__(
         self,
-        capacity: float,
+        capacity: float | None,
         throughput: Throughput | None = None,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self.budget: int | None = None
         self._throughput = throughput
         self._rates: dict[TopicPartition, float] = {}
-        self._capacity = capacity
+        self._service_rate = ServiceRate() if capacity is None else None
+        self._warned = False
+        self._capacity = 1.0 if capacity is None else capacity
+        self._reads: float | None = None
         self._now = now
         self._of: object = None
         self._lags: dict[TopicPartition, int] = {}
         self._age_ms = 0.0
 
+    def observe(self, answer: LagAnswer, at_s: float) -> None:
+        """Measure from fetched offsets; from any thread."""
+        if self._throughput is not None:
+            self._throughput.measure(answer.ends, at_s)
+        if self._service_rate is not None:
+            self._service_rate.measure(answer.lags, answer.commits, at_s)
+
+    def learn(self, owned: Ownership, packed: bytes) -> None:
+        """Learn what the partitions received while others owned them."""
+        if self._throughput is not None and packed:
+            self._throughput.learn(rates.unpack(in_order(owned), packed), self._now())
+
+    def begin(self, owned: Collection[TopicPartition]) -> None:
+        """Measure how fast the member reads these partitions."""
+        if self._service_rate is not None:
+            self._service_rate.begin(owned)
+
+    def pause(self) -> None:
+        """Measure nothing while the group rebalances, because the member may not read."""
+        self.begin(())
+
+    def warn_unmeasured(self, name: str, reason: str) -> None:
+        """Warn once if the capacity cannot be measured."""
+        if self._service_rate is not None and reason and not self._warned:
+            self._warned = True
+            log.warning("%s: the capacity cannot be measured, it counts as the median: %s", name, reason)
+
     def measure(self, keeper: LagKeeper | None, owned: Ownership, generation: int) -> None:
-        """Take the lag of owned partitions with its age, and their arrival rates."""
+        """Take the lag of owned partitions with its age, their arrival rates, and the service rate."""
         lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
         # Repeat the same age while nothing changes: other bytes make a broker start a rebalance.
         if self._of == (of := (owned, generation, measured_at)):
@@ -53,6 +88,7 @@ class OwnReport:
         partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
         self._lags = {partition: lags[partition] for partition in partitions if partition in lags}
         self._rates = {} if self._throughput is None else self._throughput.rates(self._lags)
+        self._reads = None if self._service_rate is None else self._service_rate.report()
 
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
         """Encode the plain form."""
@@ -60,13 +96,16 @@ class OwnReport:
             *(revoked, generation, self._lags, self._age_ms, self._capacity),
             reads_budget=reads_budget,
             rates_of=self._rates,
+            service_rate=self._reads,
         )
 
     def encode_compact(self, claims: Claims) -> bytes:
         """Encode the form that fits into the budget."""
         budget = self.budget or 0
         return compact_lag_user_data.encode(
-            claims, self._lags, self._age_ms, self._capacity, budget, rates_of=self._rates
+            *(claims, self._lags, self._age_ms, self._capacity, budget),
+            rates_of=self._rates,
+            service_rate=self._reads,
         )
 
 

@@ -9,12 +9,13 @@ from statistics import fmean
 import numpy as np
 
 from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.lag.capacity import capacities
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.cli.lag.report import Report, total_rate
 from kafka_assignors.cli.tables import counted
 from kafka_assignors.errors import CodecError, GroupError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import NO_MEMBER, Group, TopicPartition
-from kafka_assignors.plan.capacity import in_units
 from kafka_assignors.simulation import History
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.strategies import STRATEGIES
@@ -82,15 +83,16 @@ def capacities_of(report: Report) -> dict[str, float]:
     if kind is None or not kind.by_lag:
         return {member.member_id: 1.0 for member in report.members}
     strategy = kind()
-    return {member.member_id: _capacity(strategy, member.subscription_user_data) for member in report.members}
+    reports = [_read(strategy, member.subscription_user_data) for member in report.members]
+    names = [member.member_id for member in report.members]
+    return dict(zip(names, capacities(reports), strict=True))
 
 
-def _capacity(strategy: Assignor, user_data: bytes) -> float:
+def _read(strategy: Assignor, user_data: bytes) -> MemberReport:
     try:
-        capacity = strategy.decode_user_data(user_data).capacity
+        return strategy.decode_user_data(user_data)
     except CodecError:
-        return 1.0
-    return 1.0 if in_units(capacity) is None else capacity
+        return MemberReport()
 
 
 def group_load(

@@ -112,6 +112,19 @@ def test_capacities_come_from_user_data(strategy: str, user_data: bytes, capacit
     assert one.capacity == capacity
 
 
+def test_measured_capacities_are_compared_as_the_leader_does() -> None:
+    rates = {"m1": 64.0, "m2": 128.0, "m3": 0.0, "m4": 256.0}
+    members = [
+        a_member(
+            member_id=name,
+            member_metadata=raw(["t0"], lag_user_data.encode({}, 1, {}, 0, service_rate=rate)).to_dict(),
+        )
+        for name, rate in rates.items()
+    ]
+    read = members_of("g", described(*members, protocol_data="lag-aware"))
+    assert {member.member_id: member.capacity for member in read} == {"m1": 0.5, "m2": 1, "m3": 1, "m4": 2}
+
+
 @given(user_data=st.binary(max_size=50))
 def test_user_data_bytes_are_restored_from_text(user_data: bytes) -> None:
     assume(not re.search(rb"\\x[89a-f][0-9a-f]", user_data))

@@ -78,15 +78,17 @@ def test_owned_partitions_are_measured_periodically(made: list[LagKeeper]) -> No
     until(lambda: keeper.report()[0] == {B: 6})
 
 
-def test_end_offsets_of_every_fetch_are_passed_on(made: list[LagKeeper]) -> None:
+def test_answer_of_every_fetch_is_passed_on(made: list[LagKeeper]) -> None:
     """Of owned partitions in the background, and of the leader's fetches."""
-    seen: list[tuple[Mapping[TopicPartition, int], float]] = []
-    keeper = LagKeeper(Cluster({A: 1, B: 2}), 3600, 1, lambda: 7.0, on_ends=lambda *ends: seen.append(ends))
+    seen: list[tuple[LagAnswer, float]] = []
+    keeper = LagKeeper(
+        Cluster({A: 1, B: 2}), 3600, 1, lambda: 7.0, on_answer=lambda *answer: seen.append(answer)
+    )
     made.append(keeper)
     keeper.keep([A])
     until(lambda: seen)
     keeper.ask([B], 10)
-    assert seen == [({A: 1_001}, 7.0), ({B: 1_002}, 7.0)]
+    assert [(answer.ends, at_s) for answer, at_s in seen] == [({A: 1_001}, 7.0), ({B: 1_002}, 7.0)]
 
 
 def test_report_has_the_time_of_the_measurement(made: list[LagKeeper]) -> None:

@@ -69,6 +69,18 @@ def test_bytes() -> None:
     assert lag_user_data.decode(data).rates == {TopicPartition("t", 2): 4.0}
 
 
+def test_bytes_of_a_service_rate() -> None:
+    """The negative byte of 2^(56 / 8) records a second, and of none, in place of the capacity."""
+    for rate, units in ((128.0, -138), (0.0, -1)):
+        data = compact_lag_user_data.encode(Claims({}, 5, holds=False), {}, 0, 1.0, PLENTY, service_rate=rate)
+        plain = compact_lag_user_data.encode(Claims({}, 5, holds=False), {}, 0, 2.0, PLENTY)
+        assert data == plain.replace(int32(2048), int32(units))
+        sent = lag_user_data.decode(data)
+        assert (sent.capacity, sent.service_rate) == (1.0, rate)
+        broken = lag_user_data.decode(plain.replace(int32(2048), int32(-256)))
+        assert (broken.capacity, broken.service_rate) == (-0.25, None)
+
+
 @pytest.mark.parametrize("holds", [True, False])
 def test_heaviest_partitions_that_fit_are_sent(holds: bool) -> None:
     """Claims are complete whatever the budget is; lags fill it, the largest first."""

@@ -38,7 +38,7 @@ def test_bytes_of_version_0() -> None:
 @given(st.dictionaries(partitions, st.integers(0, 2**63 - 1), max_size=20), st.integers(0, 2**31 - 1))
 def test_decode_reverses_encode(lags: dict[TopicPartition, int], age_ms: int) -> None:
     data = lag_user_data.encode({}, NO_GENERATION, lags, age_ms)
-    assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms, 1.0, False, False, {})
+    assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms, 1.0, False, False, {}, None)
 
 
 def test_bytes_of_a_capacity() -> None:
@@ -52,12 +52,38 @@ def test_bytes_of_a_capacity() -> None:
     assert lag_user_data.encode({"t": [3]}, 5, LAGS, 1500, 1.0) == plain
 
 
+def test_bytes_of_a_service_rate() -> None:
+    """A property in place of the capacity: the byte of 2^(56 / 8) records a second, and of none."""
+    plain = lag_user_data.encode({}, 5, {}, 1500)
+    for rate, name in ((128.0, b"\0\x11:service-rate=138"), (0.0, b"\0\x0f:service-rate=1")):
+        data = lag_user_data.encode({}, 5, {}, 1500, service_rate=rate)
+        assert data == plain[:16] + b"\0\0\0\1" + name + b"\0\0\0\0\1\1"
+        assert lag_user_data.decode(data)._replace(service_rate=None) == lag_user_data.decode(plain)
+        assert lag_user_data.decode(data).service_rate == rate
+
+
+@given(st.floats(0.001, 3e6))
+def test_a_service_rate_is_rounded_to_a_byte(rate: float) -> None:
+    sent = lag_user_data.decode(lag_user_data.encode({}, 1, {}, 0, service_rate=rate))
+    assert sent.service_rate == pytest.approx(rate, rel=0.045)
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"-1", b"256", b"9" * 16])
+def test_an_unreadable_service_rate_is_not_a_number(text: bytes) -> None:
+    name = b":service-rate=" + text
+    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 7}, 0)
+    data = data[:16] + b"\0\0\0\2" + data[20:] + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
+    sent = lag_user_data.decode(data)
+    assert math.isnan(sent.capacity)
+    assert (sent.service_rate, sent.lags) == (None, {TopicPartition("t", 0): 7})
+
+
 def test_bytes_of_a_member_that_reads_budgets() -> None:
     """Another property; a leader that does not know it reads a topic without lag."""
     plain = lag_user_data.encode({}, 5, {}, 1500, 2.0)
     data = lag_user_data.encode({}, 5, {}, 1500, 2.0, reads_budget=True)
     assert data == plain[:16] + b"\0\0\0\2" + plain[20:] + b"\0\x08:compact\0\0\0\0\1\1"
-    assert lag_user_data.decode(data) == ({}, 5, {}, 1500, 2.0, False, True, {})
+    assert lag_user_data.decode(data) == ({}, 5, {}, 1500, 2.0, False, True, {}, None)
     assert not lag_user_data.decode(plain).reads_budget
 
 

@@ -1,0 +1,96 @@
+"""Capacities of members on the leader: options of members, or ``capacity="measured"``."""
+
+from __future__ import annotations
+
+import logging
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.plan import Member
+from kafka_assignors.plan.capacity import in_units
+
+log = logging.getLogger("kafka_assignors")
+
+MEASURED = "measured"
+"""The value of ``capacity``."""
+
+MOST_RATIO = 8.0
+"""A measured member counts as at most this many times the median, and at least as this part of it."""
+
+
+def capacities(reports: Sequence[MemberReport]) -> list[float]:
+    """Return the capacity of each member; an invalid one counts as 1.
+
+    1 is the median of the measured service rates, so that members that send a number are compared with it.
+    A member that has not measured anything yet counts as that median.
+    """
+    median = _median(reports)
+    return [_capacity(report, median) for report in reports]
+
+
+def _median(reports: Sequence[MemberReport]) -> float:
+    """Return the median of the measured service rates, records a second; of two in the middle, their mean."""
+    # By logarithms: the ratio of two members does not depend on which of the two is in the middle.
+    known = [math.log2(report.service_rate) for report in reports if report.service_rate]
+    return float(2 ** statistics.median(known)) if known else 0.0
+
+
+def _capacity(report: MemberReport, median: float) -> float:
+    if report.service_rate is None:
+        return 1.0 if in_units(report.capacity) is None else report.capacity
+    if not report.service_rate:
+        return 1.0
+    return min(max(report.service_rate / median, 1 / MOST_RATIO), MOST_RATIO)
+
+
+class MeasuredCapacities:
+    """Gives members the capacities that follow from all their reports, on the leader.
+
+    Args:
+        name: of the strategy, for the log.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._of: Mapping[str, float] = {}  # by member id, in the last plan
+        self._logged: tuple[int, bool] | None = None  # members without a rate, and whether there is a median
+
+    def in_plan(
+        self, reports: Sequence[tuple[Member, MemberReport]], *, is_settling: bool
+    ) -> list[tuple[Member, MemberReport]]:
+        """Return the members with their capacities.
+
+        Args:
+            reports: members with their decoded user data.
+            is_settling: whether the last round held partitions back.  The rounds of one rebalance plan with
+                the same capacities, so that they reach the same target.
+        """
+        measuring = [report for _member, report in reports if report.service_rate is not None]
+        if not measuring:
+            return list(reports)
+        self._log_change(measuring)
+        known = self._of if is_settling else {}
+        self._of = {
+            member.member_id: known.get(member.member_id, capacity)
+            for (member, _report), capacity in zip(
+                reports, capacities([report for _member, report in reports]), strict=True
+            )
+        }
+        return [(replace(member, capacity=self._of[member.member_id]), report) for member, report in reports]
+
+    def _log_change(self, measuring: Sequence[MemberReport]) -> None:
+        unknown, median = sum(not report.service_rate for report in measuring), _median(measuring)
+        if self._logged == (logged := (unknown, median > 0)):
+            return
+        self._logged = logged
+        if not median:
+            log.info("%s: no member has measured its capacity yet: all count as equal", self._name)
+            return
+        log.info(
+            "%s: %d of %d members have measured their capacity, the median is %s records/s%s",
+            *(self._name, len(measuring) - unknown, len(measuring), f"{median:,.2f}"),
+            ": the others count as the median" if unknown else "",
+        )

@@ -1,0 +1,100 @@
+"""How fast a member reads: measured from its commits while it has a backlog, and smoothed.  Pure."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from kafka_assignors.plan import TopicPartition
+
+WINDOW_S = 300.0
+"""Memory of a rate, in seconds with a backlog."""
+
+LEAST_S = 10.0
+"""Seconds with a backlog before a rate is reported, because commits come in bursts."""
+
+_LONGEST_S = 300.0
+"""A member that commits nothing for longer does not read: it is paused, or never commits."""
+
+_BACKLOG = 2
+"""A partition has a backlog if it has this many times the records read of it until the next look."""
+
+_CHANGE = 1.25
+"""A reported rate stays until the measured one differs by more than this factor, so that plans stay."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Lag (records) and commits (offsets) of the owned partitions, at a time in seconds."""
+
+    lags: Mapping[TopicPartition, int]
+    commits: Mapping[TopicPartition, int]
+    at_s: float
+
+
+class ServiceRate:
+    """Measures the records a second that a member commits while it has a backlog.  Any thread may call it.
+
+    A member without a backlog reads all that arrives, which does not show how fast it could read.  It has one
+    between two looks if a partition had more records at the first than it has read of it at the second: then
+    it never ran out of records.  Lag alone is none, because records read but not committed are lag, too.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owned: frozenset[TopicPartition] = frozenset()
+        self._first: _Look | None = None
+        self._rate = 0.0
+        self._seen_s = 0.0
+        self._reported = 0.0
+
+    def begin(self, owned: Collection[TopicPartition]) -> None:
+        """Measure these partitions from the next look on; none while the group rebalances."""
+        with self._lock:
+            self._owned, self._first = frozenset(owned), None
+
+    def measure(
+        self, lags: Mapping[TopicPartition, int], commits: Mapping[TopicPartition, int], at_s: float
+    ) -> None:
+        """Take a look.  It counts only if it has all owned partitions.
+
+        Args:
+            lags: records left to read.
+            commits: offsets of the next records to be read; without partitions that have no commit.
+            at_s: seconds, on a clock that never goes back.
+        """
+        with self._lock:
+            if not self._owned or not self._owned <= lags.keys():
+                return
+            look = _Look(
+                {p: lags[p] for p in self._owned}, {p: commits[p] for p in self._owned & commits.keys()}, at_s
+            )
+            if self._first is None or self._ends(self._first, look):
+                self._first = look
+
+    def _ends(self, first: _Look, last: _Look) -> bool:
+        """Count the time since a look, unless there was no backlog; whether the next time begins."""
+        seconds = last.at_s - first.at_s
+        if first.commits.keys() != last.commits.keys() or seconds > _LONGEST_S:
+            return True
+        read = {p: offset - first.commits[p] for p, offset in last.commits.items()}
+        if any(records < 0 for records in read.values()):  # it goes back to an older record
+            return True
+        if seconds <= 0 or not (total := sum(read.values())):
+            return False  # wait for the next commit
+        if any(0 < _BACKLOG * records <= first.lags[p] for p, records in read.items()):
+            weight = min(self._seen_s, WINDOW_S)
+            self._rate = (self._rate * weight + total) / (weight + seconds)
+            self._seen_s += seconds
+        return True
+
+    def report(self) -> float:
+        """Return the records a second to report; 0: not known yet.  Small changes do not change it."""
+        with self._lock:
+            if self._seen_s >= LEAST_S and not self._is_near(self._reported):
+                self._reported = self._rate
+            return self._reported
+
+    def _is_near(self, rate: float) -> bool:
+        return rate / _CHANGE <= self._rate <= rate * _CHANGE
