@@ -126,7 +126,12 @@ _RULES = [
         "Spark ran out of memory: give it more (--memory; under spark-submit its driver or executors)",
     ),
     (
-        r"Python worker (?:exited unexpectedly|failed to connect)|ExecutorLostFailure",
+        r"Python worker failed to connect",
+        "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start again; "
+        "what was finished is kept",
+    ),
+    (
+        r"Python worker exited unexpectedly|ExecutorLostFailure",
         "a worker process of Spark died: start again; what was finished is kept.  If it dies again, give it "
         "more memory",
     ),
