@@ -116,17 +116,17 @@ class Assignor(StrategyHooks):
         self._metadata_wait.begin()
         self._causes = self._access.shared("causes", self._causes)
         self._causes.begin()
-        owned, generation = self._last()
+        last, generation = self._last()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False
-        holds, revoked = ({}, owned) if eager else (owned, {})
-        return self._subscription(topics, revoked, holds, generation)
+        owned, revoked = ({}, last) if eager else (last, {})
+        return self._subscription(topics, revoked, owned, generation)
 
     def _subscription(
-        self, topics: Iterable[str], revoked: Ownership, holds: Ownership, generation: int
+        self, topics: Iterable[str], revoked: Ownership, owned: Ownership, generation: int
     ) -> ConsumerProtocolSubscription:
         return convert.encode_subscription(
-            topics, self.user_data(revoked, generation), holds, generation, self._rack
+            topics, self.user_data(revoked, generation), owned, generation, self._rack
         )
 
     def assign(
@@ -221,7 +221,7 @@ class Assignor(StrategyHooks):
         report = MemberReport()
         with self._guarded("reading a member"):
             report = read_user_data(joined, self.decode_user_data, Complaints())
-        return convert.owned_in(joined.metadata) or (report.revoked if report.holds else {})
+        return convert.owned_in(joined.metadata) or (report.revoked if report.still_owns else {})
 
     def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Assignment:
         claims = resolve(group)

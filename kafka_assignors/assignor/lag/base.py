@@ -99,13 +99,13 @@ class LagAssignor(Assignor):
         return self._own.encode(revoked, generation, reads_budget=self._access.unfold_assignments())
 
     def _subscription(
-        self, topics: Iterable[str], revoked: Ownership, holds: Ownership, generation: int
+        self, topics: Iterable[str], revoked: Ownership, owned: Ownership, generation: int
     ) -> ConsumerProtocolSubscription:
-        plain = super()._subscription(topics, revoked, holds, generation)
+        plain = super()._subscription(topics, revoked, owned, generation)
         most = self._own.budget
-        if most is None or plain_bytes(holds) + len(plain.user_data) <= most:
+        if most is None or plain_bytes(owned) + len(plain.user_data) <= most:
             return plain
-        claims = Claims(holds or revoked if self.sends_claims else {}, generation, bool(holds))
+        claims = Claims(owned or revoked if self.sends_claims else {}, generation, bool(owned))
         return convert.encode_subscription(
             topics, self._own.encode_compact(claims), {}, generation, self._rack
         )
@@ -120,7 +120,7 @@ class LagAssignor(Assignor):
             lags=sent.lags,
             lag_age_ms=sent.age_ms,
             capacity=sent.capacity,
-            holds=sent.holds,
+            still_owns=sent.still_owns,
             reads_budget=sent.reads_budget,
             rates=sent.rates,
         )

@@ -68,7 +68,7 @@ class SkewWatcher:
         self._turn += 1
         self._watch.begin_cool_down(self._now())
         members = tuple(
-            replace(member, owned=planned.of_member(i), generation=0, holds=False)
+            replace(member, owned=planned.of_member(i), generation=0, still_owns=False)
             for i, member in enumerate(planned.group.members)
         )
         self._schedule(replace(planned.group, members=members, lags={}), generation, self._turn)

@@ -23,7 +23,7 @@ from kafka_assignors.wire.load_feed import Forecast
 
 log = logging.getLogger("kafka_assignors")
 
-MOST_PARTITIONS = 100_000
+MOST_FEED_PARTITIONS = 100_000
 """Partitions of the group whose forecasts are kept, at most: about 25 MB."""
 
 _POLL_S = 1.0
@@ -244,8 +244,8 @@ class FeedReader:
             return
         if known is None and self._is_old(forecast):
             return
-        if known is None and len(self._known) >= MOST_PARTITIONS:
-            self._ignore(f"more than {MOST_PARTITIONS} partitions of group {shown(self._group_id)}")
+        if known is None and len(self._known) >= MOST_FEED_PARTITIONS:
+            self._ignore(f"more than {MOST_FEED_PARTITIONS} partitions of group {shown(self._group_id)}")
             return
         self._known[key.at] = _Known(forecast, record.partition)
 

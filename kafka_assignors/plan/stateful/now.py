@@ -101,5 +101,5 @@ def _next_caught_up(history: TaskHistory, task: int, runs: int, wanted: list[int
     )  # fmt: skip
     chosen: list[int] = []
     for *_, p in candidates[:count]:
-        chosen.append(target[p] if p in target else current[p] if p in current else history.crews[p][0])
+        chosen.append(target[p] if p in target else current[p] if p in current else history.members_of[p][0])
     return chosen

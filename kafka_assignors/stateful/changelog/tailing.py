@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.errors import LogTruncationError
 
 from kafka_assignors.assignor.coordinator_access import finish_read_batch
@@ -218,7 +218,7 @@ class Tailing:
 
     def _update_ends(self) -> None:
         closed = self.closed_copies
-        partitions = {task: TheirPartition(*copy.changelog.partition) for task, copy in closed.items()}
+        partitions = {task: KafkaPartition(*copy.changelog.partition) for task, copy in closed.items()}
         ends = self._ends.last({*partitions.values(), *(tailed.partition for tailed in self._kept)})
         known = {task: lag for task, lag in self._closed_lags.items() if task in closed}
         self._closed_lags = known | {

@@ -95,7 +95,7 @@ class Commits:
         if not self._may_write(actives, wait_s) or not self._is_output_safe(actives, wait_s):
             return CommitResult(False)
         try:
-            stored = commit_tasks(actives, self._writer, self._lease.holds)
+            stored = commit_tasks(actives, self._writer, self._lease.is_valid)
         except ChangelogUnreachableError as error:
             log.warning("%s; trying again", error)
             return CommitResult(False)
@@ -117,7 +117,7 @@ class Commits:
         return self._outcome(stored, done=True)
 
     def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
-        return self._lease.holds(wait_s) and self._is_same_member(actives)
+        return self._lease.is_valid(wait_s) and self._is_same_member(actives)
 
     def _is_output_safe(self, actives: list[ActiveTask], wait_s: float) -> bool:
         """Call ``before_commit``; return whether the commit may go on."""

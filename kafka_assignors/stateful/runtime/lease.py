@@ -63,7 +63,7 @@ class Lease:
         self._member_id: str | None = None
         self._joined_at = 0.0
 
-    def holds(self, wait_s: float = 0.0) -> bool:
+    def is_valid(self, wait_s: float = 0.0) -> bool:
         """Whether this member still owns its tasks for the next ``patience_s``, the time a write may take.
 
         Args:

@@ -67,7 +67,7 @@ class Repair:
                     partition.topic,
                     partition.partition,
                 )
-                written = self._writer.write({partition: replaced}, self._lease.holds, left_s())[partition]
+                written = self._writer.write({partition: replaced}, self._lease.is_valid, left_s())[partition]
                 active.unproven = written.end
                 if not written.follows(end):
                     return None  # more such records: the next commit repairs them

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.errors import InvalidPartitionsError, KafkaError, RetriableError
 
 from tests.integration.chaos import checks
@@ -212,7 +212,7 @@ class ChaosGroup(ABC):
     def _ends(self) -> dict[Partition, int]:
         consumer = KafkaConsumer(bootstrap_servers=self._broker.bootstrap, group_id=None)
         try:
-            partitions = [TheirPartition(self.topic, number) for number in range(self._partitions)]
+            partitions = [KafkaPartition(self.topic, number) for number in range(self._partitions)]
             return {(tp.topic, tp.partition): end for tp, end in consumer.end_offsets(partitions).items()}
         finally:
             consumer.close()

@@ -146,7 +146,7 @@ def test_old_records_are_not_kept() -> None:
 def test_number_of_kept_forecasts_is_limited(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(feed_reader, "MOST_PARTITIONS", 2)
+    monkeypatch.setattr(feed_reader, "MOST_FEED_PARTITIONS", 2)
     reader = read(Feed([record(p, forecast(p)) for p in (0, 1, 2, 1)]))
     assert known(reader) == {0: 0, 1: 1}
     assert reader.ignored == 1
