@@ -21,9 +21,6 @@ ANSWER_S = 5.0
 class Connection:
     """Connects at the first reading, and again after ``close``.
 
-    Args:
-        settings: as ``connection_settings`` makes them.
-
     Attributes:
         link: the open link; None: there is none.
     """

@@ -61,9 +61,6 @@ def register(consumer: HasMetrics, meter_provider: MeterProvider | None = None) 
 class ConsumerInstruments:
     """One observable instrument for each name, with the values of all registered consumers.
 
-    Args:
-        meter: creates the instruments.
-
     Attributes:
         consumers: the registered consumers.
     """

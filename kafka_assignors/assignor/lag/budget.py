@@ -141,13 +141,7 @@ def _with_budget(assignment: ConsumerProtocolAssignment, given: Budget) -> Consu
 
 
 class Budgets:
-    """Adds budgets to assignments, on the leader.
-
-    Args:
-        name: the strategy's, for the log.
-        limit: bytes of the record.
-        claims: whether members claim partitions when they join.
-    """
+    """Adds budgets to assignments, on the leader."""
 
     def __init__(self, name: str, limit: int, *, claims: bool) -> None:
         self._name = name
@@ -163,14 +157,7 @@ class Budgets:
         *,
         has_budgets: bool,
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Return the assignments, with budgets and rates where needed.  Members must be able to read them.
-
-        Args:
-            given: the assignments.
-            members: of the group.
-            throughput: what the partitions receive, for their new owners.
-            has_budgets: whether members have budgets from the last rebalance.
-        """
+        """Return the assignments, with budgets and rates where needed.  Members must be able to read them."""
         sizes = sizes_of(members, given)
         packed = [_pack_rates(size.assigned, throughput) for size in sizes]
         sizes = [

@@ -68,12 +68,6 @@ class WatchApp(App[None]):
 
     Looks and lag are read on two threads: reading the lag takes seconds while a broker is away, and the looks
     must not miss the rebalances of that time.
-
-    Args:
-        source: reads the group.
-        first: the first look at it.
-        interval_s: seconds between two looks.
-        clock: seconds since 1970.
     """
 
     CSS = """

@@ -43,10 +43,6 @@ class FeedConsumer:
 
     Never creates the topic and commits no offset.  Use it from one thread; ``shut`` may come from any.
 
-    Args:
-        client: keyword arguments for the connection, as ``fetch_settings`` selects them.
-        topic: the topic to read.
-
     Raises:
         LagError: kafka-python refuses the settings.
     """

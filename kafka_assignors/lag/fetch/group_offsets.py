@@ -68,11 +68,6 @@ def find_groups(
 ) -> tuple[list[str], str | None]:
     """Return the names of the groups, and why a part of the cluster did not list its own.
 
-    Args:
-        settings: as ``KafkaConsumer`` takes them.
-        like: the whole name must match.
-        timeout_ms: longest time to wait, with retries.
-
     Raises:
         LagError: no broker lists groups.
     """
@@ -104,12 +99,6 @@ def fetch_groups(
     """Fetch the offsets of each group, with retries until the time is up.
 
     Never raises for a failure of the cluster: such a group has a ``problem``.
-
-    Args:
-        settings: as ``KafkaConsumer`` takes them.
-        group_ids: the groups.
-        timeout_ms: longest time to wait, for all groups together.
-        topics_like: leave out topics whose whole name does not match.
 
     Raises:
         OptionError: invalid settings.
@@ -208,13 +197,7 @@ def read_groups(
 ) -> GroupsReading:
     """Read groups, then the offsets of their partitions.  Never raises for a failure of the cluster.
 
-    Args:
-        link: the connection.
-        settings: the offset reset, and the isolation level of ends.
-        group_ids: the groups.
-        chosen: returns the partitions of a group, on the link's thread.
-        deadlines: when the groups and the offsets must be there, on the clock of ``time.monotonic``.
-        retries: as for ``Sender``.
+    ``deadlines`` are for the groups and the offsets (``time.monotonic``).  The link's thread calls ``chosen``.
     """
     fetches: dict[str, tuple[EndsFetch, list[TopicPartition]]] = {}
     strands: list[Any] = []

@@ -52,9 +52,6 @@ def never_create_topics(**configs: Any) -> Any:
 class Link:
     """An open, or opening, connection to a cluster.  Owns one daemon thread; the constructor never waits.
 
-    Args:
-        client: keyword arguments for the admin client.
-
     Attributes:
         manager: sends requests; its coroutines run on the link's thread.
         admin: kafka-python's admin client; its calls wait for the link's thread.

@@ -15,16 +15,7 @@ from kafka_assignors.plan.model import NO_MEMBER
 def with_few_moves(
     problem: LoadProblem, rule: CountRule, owners: Owners, *, best: Lightest, home: Owners, limit: int
 ) -> Owners:
-    """Make a plan whose largest load is at most ``limit``, with few moves.
-
-    Args:
-        problem: the part that exchanges do not change.
-        rule: the rule of counts.
-        owners: the plan to start from.
-        best: the result of ``lightest`` for ``owners``; its load is at most ``limit``.
-        home: by partition, its owner before.
-        limit: a load.
-    """
+    """Make a plan whose largest load is at most ``limit``, with few moves."""
     plan = WorkingPlan(problem, owners)
     for exchange in best.exchanges:
         if plan.load <= limit:

@@ -120,9 +120,6 @@ class Standbys:
 
         A pair is an active member and a standby of its task.  Even pairs spread the tasks of a member that
         leaves over many members.
-
-        Args:
-            high: by member, the limit of its load.
         """
         history, loads = self._history, self.loads
         around = np.arange(len(loads))

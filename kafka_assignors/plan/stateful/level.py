@@ -20,10 +20,6 @@ def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
     A process holds at most one copy of a task, so a process with few members may be full before it has its
     share.  The other members share the rest.  A balance factor above 1 lets members have less than others,
     not more: a new member then needs fewer copies, and no other member has to move any.
-
-    Args:
-        history: members and processes.
-        tasks: number of copies of all tasks, active ones included.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)

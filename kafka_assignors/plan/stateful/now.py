@@ -42,14 +42,7 @@ class Now(NamedTuple):
 def this_round(
     history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
 ) -> Now:
-    """Return the roles towards the target, as far as its copies are caught up.
-
-    Args:
-        history: the members' reports.
-        standing: by task, the member that could run it at once, or soonest.
-        active: by task, its owner in the target.
-        standbys: by task, its standbys in the target.
-    """
+    """Return the roles towards the target, as far as its copies are caught up."""
     process = history.process
     now = Now([], [], [], settled=True)
     settled = True

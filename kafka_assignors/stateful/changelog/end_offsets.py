@@ -26,13 +26,7 @@ _AGAIN_S = 5.0  # until a silent partition is asked for again, because its timeo
 
 
 class EndOffsets:
-    """Asks the cluster for offsets.  One thread.
-
-    Args:
-        consumer: sends the requests.
-        clock: seconds.
-        stop: return True to skip the remaining topics.
-    """
+    """Asks the cluster for offsets.  One thread."""
 
     def __init__(
         self,
@@ -112,10 +106,6 @@ class EndOffsets:
 
 class TaskEndOffsets:
     """The end offset of each task's changelog, wherever its copies are.  One thread calls `update`.
-
-    Args:
-        ends: sends the requests.
-        clock: seconds.
 
     Attributes:
         changelogs: of all tasks; any thread may replace the mapping.

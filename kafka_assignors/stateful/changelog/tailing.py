@@ -34,14 +34,6 @@ _POSITIONS = 10  # read at once: kafka-python walks over all partitions for each
 class Tailing:
     """Copies, and the consumer that reads their changelogs.  One thread.
 
-    Args:
-        consumer: without a group, and without a reset of offsets.
-        ends: end offsets, asked with the same consumer.
-        rate_limit: for standbys and warm-ups.
-        clock: seconds.
-        on_restored: called with a restored copy and its waiter.
-        on_failed: called with the task of a copy that was given up, and the error.
-
     Attributes:
         closed_copies: copies on disk that no thread has open; only their lags are measured.
         applied: records applied to all copies.

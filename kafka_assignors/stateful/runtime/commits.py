@@ -42,16 +42,7 @@ class CommitResult:
 
 
 class Commits:
-    """Commits a member's tasks.  One thread at a time.
-
-    Args:
-        consumer: the member.
-        writer: of changelogs, with the patience of the lease.
-        lease: says how long the member may write.
-        shutdown: limits the time for the commit of offsets once the member closes.
-        before_commit: see ``RuntimeOptions``.
-        read: reads a part of a changelog; see ``repair``.
-    """
+    """Commits a member's tasks.  One thread at a time."""
 
     def __init__(
         self,
@@ -75,10 +66,6 @@ class Commits:
         """Commit the work of these tasks.
 
         Writes nothing if this member may have left the group, because other members may own its tasks.
-
-        Args:
-            actives: all active tasks of this member.
-            wait_s: seconds to wait for a sign of membership.
 
         Raises:
             Exception: from ``before_commit``, except for retriable errors of Kafka.

@@ -37,10 +37,6 @@ _LOOK_S = 0.01
 class Lease:
     """A member's right to write.  One thread at a time.
 
-    Args:
-        consumer: the member.
-        shutdown: bounds all waits once the member closes.
-
     Attributes:
         patience_s: the age up to which a sign of membership counts, and the time a write may take after it.
 

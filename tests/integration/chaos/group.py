@@ -180,11 +180,7 @@ class ChaosGroup(ABC):
         return [read(path) for path in sorted(self._root.glob("*.jsonl"))]
 
     def complaints(self, acknowledged: set[Position]) -> list[str]:
-        """Check the event logs after all members have ended.
-
-        Args:
-            acknowledged: records of its topic.
-        """
+        """Check the event logs after all members have ended."""
         logs = self.logs()
         complaints = checks.unread_records(acknowledged, logs) + checks.commits_beyond_reads(logs)
         return [f"{self.name}: {complaint}" for complaint in complaints + self._further_checks(logs)]

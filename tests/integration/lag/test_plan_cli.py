@@ -224,15 +224,7 @@ def test_kip_848_group_is_refused(fresh: FreshNames) -> None:
 def raw_member(
     bootstrap: str, group_id: str, kind: str, message: bytes, given: bytes | None
 ) -> Iterator[None]:
-    """A member that joins by hand.
-
-    Args:
-        bootstrap: the broker.
-        group_id: the group.
-        kind: the group's protocol type.
-        message: its metadata.
-        given: the assignment it makes for itself; None: it never does.
-    """
+    """A member that joins by hand."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     try:
         protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="theirs", metadata=message)
