@@ -197,7 +197,7 @@ def read_groups(
 ) -> GroupsReading:
     """Read groups, then the offsets of their partitions.  Never raises for a failure of the cluster.
 
-    ``deadlines`` are for the groups and the offsets (``time.monotonic``).  The link's thread calls ``chosen``.
+    ``deadlines`` (``time.monotonic``) are for groups and for offsets.  The link's thread calls ``chosen``.
     """
     fetches: dict[str, tuple[EndsFetch, list[TopicPartition]]] = {}
     strands: list[Any] = []
