@@ -11,8 +11,7 @@ from typing import Any
 from kafka.errors import BrokerResponseError
 
 from kafka_assignors.errors import BrokerError, LagError
-from kafka_assignors.lag.fetch.group_offsets import connect
-from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.link import Link, connect
 
 ANSWER_S = 5.0
 """How long a command waits for a broker."""

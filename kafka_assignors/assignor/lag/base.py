@@ -153,8 +153,7 @@ class LagAssignor(Assignor):
         self._planned = None
         super().on_assignment(assignment, generation)
         with self._guarded("tracking lag"):
-            keeper = self._open_keeper()
-            if keeper is None:
+            if (keeper := self._open_keeper()) is None:
                 return
             joined_generation = self._access.generation()
 
@@ -237,8 +236,7 @@ class LagAssignor(Assignor):
     def _ask(self, partitions: Sequence[TopicPartition]) -> LagAnswer:
         if not partitions:
             return LagAnswer({})
-        keeper = self._open_keeper()
-        if keeper is None:
+        if (keeper := self._open_keeper()) is None:
             return LagAnswer({}, self._unavailable)
         return keeper.ask(partitions, max(self._deadline - time.monotonic(), 0.0))
 
@@ -261,8 +259,7 @@ class LagAssignor(Assignor):
         return None if self._closed else self._keeper
 
     def _make_keeper(self) -> LagKeeper | None:
-        source = self._source()
-        if source is None:
+        if (source := self._source()) is None:
             return None
         if not self._access.on_close(self.close):  # the threads would never end
             self._unavailable = "this kafka-python version is unknown"

@@ -60,7 +60,6 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         **dict.fromkeys(_SAMPLE, unknown),
         "recorded": unknown,  # last commit in a sample without end offset
         "plain": Field("hot", "u1"),
-        # counters
         **dict.fromkeys(("epoch", "commit_epoch", "resets", "served"), hot),
         # the end of the last step
         **dict.fromkeys(("mark_end", "mark_served", "mark_place"), hot),
@@ -70,7 +69,6 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "points": hot,
         "point_at": Field("hot", depth=(MOST_POINTS,)),
         "point_end": Field("hot", depth=(MOST_POINTS,)),
-        # the model
         **dict.fromkeys(("seen", "run", "total", "scored"), hot),
         **{
             name: Field("hot", "f8", (depth,))
@@ -104,11 +102,9 @@ def forecast_slots(settings: LoadSettings) -> int:
 
 
 class Table:
-    """Arrays of plain states, by the names of `fields`.
+    """Arrays of plain states of ``size`` partitions, by the names of `fields`.
 
     Attributes:
-        settings: settings of the model.
-        size: number of partitions.
         scale: a new model, for its constants.
         arrays: the arrays by name, as far as they are loaded.
         load: returns the arrays of a part, of all partitions or the first ones.
@@ -175,8 +171,7 @@ class Table:
 
     def absorb(self, row: int, partition: Partition) -> bool:
         """Take over the state of a partition; return whether it is plain."""
-        plain = self._is_plain(partition)
-        if plain:
+        if plain := self._is_plain(partition):
             self._write(row, partition)
         return plain
 

@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic, ResourceType
 
-from kafka_assignors.lag.fetch.group_offsets import open_link
+from kafka_assignors.lag.fetch.link import open_link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.reading import OldestUnread, Position
 from kafka_assignors.lag.settings import fetch_settings
