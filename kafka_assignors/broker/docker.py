@@ -45,7 +45,7 @@ def compose_command() -> tuple[str, ...] | None:
 def launch(
     compose: tuple[str, ...], root: Path, port: int, properties: Mapping[str, str]
 ) -> tuple[Spec, dict[str, str]]:
-    """Return the commands that run the container in the foreground and remove it afterwards."""
+    """Return the processes that run the container in the foreground and remove it, and their environment."""
     # Compose reads JSON as YAML, and merges a second file (-f) into the first.
     extra = root / "properties.json"
     cluster_id = new_cluster_id()

@@ -1,4 +1,4 @@
-"""`CoordinatorFacts`: the state of a consumer, as its assignor reads it."""
+"""`CoordinatorFacts`: the state that an assignor reads from its consumer's coordinator."""
 
 from __future__ import annotations
 
@@ -43,9 +43,8 @@ class CoordinatorFacts:
     def owned(self) -> list[tuple[str, int]] | None:
         """Return the (topic, partition)s of the consumer's assignment.
 
-        Empty once kafka-python has noticed that the membership was lost.
-
-        A cooperative consumer still owns them when it joins.  An eager one has revoked them.
+        Empty once kafka-python has noticed that the membership was lost.  A cooperative consumer still owns
+        them when it joins.  An eager consumer has revoked them.
         """
         subscription = getattr(self._live(), "_subscription", None)
         if subscription is None:

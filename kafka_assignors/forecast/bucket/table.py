@@ -3,7 +3,7 @@
 Only *plain* states are in the arrays, and the rest of this folder assumes so:
 
 - The last sample has the begin and end of the log.  It has a commit if the group ever committed.
-- The last step ended at the last end of a step before that sample, with known offsets.
+- The last step ended at the last step boundary before that sample, with known offsets.
 - No reset is half known, and no mark of a commit waits for an end offset.
 
 Steady traffic has only such states.  `absorb` says whether a state is plain.  Arrays belong to *parts*, which
@@ -97,7 +97,7 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
 
 
 def forecast_slots(settings: LoadSettings) -> int:
-    """Return the most forecasts of a partition that wait for their horizon."""
+    """Return how many forecasts of a partition wait for their horizon at most."""
     return -(-(settings.horizon // settings.step) // Model(settings).stride)
 
 
@@ -141,7 +141,7 @@ class Table:
         return {name: self.arrays[name] for name in names}
 
     def drop(self, *parts: str) -> None:
-        """Drop the arrays of parts, which are loaded when they are needed."""
+        """Drop the arrays of parts; the next use loads them again."""
         self.arrays = {name: a for name, a in self.arrays.items() if self.fields[name].part not in parts}
 
     def grow(self, size: int) -> None:
@@ -238,7 +238,7 @@ class Table:
                 array[..., row] = value
 
     def slot(self, at: int) -> int:
-        """Return the place of a forecast by the end of the step it was made in."""
+        """Return the slot of a forecast made at the end of a step."""
         return int(at // (self.scale.stride * self.settings.step) % len(self.due))
 
     def restore(self, row: int) -> Partition:
@@ -291,10 +291,10 @@ class Table:
         return partition
 
     def sample(self, row: int) -> Sample:
-        """Return the sample of a partition that was taken last."""
+        """Return the last sample of a partition."""
         return Sample(*(int(array[row]) for array in (self.time, self.begin, self.end, self.committed)))
 
 
 def rows_before(table: Table, row: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the columns of the samples taken last, of some partitions."""
+    """Return time, begin, end and commit of the last samples of partitions."""
     return table.time[row], table.begin[row], table.end[row], table.committed[row]

@@ -121,7 +121,7 @@ def least(
     largest_count: int,
     fits: Callable[[Owners], bool],
 ) -> Owners | None:
-    """Find the plan with the smallest largest load, or with the fewest moves, within limits.
+    """Find the plan that minimises the largest load, or the moves, within limits.
 
     Args:
         problem: the part that exchanges do not change.

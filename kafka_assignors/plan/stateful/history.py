@@ -133,7 +133,7 @@ class TaskHistory:
         return (owner != NO_MEMBER and self.process[owner] == process) or self.is_standby(task, process)
 
     def begun(self, task: int, owner: int, member: int) -> int:
-        """How likely a copy is a warm-up for a move.
+        """Return how likely a copy is a warm-up for a move.
 
         Returns:
             0: it may be a standby, because the task has no more copies than wanted.
@@ -153,7 +153,7 @@ class TaskHistory:
         return any(self.process[member] == process for member in self.standbys[task])
 
     def rank(self, task: int, process: int) -> int:
-        """The distance of a process from running the task without a wait; 0: caught up."""
+        """Return how far a process is from running the task at once; 0: caught up."""
         return self.ranks[task].get(process, self.absent[task])
 
     def best_rank(self, task: int) -> int:

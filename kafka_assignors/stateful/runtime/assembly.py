@@ -60,7 +60,7 @@ class Components:
         self._step(partial(self.consumer.close, autocommit=False, timeout_ms=max(1, leave_ms)))
         with lock:
             self._step(partial(self.copies.close, shutdown.left_s(_STEP_S)))
-            if self.reader.has_ended:  # else its stores are still open, and the directory stays locked
+            if self.reader.has_ended:  # otherwise its stores are open and need the lock on the directory
                 self._step(self.state_dir.close)
 
     def _step(self, do: Callable[[], object]) -> None:
