@@ -21,7 +21,6 @@ from kafka.errors import for_code
 from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
-from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.plan import Ownership
 from kafka_assignors.strategies import STRATEGIES
 from tests.integration.conftest import FreshNames
@@ -167,13 +166,6 @@ def test_missing_and_empty_groups_are_refused(fresh: FreshNames) -> None:
         group.members[0].close()
         message = refused(fresh.bootstrap, group.group_id)
     assert message == f"group {group.group_id!r} has no members to plan for"
-
-
-def test_missing_broker_is_one_line() -> None:
-    address = f"127.0.0.1:{free_ports(1)[0]}"
-    message = refused(address, "g")
-    assert message.startswith(f"no Kafka broker answers at {address}: ")
-    assert "ECONNREFUSED" in message
 
 
 def test_refused_connection_names_its_cause(fresh: FreshNames, tmp_path: Path) -> None:

@@ -282,10 +282,3 @@ def test_a_broker_that_ends_under_the_pipeline_is_named(piped: Piped, tmp_path: 
     assert faults(call(tmp_path, WITH_PIPELINE, gone))[0] == (
         "the pipeline: the broker ended during the demo: killed"
     )
-
-
-def test_without_a_pipeline_none_runs(piped: Piped, tmp_path: Path) -> None:
-    results = call(tmp_path, dataclasses.replace(WITH_PIPELINE, pipeline=False))
-    assert piped.runs == []
-    assert results["pipeline"] is None
-    assert faults(results) == []
