@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from statistics import mean
+from statistics import median
 
 from rich.console import Console
 from rich.table import Table
@@ -21,11 +21,11 @@ from kafka_assignors.broker import development_broker
 
 
 def cells(several: Sequence[Figures]) -> list[str]:
-    """Return mean and worst pause of kept and moved partitions, and duplicates, over the runs of an event."""
+    """Return the median and worst pause of kept and moved partitions, and duplicates, over the runs of an event."""
     kept = [pause for each in several for pause in each.kept]
     moved = [pause for each in several for pause in each.moved]
     return [
-        *(f"{mean(pauses):.2f} / {max(pauses):.2f}" if pauses else "-" for pauses in (kept, moved)),
+        *(f"{median(pauses):.2f} / {max(pauses):.2f}" if pauses else "-" for pauses in (kept, moved)),
         str(sum(each.duplicates for each in several)),
     ]
 
@@ -43,7 +43,7 @@ def main() -> None:
     options = parser.parse_args()
     console = Console(width=140)
     columns = ("one member takes", "client", "event", "kept s", "moved s", "duplicates")
-    table = Table(*columns, title="seconds without a record: mean / worst")
+    table = Table(*columns, title="seconds without a record: median / worst")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="pauses-")))
         bootstrap = options.bootstrap or stack.enter_context(development_broker("jars")).bootstrap
@@ -54,7 +54,10 @@ def main() -> None:
             members = commands(bootstrap, [kind for kind in options.kinds if kind != JAVA], folder)
         for slow_s in options.slow:
             for kind, command in members.items():
-                runs = [play(bootstrap, kind, command, Scene(slow_s)).figures for _ in range(options.repeat)]
+                runs = [
+                    play(bootstrap, kind, command, Scene(slow_s, seed=run)).figures
+                    for run in range(options.repeat)
+                ]
                 for event in runs[0]:
                     row = [f"{slow_s:g} s", kind, event, *cells([run[event] for run in runs])]
                     console.print("  ".join(row), markup=False)

@@ -47,6 +47,7 @@ class Scene:
         rate: records a second and partition.
         session_ms: ``session_timeout_ms`` of all members.
         heartbeat_ms: ``heartbeat_interval_ms`` of all members.
+        seed: of the moments of the events, which are the same for each client.
     """
 
     slow_s: float = 0.0
@@ -54,6 +55,7 @@ class Scene:
     rate: int = 20
     session_ms: int = 10_000
     heartbeat_ms: int = 3000
+    seed: int = 0
 
     @property
     def quiet_s(self) -> float:
@@ -227,6 +229,7 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
     def kill() -> None:
         group.members[3].kill()
 
+    moments = random.Random(scene.seed)
     try:
         for count in range(1, MEMBERS + 1):
             join()
@@ -238,7 +241,7 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
             group.settle(begin, MEMBERS)
             group.figures["calm"] = pauses(group.deliveries, begin + 1, time.monotonic(), slow)
             for act, left in ((join, MEMBERS + 1), (leave, MEMBERS), (kill, MEMBERS - 1)):
-                time.sleep(random.uniform(0, scene.heartbeat_ms / 1000))  # anywhere between two heartbeats
+                time.sleep(moments.uniform(0, scene.heartbeat_ms / 1000))  # anywhere between two heartbeats
                 begin = time.monotonic()
                 act()
                 group.settle(begin + (scene.session_ms / 1000 if act is kill else 0), left)

@@ -44,11 +44,17 @@ def test_schema_check_finds_a_mistake(tmp_path: Path) -> None:
 
 
 def test_every_supported_python_is_in_each_matrix() -> None:
-    """The classifiers, the workflow, tox and the bootstrap name the same versions."""
+    """The classifiers, the workflows, tox and the bootstrap name the same versions."""
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg", encoding="utf-8")
     versions = re.findall(r"Python :: (3\.\d+)", setup["metadata"]["classifiers"])
     assert read("test")["jobs"]["unit"]["strategy"]["matrix"]["python"] == versions
+    (pythons,) = (
+        step["with"]["python-version"]
+        for step in read("release")["jobs"]["test"]["steps"]
+        if "setup-python" in step.get("uses", "")
+    )
+    assert sorted(pythons.split()) == sorted(versions)
     tox = configparser.ConfigParser(interpolation=None)
     tox.read(ROOT / "tox.ini", encoding="utf-8")
     names = "".join(f",-py{version.replace('.', '')}" for version in versions)
@@ -91,7 +97,7 @@ def commands(workflow: str) -> Iterator[str]:
 @pytest.mark.parametrize("file", WORKFLOWS, ids=lambda file: file.stem)
 def test_commands_start_what_this_repository_has(file: Path, tmp_path: Path) -> None:
     """The shell runs each command with programs that print how they are called."""
-    for program in ("python", "tox", "twine"):
+    for program in ("make", "python", "tox", "twine"):
         (tmp_path / program).write_text(f'#!/bin/sh\necho {program} "$@"\n', encoding="utf-8")
         (tmp_path / program).chmod(0o755)
     env = {"PATH": f"{tmp_path}:/usr/bin:/bin"}
@@ -107,6 +113,8 @@ def test_commands_start_what_this_repository_has(file: Path, tmp_path: Path) -> 
                 assert {re.split(r"\W", package)[0] for package in packages} <= {"build", "tox", "twine"}
             case ["python", "-m", "build"] | ["twine", "check", "--strict", _]:
                 assert file.stem == "release"
+            case ["make", target]:
+                assert f"{target}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
             case _:
                 pytest.fail(f"unknown: {command}")
 
@@ -135,8 +143,7 @@ def test_release_has_the_version_of_its_tag(tmp_path: Path, tag: str, code: int)
 def test_release_waits_for_all_tests() -> None:
     jobs = read("release")["jobs"]
     assert jobs["publish"]["needs"] == ["test", "build"]
-    assert jobs["test"]["uses"] == "./.github/workflows/test.yml"
-    assert "workflow_call" in read("test")[True]  # YAML's reading of the key ``on``
+    assert jobs["test"]["steps"][-1] == {"run": "make test-all"}
 
 
 def test_hooks_run_the_commands_of_the_lint_and_types_environments() -> None:

@@ -92,9 +92,11 @@ def test_private_parts_are_used_in_two_folders_only(consumer: MakeConsumer) -> N
 
 
 def test_private_parts_that_the_package_uses_exist(consumer: MakeConsumer) -> None:
-    producer = KafkaProducer(bootstrap_servers="127.0.0.1:1", api_version=(2, 5))
+    made = consumer(CooperativeStickyAssignor)
+    # kafka-python would leave the socket of a refused connection open, so this address accepts connections.
+    producer = KafkaProducer(bootstrap_servers=made.config["bootstrap_servers"], api_version=(2, 5))
     try:
-        theirs = in_kafka_python([*parts_of(consumer(CooperativeStickyAssignor)), producer])
+        theirs = in_kafka_python([*parts_of(made), producer])
     finally:
         producer.close(timeout=0)
     trees = [tree for _module, tree in modules(allowed=True)]
