@@ -55,9 +55,10 @@ def test_joined_second_round_left_and_topic_grew(fresh: FreshNames) -> None:
         assert causes(leader)[0] == f"joined ({member_id(leader)})"
         other = group.join(CooperativeStickyAssignor, **settings)
         group.settled()
-        joined = causes(leader).index(f"joined ({member_id(other)})")
-        # On a busy machine a member revokes too late for the first second round.
-        assert set(causes(leader)[joined + 1 :]) == {"second-round"}
+        joined = f"joined ({member_id(other)})"
+        # On a busy machine a round is interrupted and keeps its cause, or a member revokes too late for the
+        # first second round.
+        assert set(causes(leader)[causes(leader).index(joined) :]) == {joined, "second-round"}
         other_id = member_id(other)
         other.close()
         group.settled()
