@@ -29,12 +29,6 @@ def measure(kind: str, group: Path, plan: Path, longest: float) -> Iterator[Fact
     First ``decode`` (kafka-python's own decoding of every member), then ``first`` (the first ``assign()`` and
     ``encode()`` of all assignments in this process) with ``memory`` (its peak, beyond what was there before),
     then medians: ``assign``, and ``total`` with the encoding.
-
-    Args:
-        kind: whose assignor.
-        group: what the members sent.
-        plan: where what they are to be sent goes.
-        longest: seconds after which no further run of a median begins.
     """
     counts, sent = read_group(group)
     topics = cluster(counts)

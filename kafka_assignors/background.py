@@ -17,10 +17,6 @@ class Background:
     """Runs jobs one at a time when they are due, on a daemon thread that starts with the first job.
 
     An executor of the standard library would keep the interpreter alive while a job hangs.
-
-    Args:
-        name: the thread's name.
-        now: a clock in seconds, as ``time.monotonic``.
     """
 
     def __init__(self, name: str, now: Callable[[], float] = time.monotonic) -> None:
@@ -60,11 +56,7 @@ class Background:
             self._changed.notify()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the thread; return whether it has ended.  Called from the thread itself, return True.
-
-        Args:
-            timeout_s: seconds to wait; None: no limit.
-        """
+        """Wait for the thread; return whether it has ended.  Called from the thread itself, return True."""
         if self._thread is None or self._thread is threading.current_thread():
             return True
         self._thread.join(timeout_s)

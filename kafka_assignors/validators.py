@@ -34,7 +34,7 @@ def is_port(text: str) -> bool:
 
 
 def wrong(option: str, expected: str, value: object) -> OptionError:
-    """Make the error of an invalid value, which may show it."""
+    """Make an error that shows the invalid value."""
     return OptionError(option, f"expected {expected}, got {value!r:.{LONGEST}}")
 
 
@@ -76,7 +76,7 @@ def positive(option: str, value: Any, unit: str = "") -> float:
 
 def one_of(option: str, value: T, known: Collection[T]) -> T:
     """Check a choice."""
-    if value not in tuple(known):  # not by hash, which a wrong value may lack
+    if value not in tuple(known):  # a wrong value may be unhashable
         raise wrong(option, f"one of {', '.join(map(str, known))}", value)
     return value
 

@@ -79,11 +79,7 @@ class Hpa:
 
 
 class Keda:
-    """KEDA's Kafka scaler: all lag over ``lagThreshold``, at most one replica for each partition.
-
-    Args:
-        threshold: ``lagThreshold``, records.
-    """
+    """KEDA's Kafka scaler: all lag over ``lagThreshold``, at most one replica for each partition."""
 
     def __init__(self, threshold: int) -> None:
         self._threshold = threshold
@@ -98,14 +94,7 @@ class Keda:
 
 
 class Sized:
-    """``kafka-assignors size --serve`` behind KEDA's metrics-api trigger, as in docs/guides/size.md.
-
-    Args:
-        target: the time lag to hold.
-        strategy: the group's.
-        history: its topics and its rate.
-        expected: returns the forecast records/s of each partition; None: there are no forecasts.
-    """
+    """``kafka-assignors size --serve`` behind KEDA's metrics-api trigger, as in docs/guides/size.md."""
 
     def __init__(
         self,
@@ -156,13 +145,6 @@ class Sized:
 
 class ScaledGroup(_Simulation):
     """A group that starts with one member and is scaled every 15 s.
-
-    Args:
-        history: the arrivals.
-        strategy: the group's.
-        pauses: cost of a rebalance, and of the start of a pod.
-        rule: the autoscaler.
-        commit_age_s: age of the commits by which lag is seen.
 
     Attributes:
         member_s: seconds of members until now, those that are starting included.

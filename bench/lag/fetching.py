@@ -14,7 +14,7 @@ from statistics import median
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic, OffsetSpec
 from kafka.structs import OffsetAndMetadata
 
@@ -94,7 +94,7 @@ def _row(bootstrap: str, size: int, runs: int) -> Row:
         row["warm"] = _times(lambda: fetcher.fetch(tps, LONGEST_MS), runs)
     finally:
         fetcher.close()
-    theirs = [TheirPartition(*tp) for tp in tps]
+    theirs = [KafkaPartition(*tp) for tp in tps]
     row["admin"] = _admin_client(bootstrap, theirs, runs)
     return row | _consumer(bootstrap, theirs)
 
@@ -113,7 +113,7 @@ def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
         producer.close()
         for first in range(0, size, _BATCH):
             offsets = {
-                TheirPartition(*tp): OffsetAndMetadata(0, "", -1) for tp in tps[first : first + _BATCH]
+                KafkaPartition(*tp): OffsetAndMetadata(0, "", -1) for tp in tps[first : first + _BATCH]
             }
             while any(error.errno for error in _committed(admin, offsets)):
                 time.sleep(0.2)

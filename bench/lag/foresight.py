@@ -60,13 +60,7 @@ def plan(case: Case, kind: str, lag: Numbers, before: Owners | None, expected: N
 def from_one_state(
     case: Case, traffic: Traffic, forecasts: Mapping[str, Forecasts | None]
 ) -> dict[str, list[Outcome]]:
-    """Every hour, all ways of planning from the same lag and owners: those of a group that plans by lag.
-
-    Args:
-        case: the group.
-        traffic: what comes.
-        forecasts: forecasts by name, beside ``lag`` alone; None for ``counts``, which ignores lag.
-    """
+    """Every hour, all ways of planning from the same lag and owners: those of a group that plans by lag."""
     kinds: dict[str, Forecasts | None] = {"lag": None, **forecasts}
     lag, owners = np.zeros(traffic.arrivals.shape[2]), None
     found: dict[str, list[Outcome]] = {kind: [] for kind in kinds}

@@ -21,7 +21,7 @@ from kafka_assignors.broker import development_broker
 
 
 def cells(several: Sequence[Figures]) -> list[str]:
-    """Return the median and worst pause of kept and moved partitions, and duplicates, over the runs of an event."""
+    """Return the median and worst pause of kept and moved partitions, and duplicates, over all runs."""
     kept = [pause for each in several for pause in each.kept]
     moved = [pause for each in several for pause in each.moved]
     return [

@@ -68,13 +68,7 @@ Command = Callable[[Scene, str, float], list[str | Path]]
 
 
 class Member:
-    """A member's process, and the partitions it owns.  It joins on the order ``go``.
-
-    Args:
-        name: its name in the figures.
-        command: what to run.
-        note: takes deliveries and changes of ownership, from this member's thread.
-    """
+    """A member's process, and the partitions it owns.  It joins on the order ``go``."""
 
     def __init__(
         self, name: str, command: Sequence[str | Path], note: Callable[[Delivery | Ownership], None]

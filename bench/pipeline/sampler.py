@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic
 from kafka.structs import OffsetAndMetadata
 
@@ -105,7 +105,7 @@ def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[st
             producer.send(topic, b"x", partition=p)
         producer.flush()
         names = tuple(f"{topic}-{n}" for n in range(groups))
-        everywhere = {TheirPartition(topic, p): OffsetAndMetadata(0, "", -1) for p in range(partitions)}
+        everywhere = {KafkaPartition(topic, p): OffsetAndMetadata(0, "", -1) for p in range(partitions)}
         for name in names:
             # On a new broker the first request waits for a coordinator.
             if name == names[0]:

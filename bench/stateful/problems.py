@@ -47,14 +47,7 @@ def rows(
     now: Callable[[str], None],
     sizes: Iterable[Size] = SIZES,
 ) -> Iterator[Row]:
-    """A row for each size and event, each program in a process of its own.
-
-    Args:
-        streams: the Kafka Streams peer; None: it is not measured.
-        patience: seconds, of Kafka Streams.
-        now: called with the next step.
-        sizes: of the groups.
-    """
+    """A row for each size and event, each program in a process of its own."""
     for size in sizes:
         for event, words in EVENTS.items():
             what = f"{size.tasks:,} tasks x {size.members:,} members, {words}"

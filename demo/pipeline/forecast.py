@@ -30,17 +30,17 @@ FLIGHTS_S = (WEEKS + 1) * WEEK * HOUR_S
 """Span of the year to read, in seconds: a week more, so that the last one is whole."""
 
 STEP_S, HORIZON_S = 900, HOUR_S
-MOST_PARTITIONS = 32
+MOST_FORECAST_PARTITIONS = 32
 
 
 def forecast_flights(
     spark: SparkSession, flights: Sequence[Flight], partitions: int, say: Callable[[str], None]
 ) -> ForecastResult:
-    """Forecast the flights of ``FLIGHTS_S``, in `MOST_PARTITIONS` at most; ``say`` shows the state."""
+    """Forecast the flights of ``FLIGHTS_S`` in few partitions; ``say`` shows the state."""
     from kafka_assignors.pipeline.model.backcast import forecast_errors
     from kafka_assignors.pipeline.model.model import model_load
 
-    partitions = min(partitions, MOST_PARTITIONS)
+    partitions = min(partitions, MOST_FORECAST_PARTITIONS)
     say(f"{WEEKS} weeks of flights")
     samples = sample_flights(flights, partitions, every_s=STEP_S, days=7 * WEEKS)
     load = model_load(_rows(spark, samples), LoadSettings(step_s=STEP_S, horizon_s=HORIZON_S)).persist()

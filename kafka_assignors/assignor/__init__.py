@@ -2,7 +2,7 @@
 
 - ``base``: `Assignor`, the course of a rebalance from ``metadata`` to ``on_assignment``.
 - ``hooks``: `StrategyHooks`, the attributes and methods that strategies override.
-- ``options``: `Options` and `PlanReport`.
+- ``options``: `Options` and `PlanReport`.  ``reporting``: the log line and the metrics of a plan.
 - ``convert``, ``members``: kafka-python's values to the planner's and back; untrusted member data.
 - ``coordinator_access``: the private parts of kafka-python's coordinator.  Only this folder and
   ``consumer/continuous`` use them.

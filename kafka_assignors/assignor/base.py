@@ -28,7 +28,8 @@ from kafka_assignors.assignor.hooks import StrategyHooks
 from kafka_assignors.assignor.members import MemberReport, read_user_data, to_member
 from kafka_assignors.assignor.metadata_wait import MetadataWait
 from kafka_assignors.assignor.new_protocol import ConversionNotice
-from kafka_assignors.assignor.options import ConfigurationError, PlanReport, parse
+from kafka_assignors.assignor.options import ConfigurationError, parse
+from kafka_assignors.assignor.reporting import report_fallback, report_plan
 from kafka_assignors.assignor.second_round import SecondRound
 from kafka_assignors.assignor.static_watch import StaticWatch
 from kafka_assignors.errors import PlanError
@@ -116,17 +117,17 @@ class Assignor(StrategyHooks):
         self._metadata_wait.begin()
         self._causes = self._access.shared("causes", self._causes)
         self._causes.begin()
-        owned, generation = self._last()
+        last, generation = self._last()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False
-        holds, revoked = ({}, owned) if eager else (owned, {})
-        return self._subscription(topics, revoked, holds, generation)
+        owned, revoked = ({}, last) if eager else (last, {})
+        return self._subscription(topics, revoked, owned, generation)
 
     def _subscription(
-        self, topics: Iterable[str], revoked: Ownership, holds: Ownership, generation: int
+        self, topics: Iterable[str], revoked: Ownership, owned: Ownership, generation: int
     ) -> ConsumerProtocolSubscription:
         return convert.encode_subscription(
-            topics, self.user_data(revoked, generation), holds, generation, self._rack
+            topics, self.user_data(revoked, generation), owned, generation, self._rack
         )
 
     def assign(
@@ -144,7 +145,8 @@ class Assignor(StrategyHooks):
             log.exception("%s: assign() failed, falling back to %s", self.name, self.fallback.name)
             self._access.recorder.record_fallback(is_unreported=True)
             with self._guarded("reporting the fallback"):
-                self._report_fallback(len(members))
+                self._causes.keep(self._access)
+                report_fallback(self, len(members))
             user_data = CLASSIC_ONLY if classic_only else b""
             return fallback_assignment(self.fallback, cluster, members, user_data, self._held_by)
 
@@ -221,7 +223,7 @@ class Assignor(StrategyHooks):
         report = MemberReport()
         with self._guarded("reading a member"):
             report = read_user_data(joined, self.decode_user_data, Complaints())
-        return convert.owned_in(joined.metadata) or (report.revoked if report.holds else {})
+        return convert.owned_in(joined.metadata) or (report.revoked if report.still_owns else {})
 
     def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Assignment:
         claims = resolve(group)
@@ -239,13 +241,11 @@ class Assignor(StrategyHooks):
         result = result._replace(assigned=Assignment(group, result.assigned.owners, unlisted))
         self._second_round.held = list(result.holds)
         self._second_round.generations = {member.member_id: member.generation for member in group.members}
-        seconds = self._now() - started
         with self._guarded("reporting the plan"):
-            self._report(result, seconds)
+            self._report(result, self._now() - started)
         return result.assigned
 
     def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
-        """Split the target into this round's assignment and the holds; see ``this_round``."""
         return this_round(group, claims, target, self._second_round.overdue)
 
     @contextmanager
@@ -290,33 +290,11 @@ class Assignor(StrategyHooks):
         self._access.recorder.record_fallback()
         return self.fallback.plan(group)
 
-    def _report_fallback(self, members: int) -> None:
-        self._causes.keep(self._access)
-        cause = Cause.UNKNOWN.value
-        facts = {"strategy": self.name, "fallback": self.fallback.name, "members": members, "cause": cause}
-        line = f'strategy={self.name} fallback="{self.fallback.name}" members={members} cause="{cause}"'
-        log.info("rebalance %s", line, extra={"rebalance": facts})
-
     def _report(self, result: Rebalance, seconds: float) -> None:
-        why = partial(
-            result.explain, in_order=self.in_order, by_load=self.by_lag, words=self.reason_overrides()
-        )
         causes: tuple[RebalanceCause, ...] = (RebalanceCause(Cause.UNKNOWN),)
         with self._guarded("finding the causes"):
             causes = self._causes.find(self._access, result)
-        report = PlanReport(
-            self.name,
-            result.target,
-            result.assigned,
-            result.metrics,
-            1000 * seconds,
-            why,
-            forecasts=self.forecasts,
-            causes=causes,
-        )
-        self._access.recorder.record_plan(report, result, [cause.label for cause in causes])
-        facts = report.facts()
-        log.info("rebalance %s", report.line(), extra={"rebalance": facts})
+        report = report_plan(self, result, seconds, causes, self._access.recorder)
         if self.options.on_plan is not None:
             with self._guarded("on_plan"):
                 self.options.on_plan(report)

@@ -57,11 +57,7 @@ class _Round:
 
 
 class Causes:
-    """Remembers the last rebalance that this member led.
-
-    Args:
-        clock: seconds.
-    """
+    """Remembers the last rebalance that this member led."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -116,12 +112,7 @@ class Causes:
             self._now = replace(self._led or _Round(GroupSnapshot({}), self._began), has_second=False)
 
     def find(self, access: CoordinatorAccess, result: Rebalance) -> tuple[RebalanceCause, ...]:
-        """Return the causes of this rebalance, in the order of ``Cause``; at least one.
-
-        Args:
-            access: the leader's consumer.
-            result: the planned round.
-        """
+        """Return the causes of this rebalance, in the order of ``Cause``; at least one."""
         if self._now is None:
             return (RebalanceCause(Cause.UNKNOWN),)
         requested = set(access.rejoin_causes)

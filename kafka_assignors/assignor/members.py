@@ -33,7 +33,7 @@ class MemberReport(NamedTuple):
             does not measure.
         unread: why a part cannot be decoded; None if all could.
         requests: see ``SeenMember``.
-        holds: whether it holds ``revoked`` still; its subscription then lists no owned partitions.
+        still_owns: whether it holds ``revoked`` still; its subscription then lists no owned partitions.
         reads_budget: whether it reads an assignment with a budget.
         more: data that only its own strategy understands.
     """
@@ -48,7 +48,7 @@ class MemberReport(NamedTuple):
     service_rate: float | None = None
     unread: str | None = None
     requests: Mapping[Cause, int] = MappingProxyType({})
-    holds: bool = False
+    still_owns: bool = False
     reads_budget: bool = False
     more: object = None
 
@@ -86,14 +86,14 @@ def to_member(
     """
     subscription = joined.metadata
     listed = convert.owned_in(subscription) if cooperative else {}
-    holds: Ownership = listed or (report.revoked if cooperative and report.holds else {})
-    owned: Ownership = holds or report.revoked
+    held: Ownership = listed or (report.revoked if cooperative and report.still_owns else {})
+    owned: Ownership = held or report.revoked
     # The subscription (v2) dates its owned partitions; user data dates the partitions it reports itself.
     dated = subscription.generation_id if listed and subscription.generation_id >= 0 else report.generation
     generation = max(dated, NO_GENERATION)
     if joining is not None and generation >= joining:
         complaints.add(joined.member_id, f"claims to come from generation {generation}, which is not over")
-        holds, owned, generation = {}, {}, NO_GENERATION
+        held, owned, generation = {}, {}, NO_GENERATION
     capacity = report.capacity
     if in_units(capacity) is None:
         complaints.add(joined.member_id, f"reports a capacity of {capacity!r:.60}")
@@ -105,7 +105,7 @@ def to_member(
         generation=generation,
         instance_id=joined.group_instance_id or None,
         rack=subscription.rack_id or None,
-        holds=bool(holds),
+        still_owns=bool(held),
         priority=report.priority,
         capacity=capacity,
     )

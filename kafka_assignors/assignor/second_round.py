@@ -47,9 +47,6 @@ class SecondRound:
     while its application was busy, revokes the partition at its next ``poll()``, and then requests a round.
     A claim from before its member's own join does count, because the member never had the partition.
 
-    Args:
-        clock: seconds.
-
     Attributes:
         held: holds of the current round.
         generations: member id -> generation of its claims in the current round.

@@ -42,12 +42,7 @@ class StaticWatch:
         self._checking_in: int | None = None  # the generation whose check is under way
 
     def on_assignment(self, access: CoordinatorAccess, *, leader_watches_lag: bool) -> None:
-        """Follow a new assignment.  On the I/O thread.
-
-        Args:
-            access: the member's consumer.
-            leader_watches_lag: whether the leader also watches lag between rebalances.
-        """
+        """Follow a new assignment.  On the I/O thread."""
         if (instance_id := access.instance_id()) is None:
             return
         # A restarted static member gets a new id, and takes part in no rebalance.

@@ -45,14 +45,7 @@ def compose_command() -> tuple[str, ...] | None:
 def launch(
     compose: tuple[str, ...], root: Path, port: int, properties: Mapping[str, str]
 ) -> tuple[Spec, dict[str, str]]:
-    """Return the commands that run the container in the foreground and remove it afterwards.
-
-    Args:
-        compose: the result of :func:`compose_command`.
-        root: scratch directory, for the log and the extra properties.
-        port: of the broker, inside and outside of the container.
-        properties: broker settings added to those in the compose file.
-    """
+    """Return the processes that run the container in the foreground and remove it, and their environment."""
     # Compose reads JSON as YAML, and merges a second file (-f) into the first.
     extra = root / "properties.json"
     cluster_id = new_cluster_id()

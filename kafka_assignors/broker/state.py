@@ -55,9 +55,6 @@ class Running:
 def locked_state(*, wait: bool = True) -> Iterator[bool]:
     """Lock the state of this user, so that ``start`` and ``stop`` run one at a time.
 
-    Args:
-        wait: wait for the lock.
-
     Yields:
         Whether the lock was taken; always True with ``wait``.
 

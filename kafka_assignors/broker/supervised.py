@@ -67,11 +67,6 @@ PATIENCE_S = _GRACE_S + _AFTERWARDS_S + _MARGIN_S  # the longest patience of bot
 class Supervised:
     """A running supervisor with its broker.
 
-    Args:
-        spec: what to run; ``parent`` is filled in.
-        env: environment of all its processes.
-        keep_open: descriptor of a lock that its processes keep open.
-
     Raises:
         OSError: the log cannot be written.
     """
@@ -157,11 +152,7 @@ class Supervised:
         self._process.returncode = 0  # keeps subprocess from warning of a child that still runs
 
     def stop(self, *, keep_log: bool = False) -> None:
-        """Stop the broker and remove its scratch directory.  Idempotent.
-
-        Args:
-            keep_log: keep the log, so that an error can name it.
-        """
+        """Stop the broker and remove its scratch directory.  Idempotent."""
         self._send(b"k" if keep_log else b"s")
         # The supervisor kills the broker after the grace; this kills a supervisor that hangs.
         if not self.wait(self._spec.patience_s):

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from kafka_assignors.broker import Backend, DevelopmentBroker, start_broker, state
 from kafka_assignors.broker.diagnose import error_line
+from kafka_assignors.cli.common import output_option
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import BrokerError
 
@@ -79,7 +80,7 @@ def stop() -> None:
 
 
 @command.command()
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def status(*, output: str) -> None:
     """Show whether the broker is running, and where.  Exit code 0 if it is, 1 if not."""
     with state.locked_state(wait=False) as is_locked:

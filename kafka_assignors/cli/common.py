@@ -27,6 +27,18 @@ def connection_options(command: F) -> F:
     return click.option("--bootstrap", metavar="HOST:PORT", help="A broker of the group's cluster.")(command)
 
 
+def reset_option(text: str) -> Callable[[F], F]:
+    """Return a decorator that adds ``--reset``, the group's ``auto_offset_reset``, with its help."""
+    choices = click.Choice(["earliest", "latest"])
+    return click.option("--reset", type=choices, default="earliest", show_default=True, help=text)
+
+
+output_option = click.option(
+    "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
+)
+"""Adds ``--output`` to a command."""
+
+
 def client_settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str, Any]:
     """Return kafka-python client arguments from ``--bootstrap``, ``--config`` and the environment.
 

@@ -11,8 +11,7 @@ from typing import Any
 from kafka.errors import BrokerResponseError
 
 from kafka_assignors.errors import BrokerError, LagError
-from kafka_assignors.lag.fetch.group_offsets import connect
-from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.link import Link, connect
 
 ANSWER_S = 5.0
 """How long a command waits for a broker."""
@@ -20,9 +19,6 @@ ANSWER_S = 5.0
 
 class Connection:
     """Connects at the first reading, and again after ``close``.
-
-    Args:
-        settings: as ``connection_settings`` makes them.
 
     Attributes:
         link: the open link; None: there is none.

@@ -17,12 +17,7 @@ from kafka_assignors.lag.fetch.requests import metadata_request, read_leaders
 
 
 class GroupReader:
-    """Describes one group over a connection of its own.
-
-    Args:
-        settings: as ``connection_settings`` makes them.
-        group_id: the group.
-    """
+    """Describes one group over a connection of its own."""
 
     def __init__(self, settings: Mapping[str, Any], group_id: str) -> None:
         self._group_id = group_id

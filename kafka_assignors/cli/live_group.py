@@ -50,10 +50,6 @@ class LiveGroup:
 def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
     """Read a group from the broker.
 
-    Args:
-        settings: as ``connection_settings`` makes them.
-        group_id: the group.
-
     Raises:
         BrokerError: no broker answers, or it refuses.
         GroupError: the group does not exist, has no members, or cannot be planned.

@@ -24,11 +24,6 @@ class ProgressView:
     """Shows the current step of a command.
 
     Standard output gets only the result of a command, so a script can read it from there.
-
-    Args:
-        every_s: shortest time between two plain lines of one step.
-        console: the terminal or file; None: standard error.
-        clock: seconds.
     """
 
     def __init__(

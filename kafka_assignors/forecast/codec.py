@@ -1,8 +1,9 @@
 """The state of a partition as bytes, and back.  Pure.
 
-Version 3: a version byte, three counts (little-endian, 4 bytes each), then as many integers of 8 bytes,
-floating-point numbers of 8 bytes, and single bytes: small integers, and numbers in single precision.  About
-11 kB, and 32 bytes for each waiting sample.  The format is private to the checkpoints of one job.
+Version 3: a version byte and three counts (little-endian, 4 bytes each).  The counts are of the 8-byte
+integers, the 8-byte floats and the single bytes that follow in this order.  The single bytes hold small
+integers and numbers in single precision.  A state takes about 11 kB, plus 32 bytes for each waiting sample.
+Only the checkpoints of one job use this format.
 """
 
 from __future__ import annotations

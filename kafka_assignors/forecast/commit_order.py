@@ -42,13 +42,7 @@ class CommitOrder:
         self.since = UNKNOWN  # time of the reset
 
     def observe(self, sample: Sample, known: int, known_since: int) -> CommitChange:
-        """Take the next sample with a commit, in the order of times.
-
-        Args:
-            sample: the sample.
-            known: the group's known commit, or ``UNKNOWN``.
-            known_since: time of the sample of that commit.
-        """
+        """Take the next sample with a commit, in the order of times."""
         writer = _RECORDER if sample.end == UNKNOWN else _SAMPLER
         before, self.committed[writer] = self.committed[writer], sample.committed
         was_reset = sample.committed < before

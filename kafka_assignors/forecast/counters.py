@@ -70,13 +70,7 @@ class Ends:
         return 0 <= sample.end < self.end or 0 <= sample.begin < self.begin
 
     def take(self, sample: Sample, settings: LoadSettings, *, was_reset: bool) -> list[EndMark]:
-        """Take the next sample, with or without an end offset.
-
-        Args:
-            sample: the sample.
-            settings: step and gap.
-            was_reset: whether the sample shows that the group's commit was reset.
-        """
+        """Take the next sample, with or without an end offset."""
         self.doubted |= was_reset
         same_begin = 0 < sample.begin == self.begin
         restarted = self.restarted(sample) or (self.doubted and not same_begin and 0 <= self.end < sample.end)
@@ -142,14 +136,7 @@ class CommittedOffset:
         return self.order.observe(sample, self.committed, self.time)
 
     def take(self, sample: Sample, ends: Ends, settings: LoadSettings, *, was_reset: bool) -> None:
-        """Take the commit of the next sample.
-
-        Args:
-            sample: the sample.
-            ends: begin and end offset, from this sample or an earlier one.
-            settings: step, gap and reset.
-            was_reset: whether the sample shows that the group's commit was reset.
-        """
+        """Take the commit of the next sample."""
         since = self._mark(self.time)
         self._count(sample.committed, was_reset=was_reset)
         self.start = ends.begin

@@ -41,11 +41,7 @@ LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
 
 
 class Season:
-    """Mean rates by quarter of the day and hour of the week, records/s.
-
-    Args:
-        zone: name of the time zone.
-    """
+    """Mean rates by quarter of the day and hour of the week, records/s."""
 
     __slots__ = (
         "above", "changes", "day", "day_seen", "latest", "mean", "quarter", "quarters", "slots_seen", "steps",

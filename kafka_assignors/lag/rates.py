@@ -44,12 +44,7 @@ class Rates:
         self._moved_at: dict[TopicPartition, tuple[int | None, float]] = {}
 
     def add(self, now_s: float, offsets: Mapping[TopicPartition, Offsets]) -> dict[TopicPartition, Rate]:
-        """Add a look; return the rates of partitions seen before.
-
-        Args:
-            now_s: on a clock that never goes back.
-            offsets: of all partitions that could be read.
-        """
+        """Add a look; return the rates of partitions seen before."""
         for tp, current in offsets.items():
             known = self._moved_at.get(tp)
             if known is None or known[0] != current.committed:

@@ -59,9 +59,6 @@ class ExportedConsumers:
     """The consumers that an exporter reads.  A consumer that is closed or deleted drops out.
 
     Any thread may add and read.
-
-    Args:
-        family_of: returns the family of a metric from its group and name.
     """
 
     def __init__(self, family_of: Callable[[str, str], Family]) -> None:

@@ -61,9 +61,6 @@ def register(consumer: HasMetrics, meter_provider: MeterProvider | None = None) 
 class ConsumerInstruments:
     """One observable instrument for each name, with the values of all registered consumers.
 
-    Args:
-        meter: creates the instruments.
-
     Attributes:
         consumers: the registered consumers.
     """
@@ -75,7 +72,7 @@ class ConsumerInstruments:
         self._creating = threading.Lock()  # not held in `_observe`, which the SDK calls under its own lock
         self._unread: dict[str, list[Observation]] = {}  # of the last reading, by instrument
         self._reading = threading.Lock()
-        self._is_creating = False  # whether a thread does
+        self._is_creating = False  # whether a thread is creating instruments
 
     def create(self) -> None:
         """Create the instruments of names that have none."""
@@ -93,7 +90,7 @@ class ConsumerInstruments:
                     make(family.name, [observe], family.unit, exported.description)
 
     def _observe(self, name: str, _: CallbackOptions) -> Iterable[Observation]:
-        """Return an instrument's part of a reading.  One that asks again begins the next collection."""
+        """Return an instrument's part of a reading.  Its second call begins the next collection."""
         with self._reading:
             if name not in self._unread:
                 self._unread = self._read()

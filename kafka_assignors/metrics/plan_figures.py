@@ -53,11 +53,6 @@ def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> M
     """Count the moves of a round, without those that already waited for it.
 
     A member that is busy revokes its partitions rounds later, and each of these rounds plans the same move.
-
-    Args:
-        result: the planned round.
-        moved: the partitions that it moves.
-        waiting: of the last round.
     """
     group, owner, target = result.group, result.claims.owner, result.target.owners
     numbers = [

@@ -56,13 +56,7 @@ class _Plan(NamedTuple):
 
 
 class Recorder:
-    """The metrics of one consumer, which all strategies of its list share.  No method raises.
-
-    Args:
-        registry: the consumer's; None: nothing is recorded.
-        prefix: the consumer's ``metric_group_prefix``.
-        clock: seconds, as ``time.monotonic``, which kafka-python's metrics use.
-    """
+    """The metrics of one consumer, which all strategies of its list share.  No method raises."""
 
     def __init__(
         self, registry: Metrics | None, prefix: str = "consumer", clock: Callable[[], float] = time.monotonic
@@ -135,13 +129,7 @@ class Recorder:
 
     @_guarded
     def record_plan(self, report: Planned, result: Rebalance, causes: Sequence[str]) -> None:
-        """Record a plan of this member.
-
-        Args:
-            report: the ``PlanReport``.
-            result: the planned round.
-            causes: of the rebalance, by their labels.
-        """
+        """Record a plan of this member."""
         moves = new_moves(result, report.metrics.moved, self._waiting)
         self._planned = _Plan(plan_figures(report), causes, moves)
 

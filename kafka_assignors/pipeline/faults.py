@@ -180,12 +180,7 @@ def _described(doing: str) -> Iterator[None]:
 
 
 def pipeline_error(error: BaseException, doing: str) -> PipelineError:
-    """Return an error as one line of bounded length.
-
-    Args:
-        error: of PySpark, py4j, or any other.
-        doing: the activity, the start of the line.
-    """
+    """Return an error as one line of bounded length."""
     text = _all_of(error)
     for pattern, sentence in _RULES:
         if match := re.search(pattern, text):

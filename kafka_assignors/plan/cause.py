@@ -12,7 +12,7 @@ from typing import NamedTuple
 from kafka_assignors.plan.model import shown
 
 _NAMES = 3
-"""Names that one cause lists; of the rest it gives the number."""
+"""Names that one cause lists; it counts the rest."""
 
 
 class Cause(Enum):
@@ -122,9 +122,9 @@ def compare(
 ) -> list[RebalanceCause]:
     """Return the changes of a group that cause a rebalance, in the order of ``Cause``.
 
-    - A member id that is new is *restarted* if a static member with its instance id was there.  It is
-      *rejoined* if it still knows a generation (its membership ended while it ran), or if its client id
-      belonged to one other member only, which is missing now.  Else it has *joined*.
+    - A new member id counts as *restarted* if the group had a static member with the same instance id.  It
+      counts as *rejoined* if it still knows a generation (its membership ended while it ran), or if its
+      client id belonged to exactly one other member, which is missing now.  Otherwise it has *joined*.
     - A static member that is missing is *lost*, because only the end of its session, or an administrator,
       removes it.  A missing dynamic member either left or was lost.  The protocol does not show which, so it
       is *gone* unless the caller knows more.
@@ -171,7 +171,7 @@ def listed(names: Iterable[str]) -> str:
 
 
 def _old_ids(before: GroupSnapshot, after: GroupSnapshot) -> dict[str, str]:
-    """Map the ids of members that were there before to their ids then."""
+    """Map present member ids to the ids of the same members before."""
     stayed = before.members.keys() & after.members.keys()
     came, went = after.members.keys() - stayed, before.members.keys() - stayed
     instances = {before.members[old].instance_id: old for old in went}

@@ -55,18 +55,18 @@ def resolve(group: Group) -> Claims:
     partition, by, refused = _claimed(group)
     owner = np.full(group.size, NO_MEMBER, np.int32)
     holder = owner.copy()
-    holds = np.array([m.holds for m in group.members], np.bool_)
+    still_owns = np.array([m.still_owns for m in group.members], np.bool_)
     several = np.bincount(partition, minlength=group.size)[partition] > 1
     # Nearly every partition has at most one claim, which then wins.
     alone, alone_by = partition[~several], by[~several]
     owner[alone] = alone_by
-    holder[alone] = np.where(holds[alone_by], alone_by, NO_MEMBER)
+    holder[alone] = np.where(still_owns[alone_by], alone_by, NO_MEMBER)
     holders: dict[int, frozenset[int]] = {}
     disputed: dict[str, tuple[str, int]] = {}
     if several.any():
         members = len(group.members)
         pairs = np.divmod(np.unique(partition[several] * members + by[several]), members)
-        _settle(group, (*pairs, holds), (owner, holder), (holders, disputed))
+        _settle(group, (*pairs, still_owns), (owner, holder), (holders, disputed))
     known = np.flatnonzero(owner >= 0)
     owner[known[~group.subscribed[group.topic_of[known], owner[known]]]] = NO_MEMBER
     return Claims(
@@ -116,7 +116,7 @@ def _settle(
     conflicts: tuple[dict[int, frozenset[int]], dict[str, tuple[str, int]]],
 ) -> None:
     """Resolve partitions with several claims, given as sorted distinct (partition, member) pairs."""
-    partition, by, holds = claims
+    partition, by, still_owns = claims
     owner, holder = outcome
     holders, disputed = conflicts
     generations = np.array([m.generation for m in group.members], np.int64)[by]
@@ -130,7 +130,7 @@ def _settle(
             disputed[member_id] = group.members[first].member_id, disputed.get(member_id, ("", 0))[1] + 1
 
     # A claim without a generation may be current, so it counts while its member holds the partition.
-    live = holds[by] & (latest | (generations == NO_GENERATION))
+    live = still_owns[by] & (latest | (generations == NO_GENERATION))
     partition, by, generations = partition[live], by[live], generations[live]
     latest = _is_newest(partition, generations, group.size)
     alone, several = _by_partition(partition[latest], by[latest])

@@ -23,8 +23,8 @@ class DrainBound:
       counts gives that subscriber;
     - the k heaviest partitions of a set of topics outweigh the k largest rooms of its subscribers, because at
       most k members have them.  All partitions outweigh all rooms;
-    - of the n heaviest partitions of a set, each subscriber has room for some number of the lightest of them,
-      and these numbers add up to less than n;
+    - the subscribers of a set have room for fewer than n of its n heaviest partitions, even if each takes the
+      lightest of them;
     - the fewest partitions that the rule of counts gives the k slowest members outweigh their rooms.
 
     Args:
@@ -77,7 +77,7 @@ class DrainBound:
             self.load = max(self.load, -(-total * most // part))
 
     def _rise_to_count(self, least: Vector, parts: Vector) -> None:
-        """Raise the bound: one that has i of the n partitions has at least ``least[i]`` records."""
+        """Raise the bound; a member with i of the n partitions has at least ``least[i]`` records."""
         n, most = len(least) - 1, self._capacities.most
 
         def is_enough(load: int) -> bool:

@@ -57,7 +57,7 @@ class Member:
         generation: the generation of ``owned``; ``NO_GENERATION`` when never reported.
         instance_id: the id of a static member (KIP-345); None for a dynamic member.
         rack: the rack it runs in (KIP-881); None when unknown.
-        holds: whether it keeps ``owned`` while the group rebalances, as members of the cooperative protocol
+        still_owns: whether it keeps ``owned`` during a rebalance, as members of the cooperative protocol
             do (KIP-429).  False: it has revoked everything, and ``owned`` is only history.
         priority: in an active/passive group the member with the highest is active; None when not reported.
         capacity: how fast it reads, compared with the other members: 2 reads twice as fast as 1.  Strategies
@@ -70,7 +70,7 @@ class Member:
     generation: int = NO_GENERATION
     instance_id: str | None = None
     rack: str | None = None
-    holds: bool = False
+    still_owns: bool = False
     priority: int | None = None
     capacity: float = 1.0
 

@@ -51,7 +51,7 @@ class Rebalance(NamedTuple):
         member lists twice counts as one that it revokes.  Linear in the members' topics.
         """
         holder, owners, unlisted = self.claims.holder, self.assigned.owners, self.assigned.unlisted
-        holding = [member for member in self.group.members if member.holds]
+        holding = [member for member in self.group.members if member.still_owns]
         claimed = sum(len(numbers) for member in holding for numbers in member.owned.values())
         kept = int(np.count_nonzero((holder >= 0) & (holder == owners)))
         kept += sum(int(owners[partition]) in members for partition, members in self.claims.holders.items())

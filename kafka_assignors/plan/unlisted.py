@@ -6,7 +6,7 @@ other owned partition.  The leader makes the full plan once it has the metadata.
 claim counts if
 
 - the claimant subscribes to the topic, and Kafka allows the topic's name;
-- the partition number is below ``MOST_PARTITIONS``;
+- the partition number is below ``PARTITION_NUMBER_LIMIT``;
 - the claimant claims at most ``MOST_CLAIMS`` such partitions.
 
 The rules of ``resolve`` decide between several claimants.
@@ -24,7 +24,7 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims, resolve
 from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership
 
-MOST_PARTITIONS = 1_000_000
+PARTITION_NUMBER_LIMIT = 1_000_000
 """Largest plausible number of partitions of one topic; brokers hold fewer."""
 
 MOST_CLAIMS = 100_000
@@ -112,6 +112,6 @@ def _beyond(group: Group, member: Member) -> dict[str, list[int]]:
         if topic not in member.topics or not _TOPIC.fullmatch(topic):
             continue
         count = group.topics.get(topic, 0)
-        if unlisted := [number for number in numbers if count <= number < MOST_PARTITIONS]:
+        if unlisted := [number for number in numbers if count <= number < PARTITION_NUMBER_LIMIT]:
             beyond[topic] = unlisted
     return beyond if sum(map(len, beyond.values())) <= MOST_CLAIMS else {}

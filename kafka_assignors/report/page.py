@@ -14,9 +14,6 @@ from kafka_assignors.report.rows import seconds
 def require_plotly(extra: str) -> None:
     """Check early that `html_page` can run.
 
-    Args:
-        extra: the extra that installs plotly and Jinja2 for the caller.
-
     Raises:
         MissingExtraError: plotly or Jinja2 is not installed.
     """

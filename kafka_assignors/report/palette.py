@@ -28,12 +28,6 @@ def member_colour(name: str) -> str:
     return MEMBERS[(int(name.lstrip("m")) - 1) % len(MEMBERS)]
 
 
-def ink_on(colour: str) -> str:
-    """Return ``black`` or ``white``, the more readable on a colour."""
-    red, green, blue = (int(colour[i : i + 2], 16) for i in (1, 3, 5))
-    return "black" if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else "white"
-
-
 def strategy_colour(place: int) -> str:
     """Return the colour of the strategy at ``place`` (from 0) in the order of runs; after ten they repeat."""
     return STRATEGIES[place % len(STRATEGIES)]

@@ -164,7 +164,7 @@ class GroupModel:
                 topics,
                 owned=self._owned(number),
                 generation=self._generations[number],
-                holds=holding,
+                still_owns=holding,
                 capacity=self._capacities[number],
             )
             for number in self.present

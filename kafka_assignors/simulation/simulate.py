@@ -185,9 +185,9 @@ class _Simulation:
         self._outcome.record_levels(until, self._work.arrived, self._work.read)
 
     def _record_step(self) -> None:
-        work, crew = self._work, self._group
-        lags = work.owned(crew.owner)
-        self._outcome.record_step(self._now, work.arrived, work.read, lags, members=len(crew.present))
+        work, group = self._work, self._group
+        lags = work.owned(group.owner)
+        self._outcome.record_step(self._now, work.arrived, work.read, lags, members=len(group.present))
 
     def _plan_load(self) -> Counts:
         """Return the load the leader plans with now: the known lag, and forecast arrivals if it uses them."""

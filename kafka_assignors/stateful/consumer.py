@@ -108,12 +108,9 @@ class StatefulConsumer:
             commits=components.commits,
             processing=self._processing,
         )
+        recorder = consumer_recorder(self._consumer)
         register_metrics(
-            consumer_recorder(self._consumer),
-            self._tasks,
-            self._reader,
-            processing=self._processing,
-            copies=self._copies,
+            recorder, self._tasks, self._reader, processing=self._processing, copies=self._copies
         )
         self._listener = TaskListener(self._consumer, self._events, self._handle_events)
 
@@ -280,7 +277,7 @@ class StatefulConsumer:
 
     def _is_settled(self) -> bool:
         """Whether no rebalance is under way, so the duties are those of the current generation."""
-        return is_settled(self._consumer) and (self._tasks.duties.generation == generation_of(self._consumer))
+        return is_settled(self._consumer) and self._tasks.duties.generation == generation_of(self._consumer)
 
     def _probe(self) -> None:
         probe_at = self._tasks.duties.probe_at

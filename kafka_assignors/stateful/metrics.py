@@ -22,12 +22,7 @@ _SAMPLE_MS = 1_000.0
 
 
 class RestoreRate:
-    """Records restored per second, since a reading about 30 s ago; with fewer readings, since the last one.
-
-    Args:
-        restored: returns the records restored so far.
-        now_ms: the time, as kafka-python's metrics have it.
-    """
+    """Records restored per second since a reading about 30 s ago, or since the last one."""
 
     def __init__(self, restored: Callable[[], float], now_ms: float) -> None:
         self._restored = restored
@@ -48,12 +43,6 @@ class RestoreRate:
 
 class StatefulMetrics:
     """Measures a member.  Any thread may read it.
-
-    Args:
-        tasks: duties and active tasks.
-        reader: has the lags of copies, and the number of records restored.
-        processing: has the age of the last commit.
-        copies: has the age of the oldest checkpoint.
 
     Attributes:
         values: by name of a metric, a function of the time in milliseconds.

@@ -13,10 +13,6 @@ class Shutdown:
     """Starts the clock when the member is asked to close.
 
     It has no lock, unlike an ``Event``, because a signal handler may set it at any point.
-
-    Args:
-        timeout_s: seconds for the whole shutdown.
-        clock: seconds.
     """
 
     def __init__(self, timeout_s: float = float("inf"), clock: Callable[[], float] = time.monotonic) -> None:

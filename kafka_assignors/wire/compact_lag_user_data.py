@@ -41,12 +41,12 @@ class Claims(NamedTuple):
     Attributes:
         owned: the partitions.
         generation: in which it owned them.
-        holds: whether it owns them still, as a member of the cooperative protocol does.
+        still_owns: whether it owns them still, as a member of the cooperative protocol does.
     """
 
     owned: Ownership
     generation: int
-    holds: bool
+    still_owns: bool
 
 
 class CompactLagUserData(NamedTuple):
@@ -84,7 +84,7 @@ def encode(
     units = (in_units(capacity) or UNIT) if service_rate is None else -rates.code(service_rate)
     head = b"".join(
         [
-            _HEAD.pack(VERSION, claims.generation, claims.holds),
+            _HEAD.pack(VERSION, claims.generation, claims.still_owns),
             compact_ownership.pack(claims.owned),
             int32(min(max(int(age_ms), 0), _LONGEST_AGE)),
             int32(units),
@@ -117,10 +117,10 @@ def read(reader: Reader) -> CompactLagUserData:
         CodecError: another version, too short, too large, or not as ``encode`` writes it.
     """
     reader.version(VERSION)
-    generation, holds = reader.int32(), reader.uint8()
+    generation, still_owns = reader.int32(), reader.uint8()
     owned = compact_ownership.read(reader)
     age_ms, units, has_set = reader.int32(), reader.int32(), reader.uint8()
-    if age_ms < 0 or holds > 1 or has_set > 1:
+    if age_ms < 0 or still_owns > 1 or has_set > 1:
         raise CodecError("a negative age, or an unknown flag")
     partitions = _flat(compact_ownership.read(reader) if has_set else owned)
     codes = inflated(reader.raw(reader.int32()), _MOST_LAGS, "lags")
@@ -131,7 +131,7 @@ def read(reader: Reader) -> CompactLagUserData:
     service_rate = rates.of_code(-units) if units < 0 else None
     capacity = units / UNIT if service_rate is None else 1.0
     return CompactLagUserData(
-        *(Claims(owned, generation, bool(holds)), lags, age_ms, capacity, rates_of, service_rate)
+        *(Claims(owned, generation, bool(still_owns)), lags, age_ms, capacity, rates_of, service_rate)
     )
 
 

@@ -32,7 +32,7 @@ from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, history, rates
 from kafka_assignors.wire.primitives import Reader, int32, string
 
-MOST_PARTITIONS = 1_000
+MOST_REPORTED_LAGS = 1_000
 """A member sends its heaviest partitions: 6 KB in most cases.  The leader asks the cluster for the rest."""
 
 _VERSION = 0
@@ -59,7 +59,7 @@ class LagUserData(NamedTuple):
         lags: records left to read.
         age_ms: age of ``lags``.
         capacity: see ``Member``; unchecked, NaN if it cannot be read.
-        holds: whether it has not revoked ``revoked``, and owns it still.
+        still_owns: whether it has not revoked ``revoked``, and owns it still.
         reads_budget: whether it reads an assignment with a budget.
         rates: arrivals, records a second, of partitions in ``lags``.
         service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
@@ -70,7 +70,7 @@ class LagUserData(NamedTuple):
     lags: dict[TopicPartition, int]
     age_ms: int
     capacity: float = 1.0
-    holds: bool = False
+    still_owns: bool = False
     reads_budget: bool = False
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
     service_rate: float | None = None
@@ -118,7 +118,7 @@ def decode(data: bytes) -> LagUserData:
 def _read_compact(reader: Reader) -> LagUserData:
     claims, lags, age_ms, capacity, rates_of, service_rate = compact_lag_user_data.read(reader)
     return LagUserData(
-        *(claims.owned, claims.generation, lags, age_ms, capacity, claims.holds),
+        *(claims.owned, claims.generation, lags, age_ms, capacity, claims.still_owns),
         reads_budget=True,
         rates=rates_of,
         service_rate=service_rate,
@@ -155,12 +155,12 @@ def _pack_lags(
     """Encode the lag section, version 0.
 
     Args:
-        lags: records left to read; the largest ``MOST_PARTITIONS`` are sent.
+        lags: records left to read; the largest ``MOST_REPORTED_LAGS`` are sent.
         age_ms: milliseconds since the lag was measured.
         properties: names of topics without partitions.
         rates_of: records a second.
     """
-    heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))[:MOST_PARTITIONS]
+    heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))[:MOST_REPORTED_LAGS]
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(heaviest):
         by_topic.setdefault(topic, []).append(partition)

@@ -36,11 +36,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 class FreshNames:
-    """Topics and groups that no other test uses.
-
-    Args:
-        bootstrap: the broker's ``host:port``.
-    """
+    """Topics and groups that no other test uses."""
 
     def __init__(self, bootstrap: str) -> None:
         self.bootstrap = bootstrap

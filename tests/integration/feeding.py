@@ -19,12 +19,7 @@ SETTLE_S = 30.0
 
 
 class Feed:
-    """Writes forecasts of one group.
-
-    Args:
-        bootstrap: the broker.
-        group_id: the group.
-    """
+    """Writes forecasts of one group."""
 
     def __init__(self, bootstrap: str, group_id: str) -> None:
         self.topic = f"load-{uuid.uuid4().hex[:12]}"

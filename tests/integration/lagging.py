@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaError, NoError
 from kafka.structs import OffsetAndMetadata
 
@@ -30,7 +30,7 @@ def write(bootstrap: str, counts: Mapping[TopicPartition, int]) -> None:
 def commit(bootstrap: str, group_id: str, offsets: Mapping[TopicPartition, int]) -> None:
     """Commit for a group without members, as an administrator does."""
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    theirs = {TheirPartition(*tp): OffsetAndMetadata(offset, "", -1) for tp, offset in offsets.items()}
+    theirs = {KafkaPartition(*tp): OffsetAndMetadata(offset, "", -1) for tp, offset in offsets.items()}
     deadline = time.monotonic() + SETTLE_S
     try:
         while True:  # a new broker may still be creating __consumer_offsets

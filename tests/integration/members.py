@@ -73,14 +73,7 @@ def assert_never_two_owners(members: Iterable[Member]) -> None:
 
 
 class Member:
-    """A consumer process, controlled by the test.
-
-    Args:
-        name: for messages, and in the order of joining.
-        topics: what it subscribes to.
-        settings: keyword arguments of ``consume``.
-        news: notified whenever any member has a new event.
-    """
+    """A consumer process, controlled by the test."""
 
     def __init__(
         self, name: str, topics: Collection[str], settings: Mapping[str, Any], news: threading.Condition
@@ -177,12 +170,7 @@ class Member:
 
 
 class Group:
-    """A consumer group on a broker: its topics, its members, and whether it has settled.
-
-    Args:
-        fresh: where to get topics and a group id.
-        partitions: one topic for each number.
-    """
+    """A consumer group on a broker: its topics, its members, and whether it has settled."""
 
     def __init__(self, fresh: FreshNames, *partitions: int) -> None:
         self.bootstrap = fresh.bootstrap
@@ -217,14 +205,7 @@ class Group:
         listener: type | None = None,
         **consumer: Any,
     ) -> Member:
-        """Start a process that joins after ``go``; until then it is not a member.
-
-        Args:
-            strategies: its ``partition_assignment_strategy``.
-            topics: what it subscribes to; all topics of the group by default.
-            listener: an ``OwnershipListener``, which the member tells what it has processed.
-            consumer: more settings of the ``KafkaConsumer``; ``options`` are those of its strategies.
-        """
+        """Start a process that joins after ``go``; until then it is not a member."""
         settings = {
             "strategies": strategies,
             "listener_type": listener,

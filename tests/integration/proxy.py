@@ -21,10 +21,6 @@ Mode = Literal["pass", "stall", "cut", "shut"]
 class Proxy:
     """Stands between clients and a port of this machine.
 
-    Args:
-        port: the port it listens on.
-        target: the port it connects to.
-
     Attributes:
         mode: ``pass``; ``stall``: accept connections, but transfer no bytes; ``cut``: close connections;
             ``shut``: close them and accept no more.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 
 from tests.support.offsets_oracle import Commit, decode
 
@@ -29,7 +29,7 @@ def all_records(bootstrap: str, topic: str) -> Iterator[Any]:
     """Yield the current records of a topic, in order within a partition."""
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest")
     try:
-        partitions = [TheirPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
+        partitions = [KafkaPartition(topic, p) for p in consumer.partitions_for_topic(topic) or ()]
         consumer.assign(partitions)
         ends = consumer.end_offsets(partitions)
         while any(consumer.position(partition) < end for partition, end in ends.items()):

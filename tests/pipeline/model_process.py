@@ -27,12 +27,7 @@ def model_and_feed(root: str, bootstrap: str, topic: str) -> PipelineOptions:
 
 
 def main(root: str, *feed: str) -> None:
-    """Go on until killed.
-
-    Args:
-        root: the pipeline's folder.
-        feed: the broker and the topic, if there is to be one.
-    """
+    """Go on until killed."""
     with local_session("load model, to be killed", cores=2, memory="512m") as spark:
         if feed:
             wanted = model_and_feed(root, *feed)

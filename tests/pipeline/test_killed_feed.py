@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from pyspark.sql import SparkSession
 
 from kafka_assignors.pipeline.feed.topic import create_feed
@@ -63,7 +63,7 @@ class Reader:
         self._consumer = KafkaConsumer(
             bootstrap_servers=bootstrap, group_id=None, auto_offset_reset="earliest"
         )
-        self._at = [TheirPartition(topic, p) for p in self._consumer.partitions_for_topic(topic) or ()]
+        self._at = [KafkaPartition(topic, p) for p in self._consumer.partitions_for_topic(topic) or ()]
         self._consumer.assign(self._at)
         self._records: list[tuple[ForecastId, bytes]] = []
 

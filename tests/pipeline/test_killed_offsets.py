@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.structs import OffsetAndMetadata
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -49,7 +49,7 @@ def committing(bootstrap: str, groups: list[str], topic: str) -> contextlib.Abst
         while not over.wait(EVERY_S):
             offset = OffsetAndMetadata(len(made), "", -1)
             for consumer in consumers:
-                consumer.commit({TheirPartition(topic, p): offset for p in range(PARTITIONS)})
+                consumer.commit({KafkaPartition(topic, p): offset for p in range(PARTITIONS)})
             made.append(len(made))
         for consumer in consumers:
             consumer.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -10,11 +9,11 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_assignors.pipeline.record.offsets_decoder import KINDS, PROBLEMS
+from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 from kafka_assignors.pipeline.record.offsets_topic import SOURCE, commits, decode
 from tests.support import offsets_oracle as oracle
-from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record, damaged
-from tests.support.offsets_records import NOW_MS, text
+from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
+from tests.support.offsets_records import NOW_MS
 
 SEEN = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
 
@@ -71,16 +70,6 @@ def test_each_problem_is_tested() -> None:
     assert {problem for _, problem in BAD.values()} == PROBLEMS.keys()
 
 
-def test_records_of_other_kinds_are_distinguished(spark: SparkSession) -> None:
-    others = [(b"\0" + bytes([kind]) + b"whatever", value) for kind in oracle.OTHER for value in (b"x", None)]
-    groups: list[Record] = [(b"\0\2" + text("g"), b"state"), (b"\0\2" + text("g"), None)]
-    decoded_rows = decoded(spark, [*groups, *others])
-    assert [row.kind for row in decoded_rows] == ["group"] * 2 + ["other"] * len(others)
-    assert {row.problem for row in decoded_rows} == {None}
-    assert {row.kind for row in decoded_rows} <= KINDS.keys()
-    assert commits(decode(records(spark, [*groups, *others]))).count() == 0
-
-
 def test_commits_are_samples(spark: SparkSession) -> None:
     rows = commits(decode(records(spark, [(KEY, VALUE), (KEY, None), (None, None), (b"\0\2\0\1g", b"")])))
     commit_rows = sorted(rows.collect(), key=lambda row: -row.committed_offset)
@@ -90,31 +79,3 @@ def test_commits_are_samples(spark: SparkSession) -> None:
     }
     assert {(row.begin_offset, row.end_offset) for row in commit_rows} == {(None, None)}
     assert [str(row.date) for row in commit_rows] == [str(moment(NOW_MS).date()), "2026-11-22"]
-
-
-def test_damaged_record_raises_no_error_and_changes_no_other_row(spark: SparkSession) -> None:
-    """The decoder returns the same rows as the oracle, and no others."""
-    good = [record for record, _ in GOOD.values() if len(record[1] or b"") < 1000]
-    rows = list(damaged(random.Random(20261122), good))
-    survived = 0
-    for (key, value), row in zip(rows, decoded(spark, rows), strict=True):
-        try:
-            expected: oracle.Commit | str | None = oracle.decode(key, value)
-        except oracle.CorruptError:
-            expected = None
-        if isinstance(expected, oracle.Commit):
-            survived += 1
-            decoded_commit = oracle.Commit(
-                row.group,
-                row.topic,
-                row.partition,
-                row.committed_offset,
-                None if row.kind == "tombstone" else round((utc(row.time).timestamp()) * 1000),
-            )
-            assert (row.problem, decoded_commit) == (None, expected), (key, value)
-        elif expected is None:
-            assert row.problem is not None, (key, value)
-            assert row.group is None, (key, value)
-        else:
-            assert (row.kind, row.problem) == (expected, None), (key, value)
-    assert survived > 50  # else it tests nothing but noise

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.admin import OffsetSpec, ResourceType
 from pyspark.sql import SparkSession
 
@@ -114,7 +114,7 @@ def test_rows_are_those_of_the_admin_client(
     for n, group in enumerate(groups):
         commit(names.bootstrap, group, {tp: n + tp.partition for tp in tps})
     admin = KafkaAdminClient(bootstrap_servers=names.bootstrap)
-    admin.delete_records({TheirPartition(*tps[0]): 3})
+    admin.delete_records({KafkaPartition(*tps[0]): 3})
     admin.close()
     before = datetime.now(timezone.utc)
     report = record_samples_once(

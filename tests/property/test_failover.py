@@ -102,7 +102,7 @@ def test_equal_subscriptions_have_one_active_member(group: Group, preempt: bool)
 
 
 @given(group=ranked(), preempt=st.booleans(), seed=st.integers(0, 2**32))
-def test_deterministic(group: Group, preempt: bool, seed: int) -> None:
+def test_plan_does_not_depend_on_order(group: Group, preempt: bool, seed: int) -> None:
     assert actives(shuffled(group, seed), preempt=preempt) == actives(group, preempt=preempt)
 
 

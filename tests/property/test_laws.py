@@ -60,7 +60,7 @@ any_group = st.one_of(unlagged, lagging(unlagged))
 @every_planner
 @settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group)
-def test_valid(planner: Planner, group: Group) -> None:
+def test_plan_gives_each_subscribed_partition_one_owner(planner: Planner, group: Group) -> None:
     """Every subscribed partition has exactly one owner, a subscriber; no other partition has an owner."""
     assignment = planner(group)
     assert sorted(assignment) == sorted(m.member_id for m in group.members)
@@ -73,7 +73,7 @@ def test_valid(planner: Planner, group: Group) -> None:
 @every_planner
 @settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group, seed=st.integers(0, 2**32))
-def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
+def test_plan_does_not_depend_on_order(planner: Planner, group: Group, seed: int) -> None:
     """Any order of members, topics, dicts and sets gives the same plan."""
     assert planner(shuffled(group, seed)) == planner(group)
 
@@ -81,7 +81,7 @@ def test_deterministic(planner: Planner, group: Group, seed: int) -> None:
 @every_planner
 @settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group)
-def test_ascending(planner: Planner, group: Group) -> None:
+def test_numbers_of_a_topic_are_ascending(planner: Planner, group: Group) -> None:
     """A member's partitions of a topic are ascending, and no topic is listed without partitions."""
     for topics in planner(group).values():
         assert all(numbers and numbers == sorted(numbers) for numbers in topics.values())
@@ -90,7 +90,7 @@ def test_ascending(planner: Planner, group: Group) -> None:
 @every_planner
 @settings(max_examples=times(0.4))  # for each of the planners
 @given(group=any_group)
-def test_calm(planner: Planner, group: Group) -> None:
+def test_second_plan_changes_nothing(planner: Planner, group: Group) -> None:
     """Planning again with nothing changed changes nothing."""
     assignment = planner(group)
     assert planner(next_generation(group, assignment, 9)) == assignment

@@ -55,7 +55,7 @@ def test_skew_of_one_is_as_fair_as_sticky(group: Group) -> None:
 
 
 @given(group=any_group, skew=any_skew, gain=st.sampled_from((0, 0.01, 0.1, 0.5)))
-def test_calm(group: Group, skew: int | None, gain: float) -> None:
+def test_second_plan_with_the_same_lag_changes_nothing(group: Group, skew: int | None, gain: float) -> None:
     """Planning again with the same lag changes nothing."""
     plan = planned(group, skew, gain)
     assert planned(next_generation(group, plan, 9), skew, gain) == plan

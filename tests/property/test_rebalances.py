@@ -85,7 +85,7 @@ class CooperativeGroup(RuleBasedStateMachine):
                     self.owned[name],
                     self.since[name],
                     rack=self.rack[name],
-                    holds=bool(self.owned[name]),
+                    still_owns=bool(self.owned[name]),
                 )
                 for name, topics in self.subscribed.items()
             ),

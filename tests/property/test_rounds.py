@@ -22,8 +22,8 @@ def live_holders(group: Group) -> dict[TopicPartition, set[str]]:
     holders = {}
     for tp, members in claims.items():
         newest = max(m.generation for m in members)
-        current = {m.member_id for m in members if m.holds and m.generation == newest}
-        holders[tp] = current or {m.member_id for m in members if m.holds and m.generation == -1}
+        current = {m.member_id for m in members if m.still_owns and m.generation == newest}
+        holders[tp] = current or {m.member_id for m in members if m.still_owns and m.generation == -1}
     return {tp: members for tp, members in holders.items() if members}
 
 
@@ -54,7 +54,7 @@ def test_two_rounds_settle_a_group(group: Group) -> None:
     claims = resolve(group)
     target = plan_sticky(group, claims)
     first, _held = this_round(group, claims, target)
-    again = next_generation(group, first, 9, holds=True)
+    again = next_generation(group, first, 9, still_owns=True)
     claims = resolve(again)
     second, held = this_round(again, claims, plan_sticky(again, claims))
     assert not held
@@ -77,7 +77,7 @@ def test_zombie_is_planned_as_a_new_member(group: Group, topics: frozenset[str],
         claims = resolve(joined)
         return this_round(joined, claims, plan_sticky(joined, claims))
 
-    zombie = Member("zombie", topics, stale, generation=0, holds=True)
+    zombie = Member("zombie", topics, stale, generation=0, still_owns=True)
     assert first_round(zombie) == first_round(Member("zombie", topics))
 
 

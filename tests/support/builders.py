@@ -21,22 +21,25 @@ def member(  # a test reads best with everything but the id optional
     generation: int | None = None,
     instance_id: str | None = None,
     rack: str | None = None,
-    holds: bool = False,
+    still_owns: bool = False,
     priority: int | None = None,
 ) -> Member:
     """A member; with partitions its generation is 1 by default."""
     partitions = {topic: tuple(numbers) for topic, numbers in (owned or {}).items()}
     if generation is None:
         generation = 1 if partitions else NO_GENERATION
-    return Member(member_id, frozenset(topics), partitions, generation, instance_id, rack, holds, priority)
+    return Member(
+        member_id, frozenset(topics), partitions, generation, instance_id, rack, still_owns, priority
+    )
 
 
 def next_generation(
-    group: Group, assignment: Mapping[str, Ownership], generation: int, *, holds: bool = False
+    group: Group, assignment: Mapping[str, Ownership], generation: int, *, still_owns: bool = False
 ) -> Group:
     """Return the group as it rejoins with its assignment; nothing else has changed."""
     members = tuple(
-        replace(m, owned=assignment[m.member_id], generation=generation, holds=holds) for m in group.members
+        replace(m, owned=assignment[m.member_id], generation=generation, still_owns=still_owns)
+        for m in group.members
     )
     return replace(group, members=members)
 
@@ -107,7 +110,7 @@ def groups(
                 generation=draw(st.integers(NO_GENERATION, 2)),
                 instance_id=draw(st.sampled_from((None, f"s{9 - i}"))),
                 rack=draw(member_racks),
-                holds=draw(st.booleans()),
+                still_owns=draw(st.booleans()),
             )
             for i in range(draw(st.integers(1, max_members)))
         ),
@@ -134,7 +137,9 @@ def settled_groups(draw: st.DrawFn, *, equal: bool = False, max_members: int = 6
                 mine.setdefault(t, []).append(p)
         if mine and draw(st.integers(0, 4)) == 0:
             continue  # this one left
-        members.append(member(f"m{i}", draw(some), mine, rack=draw(member_racks), holds=draw(st.booleans())))
+        members.append(
+            member(f"m{i}", draw(some), mine, rack=draw(member_racks), still_owns=draw(st.booleans()))
+        )
     grown = {t: count + draw(st.integers(0, 2)) for t, count in topics.items()}
     racks = draw(replica_racks(names, 10))
     return Group(tuple(members) or (member("m0", everything),), grown, racks)

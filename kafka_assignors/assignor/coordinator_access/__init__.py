@@ -6,6 +6,7 @@ The coordinator calls the assignor, so the first call finds it on the call stack
 ``tests/unit/assignor/test_coordinator_access.py`` pin the private parts.
 
 - ``access``: `CoordinatorAccess`, for an assignor.
+- ``facts``: `CoordinatorFacts`, the state that an assignor reads.
 - ``calling``: finds the coordinator that calls an assignor.
 - ``consumer``: functions of a given consumer, for listeners and the stateful consumer.
 - ``leading``: the leader's id, and the metadata that it planned with.

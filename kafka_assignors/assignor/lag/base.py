@@ -100,13 +100,13 @@ class LagAssignor(Assignor):
         return self._own.encode(revoked, generation, reads_budget=self._access.unfold_assignments())
 
     def _subscription(
-        self, topics: Iterable[str], revoked: Ownership, holds: Ownership, generation: int
+        self, topics: Iterable[str], revoked: Ownership, owned: Ownership, generation: int
     ) -> ConsumerProtocolSubscription:
-        plain = super()._subscription(topics, revoked, holds, generation)
+        plain = super()._subscription(topics, revoked, owned, generation)
         most = self._own.budget
-        if most is None or plain_bytes(holds) + len(plain.user_data) <= most:
+        if most is None or plain_bytes(owned) + len(plain.user_data) <= most:
             return plain
-        claims = Claims(holds or revoked if self.sends_claims else {}, generation, bool(holds))
+        claims = Claims(owned or revoked if self.sends_claims else {}, generation, bool(owned))
         return convert.encode_subscription(
             topics, self._own.encode_compact(claims), {}, generation, self._rack
         )
@@ -121,7 +121,7 @@ class LagAssignor(Assignor):
             lags=sent.lags,
             lag_age_ms=sent.age_ms,
             capacity=sent.capacity,
-            holds=sent.holds,
+            still_owns=sent.still_owns,
             reads_budget=sent.reads_budget,
             rates=sent.rates,
             service_rate=sent.service_rate,
@@ -156,8 +156,7 @@ class LagAssignor(Assignor):
         self._planned = None
         super().on_assignment(assignment, generation)
         with self._guarded("tracking lag"):
-            keeper = self._open_keeper()
-            if keeper is None:
+            if (keeper := self._open_keeper()) is None:
                 self._own.warn_unmeasured(self.name, self._unavailable)
                 return
             joined_generation = self._access.generation()
@@ -235,8 +234,7 @@ class LagAssignor(Assignor):
     def _ask(self, partitions: Sequence[TopicPartition]) -> LagAnswer:
         if not partitions:
             return LagAnswer({})
-        keeper = self._open_keeper()
-        if keeper is None:
+        if (keeper := self._open_keeper()) is None:
             return LagAnswer({}, self._unavailable)
         return keeper.ask(partitions, max(self._deadline - time.monotonic(), 0.0))
 
@@ -259,8 +257,7 @@ class LagAssignor(Assignor):
         return None if self._closed else self._keeper
 
     def _make_keeper(self) -> LagKeeper | None:
-        source = self._source()
-        if source is None:
+        if (source := self._source()) is None:
             return None
         if not self._access.on_close(self.close):  # the threads would never end
             self._unavailable = "this kafka-python version is unknown"

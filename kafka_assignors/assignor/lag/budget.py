@@ -20,7 +20,7 @@ from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import budget, compact_ownership, rates
 from kafka_assignors.wire.budget import Budget
-from kafka_assignors.wire.lag_user_data import MOST_PARTITIONS
+from kafka_assignors.wire.lag_user_data import MOST_REPORTED_LAGS
 
 log = logging.getLogger("kafka_assignors")
 
@@ -82,7 +82,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, has_budgets: b
     sent = sum(size.sent for size in sizes)
     counts = [sum(map(len, size.assigned.values())) for size in sizes]
     plain = [plain_bytes(size.assigned) for size in sizes]
-    lags = sum(_LAG * min(count, MOST_PARTITIONS) for count in counts)
+    lags = sum(_LAG * min(count, MOST_REPORTED_LAGS) for count in counts)
     now = fixed + sent + sum(plain)
     coming = fixed + sum(plain) * (1 + claims) + lags
     if max(now, coming) <= _CALM * limit and not has_budgets:
@@ -141,13 +141,7 @@ def _with_budget(assignment: ConsumerProtocolAssignment, given: Budget) -> Consu
 
 
 class Budgets:
-    """Adds budgets to assignments, on the leader.
-
-    Args:
-        name: the strategy's, for the log.
-        limit: bytes of the record.
-        claims: whether members claim partitions when they join.
-    """
+    """Adds budgets to assignments, on the leader."""
 
     def __init__(self, name: str, limit: int, *, claims: bool) -> None:
         self._name = name
@@ -163,14 +157,7 @@ class Budgets:
         *,
         has_budgets: bool,
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Return the assignments, with budgets and rates where needed.  Members must be able to read them.
-
-        Args:
-            given: the assignments.
-            members: of the group.
-            throughput: what the partitions receive, for their new owners.
-            has_budgets: whether members have budgets from the last rebalance.
-        """
+        """Return the assignments, with budgets and rates where needed.  Members must be able to read them."""
         sizes = sizes_of(members, given)
         packed = [_pack_rates(size.assigned, throughput) for size in sizes]
         sizes = [

@@ -13,10 +13,6 @@ log = logging.getLogger("kafka_assignors")
 class LoadForecasts:
     """Plans with forecasts while there are enough of them, and logs when that changes.
 
-    Args:
-        name: the strategy's, for the log.
-        source: where forecasts come from.
-
     Attributes:
         count: number of partitions in the last plan that had a forecast.  0 means lag only.
     """

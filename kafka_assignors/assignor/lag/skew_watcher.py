@@ -32,17 +32,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class SkewWatcher:
-    """Checks a group's lag periodically while its consumer leads the group.
-
-    Args:
-        policy: when to request a rebalance.
-        keeper: runs the checks on its thread, and fetches lag.
-        plan: the strategy's.
-        min_improvement: least relative reduction of the largest load.
-        access: the consumer.
-        with_expected: adds forecasts to a group's lag, as a plan would.
-        now: seconds, as ``time.monotonic``.
-    """
+    """Checks a group's lag periodically while its consumer leads the group."""
 
     def __init__(
         self,
@@ -68,7 +58,7 @@ class SkewWatcher:
         self._turn += 1
         self._watch.begin_cool_down(self._now())
         members = tuple(
-            replace(member, owned=planned.of_member(i), generation=0, holds=False)
+            replace(member, owned=planned.of_member(i), generation=0, still_owns=False)
             for i, member in enumerate(planned.group.members)
         )
         self._schedule(replace(planned.group, members=members, lags={}), generation, self._turn)

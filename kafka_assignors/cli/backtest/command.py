@@ -26,7 +26,7 @@ from kafka_assignors.cli.backtest.options import (
 )
 from kafka_assignors.cli.backtest.request import BacktestRequest
 from kafka_assignors.cli.backtest.view import backtest_lines, show_scenarios
-from kafka_assignors.cli.common import sigterm_as_interrupt
+from kafka_assignors.cli.common import output_option, sigterm_as_interrupt
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
 from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.cli.progress import ProgressView
@@ -126,7 +126,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for the results and report.html; new or empty.  [default: ./out/backtest-TIME]",
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def command(
     *,
     history: str,

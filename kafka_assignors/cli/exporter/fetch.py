@@ -32,15 +32,7 @@ _SHARES = (0.2, 0.4, 0.7, 1.0)
 
 
 class ClusterReader:
-    """Reads a cluster repeatedly, over one set of connections, and over new ones if a broker does not answer.
-
-    Args:
-        settings: as ``connection_settings`` makes them.
-        groups_like: the whole name of a group must match one of them.
-        topics_like: likewise for topics.
-        timeout_s: longest time of a reading.
-        with_seconds: read records, for the lag in seconds.
-    """
+    """Reads a cluster repeatedly over one set of connections; opens new ones if a broker does not answer."""
 
     def __init__(
         self,

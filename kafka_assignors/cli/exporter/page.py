@@ -58,13 +58,7 @@ class _Figures(NamedTuple):
 
 
 class LagPage(Collector):
-    """The metrics of the last reading.  Any thread may use it.
-
-    Args:
-        cluster_name: the label of all metrics.
-        interval_s: seconds between two readings.
-        clock: in seconds, as ``time.monotonic``.
-    """
+    """The metrics of the last reading.  Any thread may use it."""
 
     def __init__(
         self, cluster_name: str, interval_s: float, clock: Callable[[], float] = time.monotonic

@@ -77,11 +77,6 @@ def parse_address(value: str) -> Address:
 def serving(page: Collector, listen: Address, routes: Mapping[str, Route] | None = None) -> Iterator[Address]:
     """Serve the page; yield its address.
 
-    Args:
-        page: the metrics.
-        listen: where to listen.
-        routes: other pages, by path.
-
     Raises:
         BrokerError: the address is taken, or not one of this machine.
     """
@@ -147,11 +142,7 @@ def reading_repeatedly(
 
 
 class ProblemLog:
-    """Logs a problem when it appears, and once more when all have passed.
-
-    Args:
-        log: writes a line.
-    """
+    """Logs a problem when it appears, and once more when all have passed."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import click
 
-from kafka_assignors.cli.common import client_settings, connection_options
+from kafka_assignors.cli.common import client_settings, connection_options, output_option, reset_option
 from kafka_assignors.cli.lag.limits import Limit, failures, limits
 from kafka_assignors.cli.lag.reader import LagReader, is_pattern
 from kafka_assignors.cli.lag.report import GroupsReport
@@ -21,13 +21,9 @@ from kafka_assignors.lag import Reset
 @click.command("lag")
 @click.argument("groups", metavar="GROUP...", nargs=-1, required=True)
 @connection_options
-@click.option(
-    "--reset",
-    type=click.Choice(["earliest", "latest"]),
-    default="earliest",
-    show_default=True,
-    help="The group's auto_offset_reset, which a broker does not know.  Lag of a partition without a valid "
-    "commit: earliest: all its records; latest: none.",
+@reset_option(
+    "The group's auto_offset_reset, which a broker does not know.  Lag of a partition without a valid "
+    "commit: earliest: all its records; latest: none."
 )
 @watch_options("members and partitions")
 @click.option(
@@ -45,7 +41,7 @@ from kafka_assignors.lag import Reset
     help="End with exit code 1 if a group has more lag: 10000 (records), or 30s, 5m, 2h, 1d (age of its "
     "oldest unread record).  Unknown lag fails, too.",
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def command(
     *,
     groups: tuple[str, ...],

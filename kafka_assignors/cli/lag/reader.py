@@ -44,12 +44,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 class LagReader:
-    """Reads the lag of groups; connects at the first read, and again if a broker does not answer.
-
-    Args:
-        settings: as ``connection_settings`` makes them.
-        reset: where consumers of the groups start without a commit.
-    """
+    """Reads the lag of groups; connects at the first read, and again if a broker does not answer."""
 
     def __init__(self, settings: Mapping[str, Any], reset: Reset) -> None:
         self._reset = reset
@@ -61,9 +56,6 @@ class LagReader:
 
     def read(self, names: Sequence[str]) -> GroupsReport:
         """Return the current lag of groups.
-
-        Args:
-            names: groups, or patterns.
 
         Raises:
             KafkaAssignorsError: no group could be read, with the error of the first, or no offset.

@@ -39,7 +39,7 @@ class Report:
 
     Attributes:
         group: as the broker describes it.
-        reset: the start of consumers without a commit, by which lag is computed.
+        reset: where consumers without a commit start; lag is computed with it.
         partitions: all that count, by topic and number.
         time: when the report was made, ISO 8601.
     """
@@ -66,7 +66,7 @@ class Report:
 
     @property
     def unread_topics(self) -> list[str]:
-        """Topics with commits of the group that no member reads, so that they do not count."""
+        """Topics that have commits of the group but no reading member; their lag does not count."""
         return sorted({tp.topic for tp in self.group.commits} - {p.tp.topic for p in self.partitions})
 
     @property
@@ -94,7 +94,7 @@ class Report:
         return owned
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
-        """Member id -> number of partitions, of those with an unknown lag, and the lag of the others."""
+        """Member id -> partitions, partitions with unknown lag, and the known lag in records."""
         owned, unknown, lags = Counter[str](), Counter[str](), Counter[str]()
         for partition in self.partitions:
             if partition.member_id is not None:

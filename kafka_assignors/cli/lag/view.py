@@ -31,13 +31,7 @@ _LINES_A_ROW = 4  # maximum lines of a row with long names; if too large, some l
 
 
 def lag_lines(report: Report, *, everything: bool, timed: bool = False) -> Lines:
-    """Return totals, members and partitions; of a large group those with the largest lag.
-
-    Args:
-        report: the report to show.
-        everything: show all members and partitions.
-        timed: show the time of the report.
-    """
+    """Return totals, members and partitions; of a large group those with the largest lag."""
     view = _View(report, timed=timed)
     if everything:
         return view.lines(len(report.members), len(report.partitions))

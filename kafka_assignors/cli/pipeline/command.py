@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from kafka_assignors.cli.common import reset_option
 from kafka_assignors.cli.pipeline.recording import RecordingOptions, recording_command
 from kafka_assignors.cli.plan.forecasts import MAX_AGE_MS
 from kafka_assignors.cli.plan.notes import print_notes
@@ -61,13 +62,7 @@ def entry() -> None:
     help="How long a sample may be behind the newest one of its partition. A step and its forecast are "
     "published after that, and consumers ignore forecasts older than load_max_age_ms (900 s).",
 )
-@click.option(
-    "--reset",
-    type=click.Choice(["earliest", "latest"]),
-    default="earliest",
-    show_default=True,
-    help="The groups' auto_offset_reset, which a broker does not know.",
-)
+@reset_option("The groups' auto_offset_reset, which a broker does not know.")
 @click.option(
     "--forget",
     "forget_days",

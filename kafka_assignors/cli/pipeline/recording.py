@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 import click
 
 from kafka_assignors.background import Background
-from kafka_assignors.cli.common import client_settings, connection_options
+from kafka_assignors.cli.common import client_settings, connection_options, output_option
 from kafka_assignors.cli.pipeline.spark_size import spark_size_options
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import OptionError
@@ -153,7 +153,7 @@ _OPTIONS = (
     ),
     click.option("--once", is_flag=True, help="Process the available data, then end."),
     spark_size_options,
-    click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True),
+    output_option,
 )
 
 

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import click
 
 from kafka_assignors.assignor.base import Assignor
-from kafka_assignors.cli.common import client_settings, connection_options
+from kafka_assignors.cli.common import client_settings, connection_options, output_option
 from kafka_assignors.cli.fields import load
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.plan.forecasts import read_feed, with_forecasts
@@ -86,7 +86,7 @@ def _read_strategy(ctx: click.Context, param: click.Parameter, given: str | None
 @click.option("--no-lag", is_flag=True, help="Do not ask for the live group's lag.")
 @click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the live group.")
 @click.option("--all", "everything", is_flag=True, help="Show every member and every change of a large plan.")
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def command(
     *,
     file: BinaryIO | None,

@@ -41,13 +41,7 @@ def option_names(kind: type[Assignor]) -> list[str]:
 
 
 def check_options(where: str, names: Iterable[str], own: Sequence[type[Assignor]] = ()) -> None:
-    """Raise a usage error unless every name is an option that changes some strategy's plans.
-
-    Args:
-        where: prefix of the error.
-        names: names of options.
-        own: strategies of the user, beside the registered ones.
-    """
+    """Raise a usage error unless every name is an option that changes some strategy's plans."""
     kinds = [*STRATEGIES.values(), *own]
     known = sorted(set().union(*map(option_names, kinds)))
     consumers = {field.name for kind in kinds for field in fields(kind.options_type)} - {*known}
@@ -89,13 +83,7 @@ def with_options(kind: type[Assignor], in_file: Mapping[str, Any], given: Mappin
 
 
 def assumed(assignors: Sequence[Assignor], runs: str | None, given: Collection[str]) -> list[str]:
-    """Return notes on the option values assumed for a live group, because its broker does not know them.
-
-    Args:
-        assignors: the strategies that plan.
-        runs: the strategy that the group runs; only its options are in use and unknown.
-        given: the options given on the command line.
-    """
+    """Return notes on the option values assumed for a live group, because its broker does not know them."""
     lines = []
     for assignor in assignors:
         names = [name for name in option_names(type(assignor)) if name not in given]

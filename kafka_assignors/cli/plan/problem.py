@@ -30,7 +30,7 @@ from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, Topi
 
 VERSION = 1
 
-MOST_PARTITIONS = 1_000_000
+MOST_PROBLEM_PARTITIONS = 1_000_000
 """In all topics together: ten times the largest clusters, and the limit of a plan's memory."""
 
 
@@ -148,8 +148,10 @@ def check_version(version: int) -> None:
 
 def check_total(path: str, partitions: Iterable[int]) -> None:
     """Refuse more partitions than a plan's memory allows."""
-    if (total := sum(partitions)) > MOST_PARTITIONS:
-        raise ProblemError(f"{path}: {total} partitions in total, at most {MOST_PARTITIONS} are allowed")
+    if (total := sum(partitions)) > MOST_PROBLEM_PARTITIONS:
+        raise ProblemError(
+            f"{path}: {total} partitions in total, at most {MOST_PROBLEM_PARTITIONS} are allowed"
+        )
 
 
 def _by_partition(

@@ -90,10 +90,6 @@ def is_stateful(value: object) -> bool:
 def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
     """Check parsed JSON and return the problem.  Missing fields have defaults.
 
-    Args:
-        value: the JSON.
-        given: options that override the file's.
-
     Raises:
         ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
     """

@@ -137,7 +137,7 @@ def solve(
         words |= {} if by_lag is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
         by_lag = group
     if cooperative:
-        members = tuple(replace(m, holds=bool(m.owned)) for m in group.members)
+        members = tuple(replace(m, still_owns=bool(m.owned)) for m in group.members)
         group, by_lag = replace(group, members=members), replace(by_lag, members=members)
     result = rebalance(by_lag, assignor.checked_plan)
     target = Assignment(group, result.target.owners)

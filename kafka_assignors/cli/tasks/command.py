@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 import click
 
-from kafka_assignors.cli.common import client_settings, connection_options
+from kafka_assignors.cli.common import client_settings, connection_options, output_option
 from kafka_assignors.cli.group_reader import GroupReader
 from kafka_assignors.cli.tasks.report import TaskReport, task_report
 from kafka_assignors.cli.tasks.view import fitted_lines, task_lines
@@ -25,7 +25,7 @@ from kafka_assignors.cli.watch import WatchedReport, show_report, watch_options
     is_flag=True,
     help="Show every task of a large group; --watch on a terminal shows what fits.",
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def command(
     *,
     group_id: str,

@@ -17,13 +17,7 @@ _LINES_A_ROW = 4  # most lines of a row with long names; a larger number only le
 
 
 def task_lines(report: TaskReport, *, everything: bool, timed: bool = False) -> Lines:
-    """Return the group and its tasks; of many tasks those without an active member or with a warm-up first.
-
-    Args:
-        report: the report to show.
-        everything: show all tasks.
-        timed: show the time of the report.
-    """
+    """Return the group and its tasks.  Tasks without an active member or with a warm-up first."""
     return _lines(report, len(report.rows) if everything else ROWS, timed=timed)
 
 

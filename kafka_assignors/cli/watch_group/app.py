@@ -66,14 +66,8 @@ class _LagRead(Message):
 class WatchApp(App[None]):
     """Shows a group until the user quits.
 
-    Looks and lag are read on two threads: reading the lag takes seconds while a broker is away, and the looks
-    must not miss the rebalances of that time.
-
-    Args:
-        source: reads the group.
-        first: the first look at it.
-        interval_s: seconds between two looks.
-        clock: seconds since 1970.
+    One thread looks at the group and another reads the lag.  Reading the lag takes seconds while a broker is
+    away, and the looks must not miss the rebalances of that time.
     """
 
     CSS = """

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 import click
 
-from kafka_assignors.cli.common import client_settings, connection_options
+from kafka_assignors.cli.common import client_settings, connection_options, reset_option
 from kafka_assignors.cli.watch_group.app import WatchApp
 from kafka_assignors.cli.watch_group.source import GroupSource
 from kafka_assignors.lag import Reset
@@ -18,13 +18,7 @@ from kafka_assignors.lag import Reset
 @click.command("watch")
 @click.argument("group_id", metavar="GROUP")
 @connection_options
-@click.option(
-    "--reset",
-    type=click.Choice(["earliest", "latest"]),
-    default="earliest",
-    show_default=True,
-    help="The group's auto_offset_reset, which a broker does not know.",
-)
+@reset_option("The group's auto_offset_reset, which a broker does not know.")
 @click.option(
     "--interval",
     "interval_s",

@@ -34,13 +34,7 @@ class RebalanceLog(VerticalScroll, can_focus=True):
         yield Static(Text("none seen yet", "dim"), id="none")
 
     def draw(self, rebalances: Sequence[Rebalance], width: int, now_s: float) -> None:
-        """Add entries for new rebalances at the top, and remove those of dropped ones.
-
-        Args:
-            rebalances: in the order of time.
-            width: columns for a line of moves.
-            now_s: seconds since 1970; lines of other days have a date.
-        """
+        """Add entries for new rebalances at the top, and remove those of dropped ones."""
         entries = {id(entry.rebalance): entry for entry in self._entries}
         added = [_Entry(rebalance) for rebalance in reversed(rebalances) if id(rebalance) not in entries]
         for rebalance in rebalances:

@@ -61,12 +61,6 @@ class GroupSource:
 
     One thread may call ``read`` while another calls ``read_lag``.  Each has its own connection, because a
     failure closes it.
-
-    Args:
-        settings: as ``connection_settings`` makes them.
-        group_id: the group.
-        reset: the group's ``auto_offset_reset``.
-        clock: seconds since 1970.
     """
 
     def __init__(

@@ -33,9 +33,6 @@ _NONE = Samples(*(np.empty(0, np.int64),) * 5)
 class Bucket:
     """The load of many partitions.
 
-    Args:
-        settings: settings of the model.
-
     Attributes:
         keys: the partitions; their index is their row.
         table: the plain states, and the last sample of all partitions.

@@ -3,7 +3,7 @@
 Only *plain* states are in the arrays, and the rest of this folder assumes so:
 
 - The last sample has the begin and end of the log.  It has a commit if the group ever committed.
-- The last step ended at the last end of a step before that sample, with known offsets.
+- The last step ended at the last step boundary before that sample, with known offsets.
 - No reset is half known, and no mark of a commit waits for an end offset.
 
 Steady traffic has only such states.  `absorb` says whether a state is plain.  Arrays belong to *parts*, which
@@ -60,7 +60,6 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         **dict.fromkeys(_SAMPLE, unknown),
         "recorded": unknown,  # last commit in a sample without end offset
         "plain": Field("hot", "u1"),
-        # counters
         **dict.fromkeys(("epoch", "commit_epoch", "resets", "served"), hot),
         # the end of the last step
         **dict.fromkeys(("mark_end", "mark_served", "mark_place"), hot),
@@ -70,7 +69,6 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "points": hot,
         "point_at": Field("hot", depth=(MOST_POINTS,)),
         "point_end": Field("hot", depth=(MOST_POINTS,)),
-        # the model
         **dict.fromkeys(("seen", "run", "total", "scored"), hot),
         **{
             name: Field("hot", "f8", (depth,))
@@ -99,16 +97,14 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
 
 
 def forecast_slots(settings: LoadSettings) -> int:
-    """Return the most forecasts of a partition that wait for their horizon."""
+    """Return how many forecasts of a partition wait for their horizon at most."""
     return -(-(settings.horizon // settings.step) // Model(settings).stride)
 
 
 class Table:
-    """Arrays of plain states, by the names of `fields`.
+    """Arrays of plain states of ``size`` partitions, by the names of `fields`.
 
     Attributes:
-        settings: settings of the model.
-        size: number of partitions.
         scale: a new model, for its constants.
         arrays: the arrays by name, as far as they are loaded.
         load: returns the arrays of a part, of all partitions or the first ones.
@@ -145,7 +141,7 @@ class Table:
         return {name: self.arrays[name] for name in names}
 
     def drop(self, *parts: str) -> None:
-        """Drop the arrays of parts, which are loaded when they are needed."""
+        """Drop the arrays of parts; the next use loads them again."""
         self.arrays = {name: a for name, a in self.arrays.items() if self.fields[name].part not in parts}
 
     def grow(self, size: int) -> None:
@@ -175,8 +171,7 @@ class Table:
 
     def absorb(self, row: int, partition: Partition) -> bool:
         """Take over the state of a partition; return whether it is plain."""
-        plain = self._is_plain(partition)
-        if plain:
+        if plain := self._is_plain(partition):
             self._write(row, partition)
         return plain
 
@@ -243,7 +238,7 @@ class Table:
                 array[..., row] = value
 
     def slot(self, at: int) -> int:
-        """Return the place of a forecast by the end of the step it was made in."""
+        """Return the slot of a forecast made at the end of a step."""
         return int(at // (self.scale.stride * self.settings.step) % len(self.due))
 
     def restore(self, row: int) -> Partition:
@@ -296,10 +291,10 @@ class Table:
         return partition
 
     def sample(self, row: int) -> Sample:
-        """Return the sample of a partition that was taken last."""
+        """Return the last sample of a partition."""
         return Sample(*(int(array[row]) for array in (self.time, self.begin, self.end, self.committed)))
 
 
 def rows_before(table: Table, row: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return the columns of the samples taken last, of some partitions."""
+    """Return time, begin, end and commit of the last samples of partitions."""
     return table.time[row], table.begin[row], table.end[row], table.committed[row]

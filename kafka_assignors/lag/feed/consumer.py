@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionError, for_code
 from kafka.protocol.metadata import MetadataRequest
 
@@ -43,10 +43,6 @@ class FeedConsumer:
 
     Never creates the topic and commits no offset.  Use it from one thread; ``shut`` may come from any.
 
-    Args:
-        client: keyword arguments for the connection, as ``fetch_settings`` selects them.
-        topic: the topic to read.
-
     Raises:
         LagError: kafka-python refuses the settings.
     """
@@ -60,7 +56,7 @@ class FeedConsumer:
             raise lag_error(error) from error
         self._consumer: Any = None
         self._topic_seen: tuple[object, frozenset[int]] | None = None
-        self._to_reach: dict[TheirPartition, int] = {}
+        self._to_reach: dict[KafkaPartition, int] = {}
 
     def open(self, timeout_s: float) -> None:
         """Connect, and start at the topic's beginning.
@@ -81,7 +77,7 @@ class FeedConsumer:
                 max_poll_records=_AT_ONCE,
                 metrics_enabled=False,
             )
-            partitions = [TheirPartition(self._topic, p) for p in sorted(self._topic_seen[1])]
+            partitions = [KafkaPartition(self._topic, p) for p in sorted(self._topic_seen[1])]
             self._consumer.assign(partitions)
             self._to_reach = self._consumer.end_offsets(partitions, timeout_ms=int(1000 * timeout_s))
         except GeneratorExit as error:

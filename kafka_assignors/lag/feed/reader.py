@@ -9,11 +9,12 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import CodecError, LagClosedError
+from kafka_assignors.lag.feed.arrivals import expected_of, period_ms
 from kafka_assignors.lag.feed.consumer import FeedConsumer, FeedRecord
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.sources import one_line
@@ -23,7 +24,7 @@ from kafka_assignors.wire.load_feed import Forecast
 
 log = logging.getLogger("kafka_assignors")
 
-MOST_PARTITIONS = 100_000
+MOST_FEED_PARTITIONS = 100_000
 """Partitions of the group whose forecasts are kept, at most: about 25 MB."""
 
 _POLL_S = 1.0
@@ -133,7 +134,7 @@ class FeedReader:
             if entry is not None and self._is_fresh(entry.forecast, now_ms)
         }
         arrivals, lags = expected_of(fresh, now_ms)
-        period_s = _period_ms(fresh, now_ms) / 1000
+        period_s = period_ms(fresh, now_ms) / 1000
         if len(fresh) == len(known):
             return Expected(arrivals, lags, period_s=period_s)
         why, is_logged = self._why_incomplete(len(known) - len(fresh), len(known), now_ms)
@@ -244,8 +245,8 @@ class FeedReader:
             return
         if known is None and self._is_old(forecast):
             return
-        if known is None and len(self._known) >= MOST_PARTITIONS:
-            self._ignore(f"more than {MOST_PARTITIONS} partitions of group {shown(self._group_id)}")
+        if known is None and len(self._known) >= MOST_FEED_PARTITIONS:
+            self._ignore(f"more than {MOST_FEED_PARTITIONS} partitions of group {shown(self._group_id)}")
             return
         self._known[key.at] = _Known(forecast, record.partition)
 
@@ -281,31 +282,3 @@ class FeedReader:
             return f"no fresh forecast of {missing} of {wanted} partitions", False
         away_s = (now_ms - self._newest_ms) / 1000
         return f"its newest forecast is {abs(away_s):,.0f} s {'old' if away_s > 0 else 'ahead'}", False
-
-
-def expected_of(
-    forecasts: Mapping[TopicPartition, Forecast], now_ms: float
-) -> tuple[dict[TopicPartition, float], dict[TopicPartition, int]]:
-    """Return arrivals and lags, in records.
-
-    All arrivals refer to one period: from now to the horizon of the newest forecast (of several equally new
-    ones, the longest).  The arrivals of other forecasts are scaled to it.  Records that have arrived already
-    are part of the lag.
-    """
-    left_ms = _period_ms(forecasts, now_ms)
-    arrivals = {
-        partition: forecast.arrivals * (left_ms / forecast.horizon_ms)
-        for partition, forecast in forecasts.items()
-    }
-    lags = {
-        partition: round(forecast.lag)
-        for partition, forecast in forecasts.items()
-        if forecast.lag is not None
-    }
-    return arrivals, lags
-
-
-def _period_ms(forecasts: Mapping[TopicPartition, Forecast], now_ms: float) -> float:
-    """Return the milliseconds from now to the horizon of the newest forecast; 0 without forecasts."""
-    time_ms, horizon_ms = max(((f.time_ms, f.horizon_ms) for f in forecasts.values()), default=(0, 0))
-    return max(horizon_ms - max(now_ms - time_ms, 0.0), 0.0)

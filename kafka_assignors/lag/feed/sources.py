@@ -29,7 +29,7 @@ class Expected:
         arrivals: records expected to arrive, over the same period for all partitions.
         lags: records left to read when the forecast was made.
         problem: why some forecasts are missing, as a line for the user; empty if none is.
-        is_logged: whether the problem is logged already, or only means that there was no time yet.
+        is_logged: whether the problem needs no warning: it is logged already, or no answer is due yet.
         period_s: length of the period, seconds; 0: unknown.
     """
 
@@ -62,7 +62,7 @@ class PolledLoad:
     Polling starts with the first requested partitions and ends with ``close``.  Callers never wait for it.
 
     Args:
-        function: called with partitions, returns expected records, without the partitions it does not know.
+        function: takes partitions and returns the expected records of each partition that it knows.
         refresh_s: seconds from one answer to the next call.
         max_age_s: older answers are ignored.
         now: seconds, as ``time.monotonic``.

@@ -28,14 +28,6 @@ from kafka_assignors.plan import TopicPartition
 class Gathering:
     """The state and the results of one fetch.
 
-    Args:
-        link: the connection.
-        settings: the group, and the isolation level of ends.
-        partitions: the partitions to fetch.
-        deadline: on the clock, in seconds; no request is sent later.
-        all_begins: also fetch begins that no lag depends on.
-        retries: as for ``Sender``.
-
     Attributes:
         wanted: the partitions, each once.
         failure: the error that ended the fetch early.

@@ -7,8 +7,7 @@ commit or an owner.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from re import Pattern
 from typing import Any, TypeVar
@@ -19,7 +18,7 @@ from kafka_assignors.errors import GroupError, LagError, LagTimeoutError, LagUnr
 from kafka_assignors.lag.arithmetic import Reset, lag
 from kafka_assignors.lag.fetch.errors import lag_error, may_pass
 from kafka_assignors.lag.fetch.group import GroupState
-from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.link import Link, open_link
 from kafka_assignors.lag.fetch.many_groups import EndsFetch, GroupNamesFetch, GroupsFetch
 from kafka_assignors.lag.reading import Offsets, Reading
 from kafka_assignors.lag.settings import FetchSettings, fetch_settings
@@ -27,8 +26,6 @@ from kafka_assignors.plan import TopicPartition
 
 _T = TypeVar("_T")
 _PAUSE_S = 0.2
-_PATIENT = {"reconnect_backoff_max_ms": 1000}
-"""kafka-python's own 30 s exceed the time of a fetch: it would not see a broker return."""
 _NO_SUCH_GROUP = "no such group"
 _DENIED = "not authorised to describe the group"
 
@@ -68,11 +65,6 @@ def find_groups(
 ) -> tuple[list[str], str | None]:
     """Return the names of the groups, and why a part of the cluster did not list its own.
 
-    Args:
-        settings: as ``KafkaConsumer`` takes them.
-        like: the whole name must match.
-        timeout_ms: longest time to wait, with retries.
-
     Raises:
         LagError: no broker lists groups.
     """
@@ -104,12 +96,6 @@ def fetch_groups(
     """Fetch the offsets of each group, with retries until the time is up.
 
     Never raises for a failure of the cluster: such a group has a ``problem``.
-
-    Args:
-        settings: as ``KafkaConsumer`` takes them.
-        group_ids: the groups.
-        timeout_ms: longest time to wait, for all groups together.
-        topics_like: leave out topics whose whole name does not match.
 
     Raises:
         OptionError: invalid settings.
@@ -208,13 +194,7 @@ def read_groups(
 ) -> GroupsReading:
     """Read groups, then the offsets of their partitions.  Never raises for a failure of the cluster.
 
-    Args:
-        link: the connection.
-        settings: the offset reset, and the isolation level of ends.
-        group_ids: the groups.
-        chosen: returns the partitions of a group, on the link's thread.
-        deadlines: when the groups and the offsets must be there, on the clock of ``time.monotonic``.
-        retries: as for ``Sender``.
+    ``deadlines`` (``time.monotonic``) are for groups and for offsets.  The link's thread calls ``chosen``.
     """
     fetches: dict[str, tuple[EndsFetch, list[TopicPartition]]] = {}
     strands: list[Any] = []
@@ -295,34 +275,3 @@ def attempt(link: Link, deadline: float, call: Callable[..., Awaitable[Any]]) ->
     except Exception as error:
         return error
     return None
-
-
-@contextmanager
-def open_link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
-    """``connect`` for the time of a ``with`` block."""
-    link = connect(settings, deadline)
-    try:
-        yield link
-    finally:
-        link.shut()
-        link.wait_shut(1)
-
-
-def connect(settings: Mapping[str, Any], deadline: float) -> Link:
-    """Open a connection and wait for the cluster's first answer.
-
-    Raises:
-        LagError: the cluster does not answer, or denies access.
-    """
-    client = fetch_settings({**_PATIENT, **settings}, "-", "earliest").client
-    left_s = max(deadline - time.monotonic(), 0.001)
-    link = None
-    try:
-        link = Link(client)
-        link.run(link.ready, left_s * 1000, timeout_s=left_s)
-    except Exception as error:  # kafka-python raises any exception for invalid settings
-        if link is not None:
-            link.shut()
-            link.wait_shut(1)
-        raise lag_error(error) from error
-    return link

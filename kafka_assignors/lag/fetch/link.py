@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import suppress
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient
@@ -28,9 +29,12 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from kafka_assignors.lag.fetch.errors import is_more_specific, is_permanent
+from kafka_assignors.lag.fetch.errors import is_more_specific, is_permanent, lag_error
+from kafka_assignors.lag.settings import fetch_settings
 
 _T = TypeVar("_T")
+_PATIENT = {"reconnect_backoff_max_ms": 1000}
+"""kafka-python's own 30 s exceed the time of a fetch: it would not see a broker return."""
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, among them the one with a password."""
 _IN_FLIGHT = 10_000
@@ -51,9 +55,6 @@ def never_create_topics(**configs: Any) -> Any:
 
 class Link:
     """An open, or opening, connection to a cluster.  Owns one daemon thread; the constructor never waits.
-
-    Args:
-        client: keyword arguments for the admin client.
 
     Attributes:
         manager: sends requests; its coroutines run on the link's thread.
@@ -233,3 +234,34 @@ class _DebugFilter(logging.Filter):
 
 
 _DEBUG_FILTER = _DebugFilter()
+
+
+@contextmanager
+def open_link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
+    """``connect`` for the time of a ``with`` block."""
+    link = connect(settings, deadline)
+    try:
+        yield link
+    finally:
+        link.shut()
+        link.wait_shut(1)
+
+
+def connect(settings: Mapping[str, Any], deadline: float) -> Link:
+    """Open a connection and wait for the cluster's first answer.
+
+    Raises:
+        LagError: the cluster does not answer, or denies access.
+    """
+    client = fetch_settings({**_PATIENT, **settings}, "-", "earliest").client
+    left_s = max(deadline - time.monotonic(), 0.001)
+    link = None
+    try:
+        link = Link(client)
+        link.run(link.ready, left_s * 1000, timeout_s=left_s)
+    except Exception as error:  # kafka-python raises any exception for invalid settings
+        if link is not None:
+            link.shut()
+            link.wait_shut(1)
+        raise lag_error(error) from error
+    return link

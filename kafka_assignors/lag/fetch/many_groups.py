@@ -41,10 +41,6 @@ class GroupNamesFetch:
     Each broker lists the groups it coordinates, so this asks all, at the same time.  A broker leaves out
     groups that the user may not describe.  ``run`` runs on the link's thread.
 
-    Args:
-        link: the connection, after its first answer.
-        deadline: on the clock, in seconds; no request is sent later.
-
     Attributes:
         names: the groups of the brokers that answered.
         failures: by number of broker, why its groups are not known.  Read them before the names: a late
@@ -83,13 +79,6 @@ class GroupNamesFetch:
 
 class GroupsFetch:
     """The state and the results of one fetch.  ``run`` runs on the link's thread.
-
-    Args:
-        link: the connection.
-        group_ids: the groups.
-        deadline: on the clock, in seconds; no request is sent later.
-        on_read: called on the link's thread with the groups of a coordinator as soon as they are known.
-        retries: as for ``Sender``.
 
     Attributes:
         states: the groups that exist and are known.

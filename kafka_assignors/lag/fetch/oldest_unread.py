@@ -46,13 +46,6 @@ _AT_ONCE = 8
 class OldestUnreadFetch:
     """The state and the results of one fetch.  ``run`` runs on the link's thread.
 
-    Args:
-        link: the connection.
-        settings: the isolation level, and the timeouts.
-        positions: where to look for records.
-        deadline: on the clock, in seconds; no request is sent later.
-        retries: as for ``Sender``.
-
     Attributes:
         failure: the error that ended the fetch early, or a part of it.
     """

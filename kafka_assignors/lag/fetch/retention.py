@@ -33,12 +33,7 @@ _RIGHTS: dict[type[KafkaError], str] = {
 
 
 class Retentions:
-    """Knows the retention of partitions.  Asks for each once, and again after ``AGAIN_S``.
-
-    Args:
-        note: called with a line on what brokers do not return, once for each reason.
-        clock: in seconds.
-    """
+    """Knows the retention of partitions.  Asks for each once, and again after ``AGAIN_S``."""
 
     def __init__(self, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._note = note

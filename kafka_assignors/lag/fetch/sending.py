@@ -14,7 +14,7 @@ from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
 PAUSE_MS = 200
-"""Before the first retry, if no settings say it.  Each further pause is twice as long."""
+"""Default pause before the first retry.  Each further pause is twice as long."""
 _LONGEST_PAUSE_MS = 1000
 FEW = 5
 """Retries of a reading that must not wait for a partition that stays without a leader."""
@@ -58,7 +58,7 @@ class Sender:
         return await self._manager.send(request, node, request_timeout_ms=left_ms)
 
     async def pause(self, retry: int) -> bool:
-        """Pause before a retry, the first is 0; False if there is no time for it, or it is one too many."""
+        """Pause before a retry, numbered from 0; return False if time or retries are used up."""
         first_ms = PAUSE_MS if self._settings is None else self._settings.retry_backoff_ms
         pause_ms = max(first_ms, min(first_ms * 2 ** min(retry, 10), _LONGEST_PAUSE_MS))
         if pause_ms >= self.left_ms() or (self._retries is not None and retry >= self._retries):

@@ -75,11 +75,6 @@ def prepare(folder: Path) -> None:
 def save(folder: Path, results: Results, found: Sequence[TrialResult]) -> None:
     """Write all files into ``folder``, each atomically.
 
-    Args:
-        folder: a folder of `prepare`.
-        results: results of the back-test.
-        found: results of the trials, in the order of their numbers.
-
     Raises:
         KafkaAssignorsError: a file cannot be written.
     """

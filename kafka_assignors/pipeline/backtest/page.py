@@ -18,12 +18,6 @@ TEMPLATES = "kafka_assignors.pipeline.backtest"
 def render(results: Results) -> str:
     """Render a back-test as one HTML page.
 
-    Args:
-        results: the results, as in results.json.
-
-    Returns:
-        The page, with plotly.js inside.
-
     Raises:
         MissingExtraError: plotly or Jinja2 is not installed.
     """

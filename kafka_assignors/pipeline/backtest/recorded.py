@@ -80,11 +80,6 @@ def assemble(group: str, rows: LoadColumns, *, recorded_members: int | None = No
 
     Cost: O(rows + steps x partitions), and a few arrays of that size.
 
-    Args:
-        group: id of the group.
-        rows: rows of this group, at least one.
-        recorded_members: number of members of the group; see `service_rate.service_rate`.
-
     Raises:
         HistoryError: steps have different lengths, a partition has a step twice, or no arrivals are known.
     """

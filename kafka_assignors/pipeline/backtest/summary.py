@@ -51,14 +51,6 @@ def summed_up(
 ) -> Results:
     """Make the results of a back-test.
 
-    Args:
-        recorded: the histories.
-        trials: the trials.
-        found: the results of the trials, in the same order.
-        run: description of the run.
-        started: start time of the run.
-        left_out: recorded groups that were not tried, each with the reason.
-
     Raises:
         KafkaAssignorsError: every trial failed; the message has the first reason.
     """

@@ -32,12 +32,6 @@ class Feeding:
 
     Records wait for the cluster in memory, of each partition only the newest one.
 
-    Args:
-        begin: makes a writer.  Called again after a failure, because settings may have changed.
-        newest: fetches the newest forecasts of a batch as records.
-        landed: fetches the newest of all landed forecasts as records.
-        stop: ends the pipeline; failures after it was set are ignored.
-
     Raises:
         OptionError: a setting is invalid for the feed.
 

@@ -41,7 +41,7 @@ def calm_owners(
     if not free[problem.dealt].any():
         return owners
     dealt = redeal(problem, owners, free, by_room=rule.skew is not None)
-    if problem.loads(dealt).max() < problem.loads(owners).max() and rule.holds(
+    if problem.loads(dealt).max() < problem.loads(owners).max() and rule.is_met(
         problem.subscribed, problem.shares(dealt)
     ):
         owners = dealt

@@ -32,7 +32,7 @@ class CountRule:
     def allows(self, problem: LoadProblem, owners: Owners, kept: Owners) -> bool:
         """Whether ``owners`` keeps the rule, given that ``kept`` does."""
         if self.skew != 1:
-            return self.holds(problem.subscribed, problem.shares(owners))
+            return self.is_met(problem.subscribed, problem.shares(owners))
         return _squares(problem, owners) == _squares(problem, kept)
 
     def largest(self, problem: LoadProblem, kept: Owners) -> int:
@@ -79,9 +79,9 @@ class CountRule:
         owner = plan.owner.copy()
         owner[list(exchange.gives)] = exchange.low
         owner[list(exchange.takes)] = exchange.high
-        return self.holds(plan.problem.subscribed, plan.problem.shares(owner))
+        return self.is_met(plan.problem.subscribed, plan.problem.shares(owner))
 
-    def holds(self, subscribed: Mask, shares: Matrix) -> bool:
+    def is_met(self, subscribed: Mask, shares: Matrix) -> bool:
         """Whether a matrix of shares (topics, members) keeps the rule.  Not for a skew of 1."""
         if self.skew is None:
             return True

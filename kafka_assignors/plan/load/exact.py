@@ -10,7 +10,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 
-MOST_PARTITIONS = 24
+MOST_SEARCHED_PARTITIONS = 24
 """Largest problem.  With more partitions the search would run out of nodes without a result."""
 
 _MOST_NODES = 12_000
@@ -121,7 +121,7 @@ def least(
     largest_count: int,
     fits: Callable[[Owners], bool],
 ) -> Owners | None:
-    """Find the plan with the smallest largest load, or with the fewest moves, within limits.
+    """Find the plan that minimises the largest load, or the moves, within limits.
 
     Args:
         problem: the part that exchanges do not change.
@@ -135,6 +135,6 @@ def least(
     Returns:
         The best plan within a fixed number of nodes (counted, not timed); None if there was none.
     """
-    if len(problem.dealt) > MOST_PARTITIONS:
+    if len(problem.dealt) > MOST_SEARCHED_PARTITIONS:
         return None
     return _Search(problem, home, largest_count, fits).run(*limits, by_moves=by_moves, enough=enough)

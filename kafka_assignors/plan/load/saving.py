@@ -15,16 +15,7 @@ from kafka_assignors.plan.model import NO_MEMBER
 def with_few_moves(
     problem: LoadProblem, rule: CountRule, owners: Owners, *, best: Lightest, home: Owners, limit: int
 ) -> Owners:
-    """Make a plan whose largest load is at most ``limit``, with few moves.
-
-    Args:
-        problem: the part that exchanges do not change.
-        rule: the rule of counts.
-        owners: the plan to start from.
-        best: the result of ``lightest`` for ``owners``; its load is at most ``limit``.
-        home: by partition, its owner before.
-        limit: a load.
-    """
+    """Make a plan whose largest load is at most ``limit``, with few moves."""
     plan = WorkingPlan(problem, owners)
     for exchange in best.exchanges:
         if plan.load <= limit:
@@ -51,7 +42,7 @@ def _moves(problem: LoadProblem, owners: Owners, home: Owners) -> int:
 
 
 def _relabelled(problem: LoadProblem, owners: Owners, home: Owners) -> Owners:
-    """With equal subscriptions, give each member's partitions to the one of its capacity that owned most."""
+    """With equal subscriptions, swap members of equal capacity so that each keeps more of its partitions."""
     if not problem.equal:
         return owners
     members, parts = len(problem.plays), problem.capacities.parts
@@ -73,7 +64,7 @@ def _relabelled(problem: LoadProblem, owners: Owners, home: Owners) -> Owners:
 
 
 def _bring_home(plan: WorkingPlan, rule: CountRule, home: Owners, rooms: list[int]) -> None:
-    """Undo moves where loads allow it, in exchange for another partition away from home, or for none."""
+    """Return moved partitions to their former owners where the loads allow it, alone or in an exchange."""
     problem = plan.problem
     while True:
         away = problem.dealt[(home != NO_MEMBER)[problem.dealt] & (home != plan.owner)[problem.dealt]]
@@ -96,7 +87,7 @@ def _return(
     if owner == former:
         return None
     lag = int(problem.lag[partition])
-    room = rooms[former] - int(plan.records[former])  # records its home can take without giving any
+    room = rooms[former] - int(plan.records[former])  # records that its former owner can take on
     others = plan.parts[former]
     lags = plan.lags[former]
     may = (home[others] != former) & problem.subscribed[problem.topic_of[others], owner]

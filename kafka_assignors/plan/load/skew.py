@@ -119,13 +119,7 @@ class SkewWatch:
         return after
 
     def record_check(self, now: float, largest: int, least: int) -> bool:
-        """Record a check; return whether lag was uneven for long enough and a request is allowed.
-
-        Args:
-            now: seconds, on a monotonic clock.
-            largest: the largest load of a member, records.
-            least: its lower bound, records.
-        """
+        """Record a check; return whether lag was uneven for long enough and a request is allowed."""
         policy = self._policy
         if not self.is_uneven(largest, least):
             self._uneven_since = None

@@ -48,7 +48,7 @@ def standing_owners(history: TaskHistory) -> Vector:
             if rank == best:
                 # In a process, the member that tails the copy, or any member.
                 tailing = [m for m in history.standbys[task] if history.process[m] == process]
-                choice += [(loads[m], int(row[m]), m) for m in tailing or history.crews[process]]
+                choice += [(loads[m], int(row[m]), m) for m in tailing or history.members_of[process]]
         if choice:
             member = min(choice)[2]
             owners[task] = member
@@ -108,20 +108,20 @@ def _preference(
     with it prefers it if too few of its tasks have a copy on a member without one more.  Copies of tasks that
     have to move, and warm-ups (``TaskHistory.begun``), count more than once, so that moves go on as planned.
     """
-    supply, people = np.diff(history.firsts)[kinds], len(base)
-    floor, loads = supply // people, base + owned.sum(axis=0)
+    supply, members = np.diff(history.firsts)[kinds], len(base)
+    floor, loads = supply // members, base + owned.sum(axis=0)
     gets = owned <= floor[:, None]
-    too_much = (owned > -(-supply[:, None] // people)) | (
-        loads > -(-int(base.sum() + supply.sum()) // people)
+    too_much = (owned > -(-supply[:, None] // members)) | (
+        loads > -(-int(base.sum() + supply.sum()) // members)
     )
     there = np.zeros((8, *owned.shape), np.int64)  # copies, by weight
     leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could move to them, by weight
     for row, kind in enumerate(kinds):
-        crews = {p: [m for m in crew if gets[row, m]] for p, crew in enumerate(history.crews)}
+        takers = {p: [m for m in members if gets[row, m]] for p, members in enumerate(history.members_of)}
         for task in range(history.firsts[kind], history.firsts[kind + 1]):
             owner, most = int(owners[task]), 0
             for process in history.ready[task]:
-                for member in crews[process]:
+                for member in takers[process]:
                     if member != owner:
                         weight = 1 + history.begun(task, owner, member)
                         weight += 4 * bool(owner == NO_MEMBER or too_much[row, owner])

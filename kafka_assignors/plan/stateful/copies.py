@@ -66,7 +66,9 @@ class Standbys:
                 for p, rank in ranks.items() if p != process[active]
             )  # fmt: skip
             roles = {process[m]: m for m in (*reported, *([standing] if standing != NO_MEMBER else []))}
-            candidates = [roles[p] if p in roles else self._lightest(history.crews[p]) for *_, p in order]
+            candidates = [
+                roles[p] if p in roles else self._lightest(history.members_of[p]) for *_, p in order
+            ]
         chosen, left = self.of[task], list(candidates)
         while len(chosen) < wanted:
             # Start over each time: a member in a used rack fits once no rack without a copy is left.
@@ -78,8 +80,8 @@ class Standbys:
             self._count(task, member, 1)
         self.spare[task] += [m for m in left if not self.is_new(task, m)]
 
-    def _lightest(self, crew: list[int]) -> int:
-        return min(crew, key=lambda m: (self.loads[m], m))
+    def _lightest(self, members: list[int]) -> int:
+        return min(members, key=lambda m: (self.loads[m], m))
 
     def _count(self, task: int, member: int, by: int) -> None:
         self.loads[member] += by
@@ -118,9 +120,6 @@ class Standbys:
 
         A pair is an active member and a standby of its task.  Even pairs spread the tasks of a member that
         leaves over many members.
-
-        Args:
-            high: by member, the limit of its load.
         """
         history, loads = self._history, self.loads
         around = np.arange(len(loads))

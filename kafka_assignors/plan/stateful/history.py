@@ -33,7 +33,7 @@ class TaskHistory:
         copies: by subtopology, the wanted copies of its state, the active one included.
         copies_of: the same by task.
         process: the process of each member.
-        crews: the members of each process.
+        members_of: the members of each process.
         racks: the rack of each member, None if unknown.
         owner: by task, the member that runs it, or ``NO_MEMBER``.
         standbys: by task, members that report to keep a copy up to date; at most one of each process, and
@@ -58,9 +58,9 @@ class TaskHistory:
         self._index = {task: i for i, task in enumerate(self.tasks)}
         places: dict[str, int] = {}
         self.process = [places.setdefault(m.process or m.member_id, len(places)) for m in group.members]
-        self.crews: list[list[int]] = [[] for _ in places]
+        self.members_of: list[list[int]] = [[] for _ in places]
         for member, process in enumerate(self.process):
-            self.crews[process].append(member)
+            self.members_of[process].append(member)
         self.racks = [m.rack for m in group.members]
         standbys = min(options.num_standby_replicas, max(len(places) - 1, 0))
         self.copies = [1 + standbys if s.stateful and s.logged else 1 for s in group.subtopologies]
@@ -133,7 +133,7 @@ class TaskHistory:
         return (owner != NO_MEMBER and self.process[owner] == process) or self.is_standby(task, process)
 
     def begun(self, task: int, owner: int, member: int) -> int:
-        """How likely a copy is a warm-up for a move.
+        """Return how likely a copy is a warm-up for a move.
 
         Returns:
             0: it may be a standby, because the task has no more copies than wanted.
@@ -153,7 +153,7 @@ class TaskHistory:
         return any(self.process[member] == process for member in self.standbys[task])
 
     def rank(self, task: int, process: int) -> int:
-        """The distance of a process from running the task without a wait; 0: caught up."""
+        """Return how far a process is from running the task at once; 0: caught up."""
         return self.ranks[task].get(process, self.absent[task])
 
     def best_rank(self, task: int) -> int:
@@ -174,7 +174,7 @@ class TaskHistory:
     def _fitting(self, others: tuple[int, ...]) -> npt.NDArray[np.bool_]:
         fits: npt.NDArray[np.bool_] = np.ones(len(self.process), np.bool_)
         for other in others:
-            fits[self.crews[self.process[other]]] = False
+            fits[self.members_of[self.process[other]]] = False
         if self._by_rack:
             used = {rack for other in others if (rack := self.racks[other]) is not None}
             elsewhere: npt.NDArray[np.bool_] = fits.copy()

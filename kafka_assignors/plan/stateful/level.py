@@ -20,27 +20,23 @@ def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
     A process holds at most one copy of a task, so a process with few members may be full before it has its
     share.  The other members share the rest.  A balance factor above 1 lets members have less than others,
     not more: a new member then needs fewer copies, and no other member has to move any.
-
-    Args:
-        history: members and processes.
-        tasks: number of copies of all tasks, active ones included.
     """
-    members, factor = len(history.process), history.options.balance_factor
-    low, high = np.zeros(members, np.int64), np.zeros(members, np.int64)
+    factor, size = history.options.balance_factor, len(history.process)
+    low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
     most = int(sum(np.diff(history.firsts)[history.stateful]))
-    open_crews = list(history.crews)
-    while open_crews:
-        people = sum(map(len, open_crews))
-        full = [crew for crew in open_crews if len(crew) * tasks > most * people]
+    open_processes = list(history.members_of)
+    while open_processes:
+        count = sum(map(len, open_processes))
+        full = [members for members in open_processes if len(members) * tasks > most * count]
         if not full:
-            members_left = np.concatenate(open_crews)
-            high[members_left] = -(-tasks // people)
-            low[members_left] = min(tasks // people, max(-(-tasks // people) - factor, 0))
+            members_left = np.concatenate(open_processes)
+            high[members_left] = -(-tasks // count)
+            low[members_left] = min(tasks // count, max(-(-tasks // count) - factor, 0))
             break
-        for crew in full:
-            low[crew], high[crew] = most // len(crew), -(-most // len(crew))
+        for members in full:
+            low[members], high[members] = most // len(members), -(-most // len(members))
             tasks -= most
-        open_crews = [crew for crew in open_crews if crew not in full]
+        open_processes = [members for members in open_processes if members not in full]
     return low, high
 
 
@@ -128,7 +124,7 @@ class _Moves:
         """Whether a standby can move without an additional new copy."""
         return (
             bool(self._standbys.spare[task])
-            or len(self._history.crews[self._history.process[member]]) > 1
+            or len(self._history.members_of[self._history.process[member]]) > 1
             or self._standbys.is_new(task, member)
         )
 
@@ -168,8 +164,8 @@ class _Moves:
         if anything or standbys.is_new(task, member):
             yield from np.flatnonzero(fits).tolist()
         else:
-            crew = self._history.crews[self._history.process[member]]
-            yield from [there for there in sorted({*standbys.spare[task], *crew}) if fits[there]]
+            neighbours = self._history.members_of[self._history.process[member]]
+            yield from [there for there in sorted({*standbys.spare[task], *neighbours}) if fits[there]]
 
     @staticmethod
     def _uses(path: dict[int, tuple[int, int]], member: int, task: int) -> bool:

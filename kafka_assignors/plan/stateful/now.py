@@ -42,14 +42,7 @@ class Now(NamedTuple):
 def this_round(
     history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
 ) -> Now:
-    """Return the roles towards the target, as far as its copies are caught up.
-
-    Args:
-        history: the members' reports.
-        standing: by task, the member that could run it at once, or soonest.
-        active: by task, its owner in the target.
-        standbys: by task, its standbys in the target.
-    """
+    """Return the roles towards the target, as far as its copies are caught up."""
     process = history.process
     now = Now([], [], [], settled=True)
     settled = True
@@ -101,5 +94,5 @@ def _next_caught_up(history: TaskHistory, task: int, runs: int, wanted: list[int
     )  # fmt: skip
     chosen: list[int] = []
     for *_, p in candidates[:count]:
-        chosen.append(target[p] if p in target else current[p] if p in current else history.crews[p][0])
+        chosen.append(target[p] if p in target else current[p] if p in current else history.members_of[p][0])
     return chosen

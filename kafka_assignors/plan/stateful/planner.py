@@ -45,10 +45,6 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
 
     Cost: near linear in tasks and moves; 10,000 tasks on 100 members take some tenths of a second
     (docs/benchmarks.md).
-
-    Args:
-        group: members, their reports, and the subtopologies.
-        options: options of KIP-441.
     """
     history = TaskHistory(group, options or TaskPlanOptions())
     if not group.members:

@@ -68,10 +68,10 @@ class Goal(ABC):
 
     @abstractmethod
     def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
-        """Potentials that prove ``shares`` optimal if ``holds``; else a start for the repair."""
+        """Potentials that prove ``shares`` optimal if ``is_met``; else a start for the repair."""
 
     @abstractmethod
-    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
+    def is_met(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         """Whether ``guess`` proves ``shares`` optimal."""
 
 
@@ -93,7 +93,7 @@ class Load(Goal):
             np.zeros(rows, np.int64), np.zeros(members, np.int64), int(loads.sum()) // max(members, 1) + 1
         )
 
-    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
+    def is_met(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         return int(loads.max(initial=0)) - int(loads.min(initial=2**62)) <= 1
 
 
@@ -112,7 +112,7 @@ class Away(Goal):
         rows, members = shares.shape
         return Potentials(np.zeros(rows, np.int64), np.zeros(members, np.int64), 0)
 
-    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
+    def is_met(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         return not (shares * self._away).any()
 
 
@@ -132,7 +132,7 @@ class Moved(Goal):
         member = np.where(gives & ~gets, 0, np.where(gets, 1, hub))
         return Potentials(np.zeros(len(shares), np.int64), member, hub)
 
-    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
+    def is_met(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         gives, gets = self._sides(shares)
         if not gives.any():
             return True
@@ -161,7 +161,7 @@ class Spread(Goal):
     def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
         return Potentials(-(2 * self._level(problem) + 1), np.zeros(shares.shape[1], np.int64), 0)
 
-    def holds(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
+    def is_met(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> bool:
         level = self._level(problem)[:, None]
         even = ((shares == level) | (shares == level + 1)) | ~problem.subscribed
         return bool(even.all())

@@ -34,7 +34,7 @@ _UNIT_BITS = 6
 def settle(residual: Residual, goal: Goal) -> None:
     """Make the shares optimal for a goal, and keep them optimal for the goals settled before."""
     state = residual.problem, residual.shares, residual.loads
-    if goal.holds(*state):
+    if goal.is_met(*state):
         residual.settled(goal, goal.guess(*state))
         return
     if goal.of_loads:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaError
 
 from kafka_assignors.stateful.state.copy import Changelog
@@ -26,13 +26,7 @@ _AGAIN_S = 5.0  # until a silent partition is asked for again, because its timeo
 
 
 class EndOffsets:
-    """Asks the cluster for offsets.  One thread.
-
-    Args:
-        consumer: sends the requests.
-        clock: seconds.
-        stop: return True to skip the remaining topics.
-    """
+    """Asks the cluster for offsets.  One thread."""
 
     def __init__(
         self,
@@ -43,31 +37,31 @@ class EndOffsets:
         self._consumer: Any = consumer
         self._clock = clock
         self._stop = stop
-        self._silent: dict[TheirPartition, float] = {}  # partition without an answer -> when to ask again
+        self._silent: dict[KafkaPartition, float] = {}  # partition without an answer -> when to ask again
 
-    def first(self, partitions: Collection[TheirPartition]) -> dict[TheirPartition, int]:
+    def first(self, partitions: Collection[KafkaPartition]) -> dict[KafkaPartition, int]:
         """Return the first offset of each partition that answers.
 
         Cost: a request to each leader for each topic; 2 s for a topic that does not answer, 5 s apart.
         """
         return self._asked(self._consumer.beginning_offsets, partitions)
 
-    def last(self, partitions: Collection[TheirPartition]) -> dict[TheirPartition, int]:
+    def last(self, partitions: Collection[KafkaPartition]) -> dict[KafkaPartition, int]:
         """Return the end offset of each partition that answers.  Cost: as `first`."""
         return self._asked(self._consumer.end_offsets, partitions)
 
-    def is_silent(self, partition: TheirPartition) -> bool:
+    def is_silent(self, partition: KafkaPartition) -> bool:
         """Whether a partition did not answer and is skipped for now."""
         return self._silent.get(partition, float("-inf")) > self._clock()
 
     def _asked(
-        self, ask: Callable[..., dict[TheirPartition, int]], partitions: Iterable[TheirPartition]
-    ) -> dict[TheirPartition, int]:
-        topics: dict[str, list[TheirPartition]] = {}
+        self, ask: Callable[..., dict[KafkaPartition, int]], partitions: Iterable[KafkaPartition]
+    ) -> dict[KafkaPartition, int]:
+        topics: dict[str, list[KafkaPartition]] = {}
         for partition in sorted(partitions):
             if not self.is_silent(partition):
                 topics.setdefault(partition.topic, []).append(partition)
-        offsets: dict[TheirPartition, int] = {}
+        offsets: dict[KafkaPartition, int] = {}
         for topic_partitions in topics.values():
             offsets |= self._of_one_topic(ask, topic_partitions)
             if self._stop():
@@ -75,8 +69,8 @@ class EndOffsets:
         return offsets
 
     def _of_one_topic(
-        self, ask: Callable[..., dict[TheirPartition, int]], partitions: list[TheirPartition]
-    ) -> dict[TheirPartition, int]:
+        self, ask: Callable[..., dict[KafkaPartition, int]], partitions: list[KafkaPartition]
+    ) -> dict[KafkaPartition, int]:
         while partitions:
             offsets, missing = self._answer(ask, partitions)
             if not missing:
@@ -85,8 +79,8 @@ class EndOffsets:
         return {}
 
     def _answer(
-        self, ask: Callable[..., dict[TheirPartition, int]], partitions: list[TheirPartition]
-    ) -> tuple[dict[TheirPartition, int], set[TheirPartition]]:
+        self, ask: Callable[..., dict[KafkaPartition, int]], partitions: list[KafkaPartition]
+    ) -> tuple[dict[KafkaPartition, int], set[KafkaPartition]]:
         """Return offsets, or the partitions without an answer."""
         try:
             offsets = ask(partitions, timeout_ms=_ANSWER_MS)
@@ -103,7 +97,7 @@ class EndOffsets:
             self._silent.pop(partition, None)
         return offsets, set()
 
-    def _skip(self, partitions: Collection[TheirPartition], why: str) -> None:
+    def _skip(self, partitions: Collection[KafkaPartition], why: str) -> None:
         if new := [partition for partition in partitions if partition not in self._silent]:
             names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in new)
             log.warning("changelog %s: no end offset: %s; trying again in %.0f s", names, why, _AGAIN_S)
@@ -112,10 +106,6 @@ class EndOffsets:
 
 class TaskEndOffsets:
     """The end offset of each task's changelog, wherever its copies are.  One thread calls `update`.
-
-    Args:
-        ends: sends the requests.
-        clock: seconds.
 
     Attributes:
         changelogs: of all tasks; any thread may replace the mapping.
@@ -135,7 +125,7 @@ class TaskEndOffsets:
         if not changelogs or self._clock() < self._next_at:
             return
         self._next_at = self._clock() + _ALL_EVERY_S
-        partitions = {task: TheirPartition(*changelog.partition) for task, changelog in changelogs.items()}
+        partitions = {task: KafkaPartition(*changelog.partition) for task, changelog in changelogs.items()}
         ends = self._ends.last(partitions.values())
         known = {task: end for task, end in self.known.items() if task in changelogs}
         self.known = known | {

@@ -26,12 +26,7 @@ class _Wait:
 
 
 class RestoreProgress:
-    """Follows the copies that tasks wait for.  One thread.
-
-    Args:
-        applied_to: task -> records applied so far.
-        clock: seconds.
-    """
+    """Follows the copies that tasks wait for.  One thread."""
 
     def __init__(self, applied_to: Mapping[Task, int], clock: Callable[[], float]) -> None:
         self._applied_to = applied_to
@@ -40,12 +35,7 @@ class RestoreProgress:
         self._logged_at = clock()
 
     def begin(self, copy: Copy, *, stood_by: bool) -> None:
-        """Start a wait for a copy.
-
-        Args:
-            copy: the copy.
-            stood_by: whether it was a standby or warm-up of this member.
-        """
+        """Start a wait for a copy."""
         if not self._waits:
             self._logged_at = self._clock()
         applied = self._applied_to.get(copy.task, 0)

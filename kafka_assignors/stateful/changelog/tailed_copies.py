@@ -20,11 +20,6 @@ log = logging.getLogger("kafka_assignors")
 class TailedCopies:
     """Copies, and the consumer's partitions.  One thread.
 
-    Args:
-        consumer: reads their changelogs.
-        progress: of the copies that tasks wait for.
-        on_failed: called with the task of a copy that was given up, and the error.
-
     Attributes:
         lags: task -> records to apply; any thread may read it.
     """

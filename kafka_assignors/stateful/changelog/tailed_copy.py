@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 
@@ -44,7 +44,7 @@ class TailedCopy:
 
     def __init__(self, copy: Copy, changelog: Changelog, waiter: object, lag: int | None, now: float) -> None:
         self.copy = copy
-        self.partition = TheirPartition(*changelog.partition)
+        self.partition = KafkaPartition(*changelog.partition)
         self.began = copy.position
         self.waiter = waiter
         self.end: int | None = None

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.errors import LogTruncationError
 
 from kafka_assignors.assignor.coordinator_access import finish_read_batch
@@ -33,14 +33,6 @@ _POSITIONS = 10  # read at once: kafka-python walks over all partitions for each
 
 class Tailing:
     """Copies, and the consumer that reads their changelogs.  One thread.
-
-    Args:
-        consumer: without a group, and without a reset of offsets.
-        ends: end offsets, asked with the same consumer.
-        rate_limit: for standbys and warm-ups.
-        clock: seconds.
-        on_restored: called with a restored copy and its waiter.
-        on_failed: called with the task of a copy that was given up, and the error.
 
     Attributes:
         closed_copies: copies on disk that no thread has open; only their lags are measured.
@@ -218,7 +210,7 @@ class Tailing:
 
     def _update_ends(self) -> None:
         closed = self.closed_copies
-        partitions = {task: TheirPartition(*copy.changelog.partition) for task, copy in closed.items()}
+        partitions = {task: KafkaPartition(*copy.changelog.partition) for task, copy in closed.items()}
         ends = self._ends.last({*partitions.values(), *(tailed.partition for tailed in self._kept)})
         known = {task: lag for task, lag in self._closed_lags.items() if task in closed}
         self._closed_lags = known | {

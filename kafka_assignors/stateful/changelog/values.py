@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaTimeoutError
 
 from kafka_assignors.lag.fetch.link import never_create_topics
@@ -35,7 +35,7 @@ def last_values(
     Raises:
         KafkaError: the cluster does not answer in time, or refuses.
     """
-    changelog = TheirPartition(*partition)
+    changelog = KafkaPartition(*partition)
     values: dict[bytes, bytes | None] = {}
     consumer = KafkaConsumer(
         **{**client, "bootstrap_timeout_ms": max(1, round(1000 * min(_CONNECT_S, left_s())))},

@@ -87,24 +87,22 @@ class StatefulAssignor(Assignor):
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         """Report active tasks, copies and their lags."""
         owned, _ = self._last()
-        actives = self._topology.tasks_of(_partitions(owned))
+        actives = self._topology.tasks_of([TopicPartition(t, p) for t, ps in owned.items() for p in ps])
         about = (generation, self._probes, self._version, frozenset(actives))
         if self._sent is not None and self._sent[0] == about:
             return self._sent[1]
         holdings = self._holdings()
-        data = stateful_subscription.encode(
-            stateful_subscription.Subscription(
-                process_id=self._process_id,
-                actives=tuple(sorted(actives)),
-                standbys=tuple(sorted(set(holdings.copies) - actives)),
-                lags=holdings.lags,
-                generation=generation,
-                probe=self._probes,
-                endpoint=self.options.endpoint,
-                rack=self._rack or "",
-            ),
-            self._version,
+        subscription = stateful_subscription.Subscription(
+            process_id=self._process_id,
+            actives=tuple(sorted(actives)),
+            standbys=tuple(sorted(set(holdings.copies) - actives)),
+            lags=holdings.lags,
+            generation=generation,
+            probe=self._probes,
+            endpoint=self.options.endpoint,
+            rack=self._rack or "",
         )
+        data = stateful_subscription.encode(subscription, self._version)
         self._sent = about, data
         return data
 
@@ -268,10 +266,7 @@ class StatefulAssignor(Assignor):
         version = common_version(self._joined.values())
         leader = self._access.member_id()
         next_probe_ms = self._next_probe_ms(plan.probing)
-        actives = {
-            member_id: self._topology.tasks_of(_assigned(assignment))
-            for member_id, assignment in given.items()
-        }
+        actives = {id: self._topology.tasks_of(_assigned(assignment)) for id, assignment in given.items()}
         owners = affordable(self._owners(actives), len(given)) if version >= 2 else NO_OWNERS
         for member_id, assignment in given.items():
             here = actives[member_id]
@@ -300,10 +295,6 @@ class StatefulAssignor(Assignor):
 
 def _without(tasks: Iterable[tuple[str, int]], others: Iterable[Task]) -> tuple[Task, ...]:
     return tuple(sorted({(task[0], task[1]) for task in tasks} - set(others)))
-
-
-def _partitions(owned: Ownership) -> list[TopicPartition]:
-    return [TopicPartition(topic, number) for topic, numbers in owned.items() for number in numbers]
 
 
 def _assigned(assignment: ConsumerProtocolAssignment) -> list[TopicPartition]:

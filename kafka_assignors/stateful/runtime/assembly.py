@@ -51,12 +51,7 @@ class Components:
     processing: Processing
 
     def end(self, lock: threading.RLock, shutdown: Shutdown) -> None:
-        """Close all components in order; an error is logged and does not stop the others.
-
-        Args:
-            lock: held by any thread that uses the components.
-            shutdown: limits the time.
-        """
+        """Close all components in order; an error is logged and does not stop the others."""
         shutdown.set()
         with lock:  # the writer closes first, because nothing may be sent after the member left the group
             self._step(partial(self.writer.close, shutdown.left_s(_STEP_S)))
@@ -65,7 +60,7 @@ class Components:
         self._step(partial(self.consumer.close, autocommit=False, timeout_ms=max(1, leave_ms)))
         with lock:
             self._step(partial(self.copies.close, shutdown.left_s(_STEP_S)))
-            if self.reader.has_ended:  # else its stores are still open, and the directory stays locked
+            if self.reader.has_ended:  # otherwise its stores are open and need the lock on the directory
                 self._step(self.state_dir.close)
 
     def _step(self, do: Callable[[], object]) -> None:
@@ -87,16 +82,6 @@ def assemble(
     shutdown: Shutdown,
 ) -> Components:
     """Create the components of a member.  The member joins when its consumer subscribes.
-
-    Args:
-        topology: see ``StatefulConsumer``, as for the next three.
-        store_dir: the directory of the state.
-        options: runtime options.
-        consumer_config: as for ``KafkaConsumer``.
-        tasks: the member's duties and active tasks.
-        holdings: see ``StatefulOptions``.
-        on_duties: see ``StatefulOptions``.
-        shutdown: stops processing before the next record, and limits all waits then.
 
     Raises:
         KafkaAssignorsError: see ``StatefulConsumer``; nothing stays open.

@@ -42,16 +42,7 @@ class CommitResult:
 
 
 class Commits:
-    """Commits a member's tasks.  One thread at a time.
-
-    Args:
-        consumer: the member.
-        writer: of changelogs, with the patience of the lease.
-        lease: says how long the member may write.
-        shutdown: limits the time for the commit of offsets once the member closes.
-        before_commit: see ``RuntimeOptions``.
-        read: reads a part of a changelog; see ``repair``.
-    """
+    """Commits a member's tasks.  One thread at a time."""
 
     def __init__(
         self,
@@ -76,10 +67,6 @@ class Commits:
 
         Writes nothing if this member may have left the group, because other members may own its tasks.
 
-        Args:
-            actives: all active tasks of this member.
-            wait_s: seconds to wait for a sign of membership.
-
         Raises:
             Exception: from ``before_commit``, except for retriable errors of Kafka.
             StateError: a store cannot be written; offsets of changes in the changelogs are committed.
@@ -95,7 +82,7 @@ class Commits:
         if not self._may_write(actives, wait_s) or not self._is_output_safe(actives, wait_s):
             return CommitResult(False)
         try:
-            stored = commit_tasks(actives, self._writer, self._lease.holds)
+            stored = commit_tasks(actives, self._writer, self._lease.is_valid)
         except ChangelogUnreachableError as error:
             log.warning("%s; trying again", error)
             return CommitResult(False)
@@ -117,7 +104,7 @@ class Commits:
         return self._outcome(stored, done=True)
 
     def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
-        return self._lease.holds(wait_s) and self._is_same_member(actives)
+        return self._lease.is_valid(wait_s) and self._is_same_member(actives)
 
     def _is_output_safe(self, actives: list[ActiveTask], wait_s: float) -> bool:
         """Call ``before_commit``; return whether the commit may go on."""

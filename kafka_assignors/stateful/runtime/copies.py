@@ -33,15 +33,6 @@ _AT_ONCE = 8  # copies opened or closed in one turn: each takes 10 ms, in which 
 class OpenCopies:
     """Opens copies, passes them to active tasks, and closes them.  One thread at a time.
 
-    Args:
-        topology: the topology of the application.
-        tasks: the member's duties and active tasks, which get their copies here.
-        state_dir: the directory of the state.
-        stores: opens stores.
-        reader: brings copies up to date.
-        changelogs: of all tasks; searched again if a task has none.
-        clock: seconds.
-
     Raises:
         StateError: the directory cannot be read.
     """
@@ -233,11 +224,7 @@ class OpenCopies:
         self._closed.clean(delay_s, {*duties.actives, *duties.standbys, *duties.warmups})
 
     def close(self, timeout_s: float | None = None) -> None:
-        """Flush and close all copies.
-
-        Args:
-            timeout_s: see ``ChangelogReader.close``.
-        """
+        """Flush and close all copies."""
         self._changelogs.stop()
         self._task_log.write()
         self._task_log.close()

@@ -73,11 +73,6 @@ class Events:
 class TaskListener(AsyncConsumerRebalanceListener):
     """Queues the events of a rebalance.
 
-    Args:
-        consumer: the member.
-        events: the queue.
-        handle: handles the queued events; called on a thread of its own, while the polling thread waits.
-
     Attributes:
         error: raised by ``handle``, for the polling thread to raise again.
     """

@@ -17,9 +17,6 @@ class FlushSchedule:
     """Flushes each store every 30 s; less often if flushes would take over 5 % of the time.
 
     One thread at a time.
-
-    Args:
-        clock: seconds.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:

@@ -37,10 +37,6 @@ _LOOK_S = 0.01
 class Lease:
     """A member's right to write.  One thread at a time.
 
-    Args:
-        consumer: the member.
-        shutdown: bounds all waits once the member closes.
-
     Attributes:
         patience_s: the age up to which a sign of membership counts, and the time a write may take after it.
 
@@ -63,7 +59,7 @@ class Lease:
         self._member_id: str | None = None
         self._joined_at = 0.0
 
-    def holds(self, wait_s: float = 0.0) -> bool:
+    def is_valid(self, wait_s: float = 0.0) -> bool:
         """Whether this member still owns its tasks for the next ``patience_s``, the time a write may take.
 
         Args:

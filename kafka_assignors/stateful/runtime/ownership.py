@@ -20,18 +20,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 
 class Ownership:
-    """Begins and ends the active tasks of a member.  One thread at a time.
-
-    Args:
-        topology: the topology of the application.
-        process: the function of each subtopology, by its id.
-        tasks: the member's active tasks, which are added and removed here.
-        consumer: the member.
-        lease: says when a task may get its state.
-        copies: the state.
-        commits: forget the partitions that are given up.
-        processing: may go on once a task has freed its memory.
-    """
+    """Begins and ends the active tasks of a member.  One thread at a time."""
 
     def __init__(
         self,

@@ -28,13 +28,7 @@ LastValues = Callable[[TopicPartition, int, int, Callable[[], float]], Mapping[b
 
 
 class Repair:
-    """Compares changelogs with their owner's stores, and writes what differs.
-
-    Args:
-        read: reads a part of a changelog.
-        writer: of changelogs.
-        lease: says how long the member may write.
-    """
+    """Compares changelogs with their owner's stores, and writes what differs."""
 
     def __init__(self, read: LastValues, writer: ChangelogWriter, lease: Lease) -> None:
         self._read = read
@@ -45,10 +39,6 @@ class Repair:
         """Move the store past all records of the changelog.  Call it again if the cluster does not answer.
 
         The group has taken this member's offsets, which proves that it owns the task.
-
-        Args:
-            active: the task.
-            left_s: returns the seconds left for reading and writing the changelog.
 
         Returns:
             The error of the store, or of a changelog that refuses a record; None: there is none.
@@ -67,7 +57,7 @@ class Repair:
                     partition.topic,
                     partition.partition,
                 )
-                written = self._writer.write({partition: replaced}, self._lease.holds, left_s())[partition]
+                written = self._writer.write({partition: replaced}, self._lease.is_valid, left_s())[partition]
                 active.unproven = written.end
                 if not written.follows(end):
                     return None  # more such records: the next commit repairs them

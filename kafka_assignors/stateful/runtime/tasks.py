@@ -139,11 +139,6 @@ def commit_tasks(
 ) -> StoreResult:
     """Write the changelogs and then the stores of tasks.  The caller commits the offsets after that.
 
-    Args:
-        tasks: the active tasks.
-        writer: of changelogs.
-        allowed: see ``ChangelogWriter.write``.
-
     Raises:
         ChangelogError: some changes are not in the changelogs; stores are unchanged, and a retry is safe.
     """

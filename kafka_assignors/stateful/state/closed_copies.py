@@ -34,11 +34,6 @@ class ClosedCopy:
 class ClosedCopies:
     """Tracks closed copies by their checkpoints.  One thread at a time.
 
-    Args:
-        state_dir: the directory of the state.
-        changelogs: of all tasks.
-        clock: seconds.
-
     Raises:
         StateError: the directory cannot be read.
     """
@@ -87,10 +82,6 @@ class ClosedCopies:
 
         A copy is first hidden from the group, and deleted at the next look, up to a minute later, because a
         rebalance that is under way may count on it.
-
-        Args:
-            delay_s: seconds without use.
-            keep: tasks to leave alone.
         """
         now = self._clock()
         if now < self._next_clean:

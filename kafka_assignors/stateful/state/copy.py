@@ -58,12 +58,6 @@ class Copy:
 
     One thread at a time.
 
-    Args:
-        task: its id.
-        changelog: its changelog; None: it has none.
-        state_dir: the directory of the state.
-        stores: opens stores.
-
     Attributes:
         stale: whether deletes may be missing, so the copy is usable only if its changelog has nothing newer.
         in_doubt: whether it was wiped after damage, and no record processed with it was committed since.

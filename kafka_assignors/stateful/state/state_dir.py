@@ -53,11 +53,6 @@ _VERSION = 1
 class StateDir:
     """The state of one application on this machine, locked until it is closed or the process ends.
 
-    Args:
-        store_dir: created if missing.
-        application: the group; each has a directory of its own.
-        clock: seconds since 1970.
-
     Attributes:
         path: the application's directory.
         process_id: created once and kept over restarts, so the group knows whose state this is (KIP-441).

@@ -52,8 +52,7 @@ class Store:
 
         self._database: Rdict | None = database
         self._path = path
-        self._new_batch = WriteBatch
-        self._read_options = ReadOptions
+        self._new_batch, self._read_options = WriteBatch, ReadOptions
         self._logged = logged
         self._write_options = WriteOptions()
         # rocksdict's type stub has a method here, its code an attribute.

@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from kafka import KafkaAdminClient, KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.errors import InvalidPartitionsError, KafkaError, RetriableError
 
 from tests.integration.chaos import checks
@@ -180,11 +180,7 @@ class ChaosGroup(ABC):
         return [read(path) for path in sorted(self._root.glob("*.jsonl"))]
 
     def complaints(self, acknowledged: set[Position]) -> list[str]:
-        """Check the event logs after all members have ended.
-
-        Args:
-            acknowledged: records of its topic.
-        """
+        """Check the event logs after all members have ended."""
         logs = self.logs()
         complaints = checks.unread_records(acknowledged, logs) + checks.commits_beyond_reads(logs)
         return [f"{self.name}: {complaint}" for complaint in complaints + self._further_checks(logs)]
@@ -212,7 +208,7 @@ class ChaosGroup(ABC):
     def _ends(self) -> dict[Partition, int]:
         consumer = KafkaConsumer(bootstrap_servers=self._broker.bootstrap, group_id=None)
         try:
-            partitions = [TheirPartition(self.topic, number) for number in range(self._partitions)]
+            partitions = [KafkaPartition(self.topic, number) for number in range(self._partitions)]
             return {(tp.topic, tp.partition): end for tp, end in consumer.end_offsets(partitions).items()}
         finally:
             consumer.close()

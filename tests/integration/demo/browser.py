@@ -132,12 +132,7 @@ class Look(NamedTuple):
 
 
 def look_at(report: Path, height: int) -> Look:
-    """Open a report twice: as it is, for its picture, and with a script that tells where things are.
-
-    Args:
-        report: the page.
-        height: of the window, which has to hold all of it.
-    """
+    """Open a report twice: as it is, for its picture, and with a script that tells where things are."""
     picture = report.with_suffix(".png")
     browse(report, height, f"--screenshot={picture}")
     talking = report.with_name("talking.html")

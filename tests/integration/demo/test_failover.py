@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
-
-import psutil
 import pytest
 from kafka import KafkaAdminClient
 
 from demo.failover.acts import TASKS
 from demo.failover.results import EventResult, FailoverResult
-from demo.group.fleet import MEMBER
-from tests.integration.demo.small_demo import FLIGHTS, Demo, command
-from tests.support.waiting import until
+from tests.integration.demo.small_demo import FLIGHTS, Demo
 
 pytestmark = pytest.mark.long
 
@@ -91,32 +85,3 @@ def test_no_topic_group_or_file_is_left(whole: Demo, kafka_bootstrap: str) -> No
     assert not [name for name in left if "demo-failover-" in name]
     files = sorted(path.name for path in (whole.out / "failover").iterdir())
     assert files == ["cold", "driver.jsonl", "warm"]
-
-
-def test_report_contains_the_failover(whole: Demo, result: FailoverResult) -> None:
-    text = (whole.out / "report.html").read_text(encoding="utf-8")
-    assert "How long a stateful group stands still" in text
-    assert f"equal the topic&#39;s {result['counts']['records']:,} records" in text
-
-
-def test_dying_member_ends_the_scene_and_is_named(kafka_bootstrap: str, tmp_path: Path) -> None:
-    alone = ("--scene", "failover", "--flights", "1000")
-    with subprocess.Popen(
-        command(tmp_path / "out", "--bootstrap", kafka_bootstrap, *alone), stderr=subprocess.PIPE, text=True
-    ) as popen:
-        driver = psutil.Process(popen.pid)
-        found: list[psutil.Process] = []
-
-        def members() -> bool:
-            found[:] = [child for child in driver.children() if MEMBER in child.cmdline()]
-            return len(found) == 2
-
-        until(members, "the members of the failover", patience_s=60)
-        found[0].kill()
-        _, stderr = popen.communicate(timeout=60)
-    assert popen.returncode == 1
-    assert "Traceback" not in stderr
-    assert stderr.splitlines()[-1].startswith("demo: member m")
-    _, alive = psutil.wait_procs(found, timeout=60)
-    assert alive == []
-    assert not (tmp_path / "out" / "failover" / "state").exists()

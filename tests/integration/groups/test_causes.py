@@ -55,9 +55,10 @@ def test_joined_second_round_left_and_topic_grew(fresh: FreshNames) -> None:
         assert causes(leader)[0] == f"joined ({member_id(leader)})"
         other = group.join(CooperativeStickyAssignor, **settings)
         group.settled()
-        joined = causes(leader).index(f"joined ({member_id(other)})")
-        # On a busy machine a member revokes too late for the first second round.
-        assert set(causes(leader)[joined + 1 :]) == {"second-round"}
+        joined = f"joined ({member_id(other)})"
+        # On a busy machine a round is interrupted and keeps its cause, or a member revokes too late for the
+        # first second round.
+        assert set(causes(leader)[causes(leader).index(joined) :]) == {joined, "second-round"}
         other_id = member_id(other)
         other.close()
         group.settled()
@@ -120,7 +121,7 @@ def test_deleted_topic(fresh: FreshNames) -> None:
         wait_for_cause(group, leader, "second-round")
 
 
-def test_changed_subscription(fresh: FreshNames) -> None:
+def test_changed_subscription_is_the_cause(fresh: FreshNames) -> None:
     with Group(fresh, 4, 2) as group:
         (leader,) = group.join_all(1, CooperativeStickyAssignor)
         group.settled()
@@ -152,7 +153,7 @@ def _poll_until(consumer: KafkaConsumer, condition: Callable[[], object]) -> Non
         consumer.poll(timeout_ms=50)
 
 
-def test_skew(fresh: FreshNames) -> None:
+def test_skew_of_lag_is_the_cause(fresh: FreshNames) -> None:
     policy = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
     with Group(fresh, 4) as group:
         leader, _ = group.join_all(
@@ -170,7 +171,7 @@ def test_skew(fresh: FreshNames) -> None:
         assert "second-round" in causes(leader)[causes(leader).index("skew") :]
 
 
-def test_probe(fresh: FreshNames, tmp_path: Path) -> None:
+def test_probing_rebalance_is_the_cause(fresh: FreshNames, tmp_path: Path) -> None:
     with App(fresh, tmp_path, acceptable_recovery_lag=0, max_warmup_replicas=1) as app:
         a = app.join()
         app.wait_until_all_are_ready(a)

@@ -37,9 +37,6 @@ def settings(fresh: FreshNames, group: str) -> dict[str, Any]:
 class Polled:
     """A consumer that a thread polls.
 
-    Args:
-        commits: whether each batch is committed.
-
     Attributes:
         seen: how often each (partition, offset) was delivered.
         errors: of commits.

@@ -39,9 +39,6 @@ class Reporter(DictReporter):
 class Polling:
     """A consumer that its own thread polls.
 
-    Args:
-        consumer: the consumer.
-
     Attributes:
         is_polling: cleared while the application is busy.
     """

@@ -54,12 +54,7 @@ EAGER = Protocol(StickyAssignor, f"{JAVA}StickyAssignor", "", (OURS, JAVAS, OURS
 
 
 def needed_moves(before: Mapping[str, int], members: Sequence[str]) -> int:
-    """The fewest partitions that get another owner in any fair plan.
-
-    Args:
-        before: partitions by owner.
-        members: who is there now.
-    """
+    """The fewest partitions that get another owner in any fair plan."""
     share, larger = divmod(PARTITIONS, len(members))
     counts = [before.get(member, 0) for member in members]
     kept = sum(min(count, share) for count in counts) + min(larger, sum(count > share for count in counts))
@@ -82,11 +77,6 @@ def test_needed_moves_of_small_groups(before: dict[str, int], members: str, move
 
 class Mixed:
     """A group of all clients, as the broker sees it.  Our first member is a ``ContinuousConsumer``.
-
-    Args:
-        group: its topic and id.
-        protocol: the strategy of all members.
-        java: launcher and class path; None: librdkafka's members stand in for Java's.
 
     Attributes:
         led: steps that a member of ours led.

@@ -34,13 +34,7 @@ every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda stra
 
 
 class Instances:
-    """The static members of a group, by their instance ids.
-
-    Args:
-        group: the group.
-        strategy: of all of them.
-        consumer_type: of all of them.
-    """
+    """The static members of a group, by their instance ids."""
 
     def __init__(
         self, group: Group, strategy: type, consumer_type: type[KafkaConsumer] = KafkaConsumer

@@ -22,12 +22,7 @@ ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 class Exporter:
-    """A running exporter.
-
-    Args:
-        process: it.
-        log: the file with its log.
-    """
+    """A running exporter."""
 
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         self.process = process

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +19,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, USER, Guarded, Right
-from tests.integration.lag.exporter_process import COMMAND, ENV, exporter
+from tests.integration.lag.exporter_process import exporter
 from tests.integration.lag.test_plan_cli import about
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group
@@ -275,19 +274,3 @@ def test_thousands_of_partitions_are_read_within_an_interval(tmp_path: Path) -> 
             print(f"{len(tps):,} partitions of 2 groups: read in {took_ms:.0f} ms, page in {scrape_s:.2f} s")
             assert took_ms < interval_s * 1000
             assert running.values(UP) == [1]
-
-
-def test_taken_port_is_one_line(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    with exporter(tmp_path, "--bootstrap", f"{HOST}:{port}") as running:
-        address = running.log().split("http://")[1].split("/")[0]
-        done = subprocess.run(
-            [*COMMAND, "--bootstrap", f"{HOST}:{port}", "--listen", address],
-            env=ENV,
-            capture_output=True,
-            text=True,
-            timeout=90,
-            check=False,
-        )
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"kafka-assignors: cannot listen on {address}: Address already in use\n"

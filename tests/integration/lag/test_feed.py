@@ -242,19 +242,6 @@ def test_forecasts_of_an_abandoned_feed_expire(feed: Feed, lead: Lead) -> None:
     assert len(leader.logged()) == 1
 
 
-def test_malformed_records_are_counted_and_skipped(feed: Feed, lead: Lead) -> None:
-    """They are counted and logged once; valid records between them count."""
-    feed.create().publish(t(100, 10))
-    for value in (b"", b"{", b'{"version":2}', b"x" * 100_000):
-        feed.write(f'["{feed.group_id}","t",3]'.encode(), value)
-        feed.write(b"garbage", value)
-    feed.publish({TopicPartition("t", 2): 10.0, TopicPartition("t", 3): 90.0})
-    leader = lead(feed)
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
-    (line,) = leader.logged()
-    assert "ignored a record" in line
-
-
 def test_both_rounds_of_a_rebalance_use_the_same_forecasts(feed: Feed, lead: Lead) -> None:
     feed.create().publish(t(100, 10, 10, 90))
     leader = lead(feed)
@@ -327,16 +314,6 @@ def test_reader_recovers_from_an_unreachable_broker(
     guarded.proxy.mode = "pass"
     leader.until(lambda: leader.loads == [10, 100, 90, 10])
     assert any("reading again" in line for line in leader.logged(logging.INFO))
-
-
-def test_reader_waits_for_a_broker_that_starts_later(guarded: Guarded, feed: Feed, lead: Lead) -> None:
-    feed.create().publish(t(100, 10, 10, 90))
-    guarded.proxy.mode = "stall"
-    leader = lead(feed, {"bootstrap_servers": guarded.proxied, "request_timeout_ms": 2_000})
-    assert leader.loads == [0] * 4
-    leader.until(leader.logged)
-    guarded.proxy.mode = "pass"
-    leader.until(lambda: leader.loads == [100, 10, 10, 90])
 
 
 def test_close_is_quick_while_no_broker_answers(guarded: Guarded, feed: Feed, lead: Lead) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic, ResourceType
 
 from kafka_assignors.broker import development_broker
@@ -113,7 +113,7 @@ def test_lag_counts_from_commits_where_there_are_some(fresh: FreshNames) -> None
             [TopicPartition(topic, 9), TopicPartition("no-such-topic", 0)], "no such partition"
         )
         write(fresh.bootstrap, {tps[3]: 1})
-        theirs = made.fetch([TheirPartition(*tp) for tp in tps], AMPLE_MS)  # kafka-python's own are as good
+        theirs = made.fetch([KafkaPartition(*tp) for tp in tps], AMPLE_MS)  # kafka-python's own are as good
         assert list(theirs.lags.values()) == [3, 0, 3, 1]
 
 
@@ -137,7 +137,7 @@ def test_deleted_records_and_recreated_topic(fresh: FreshNames) -> None:
             fetcher(fresh.bootstrap, group_id, auto_offset_reset="latest") as from_the_end,
         ):
             assert made.fetch([tp], AMPLE_MS).lags == {tp: 8}
-            admin.delete_records({TheirPartition(*tp): 6})
+            admin.delete_records({KafkaPartition(*tp): 6})
             assert made.fetch([tp], AMPLE_MS).offsets == {tp: Offsets(6, 10, 2)}
             assert made.fetch([tp], AMPLE_MS).lags == {tp: 4}
             assert from_the_end.fetch([tp], AMPLE_MS).lags == {tp: 0}

@@ -11,10 +11,10 @@ import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import Producer as TheirProducer
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic, ResourceType
 
-from kafka_assignors.lag.fetch.group_offsets import open_link
+from kafka_assignors.lag.fetch.link import open_link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.reading import OldestUnread, Position
 from kafka_assignors.lag.settings import fetch_settings
@@ -146,7 +146,7 @@ def test_records_below_the_log_start_are_skipped(fresh: FreshNames) -> None:
     write(fresh, [(tp, start + i) for i in range(10)])
     admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
     try:
-        admin.delete_records({TheirPartition(*tp): 6})
+        admin.delete_records({KafkaPartition(*tp): 6})
     finally:
         admin.close()
     assert times(fresh, tp, 2, 6, 7) == [start + 6, start + 6, start + 7]

@@ -134,14 +134,7 @@ class Member:
 
 
 class App:
-    """The application: a topic, a group, members, and their stores.
-
-    Args:
-        fresh: where to get a topic and a group.
-        root: for the members' stores.
-        partitions: of the topic; as many tasks.
-        options: of all members.
-    """
+    """The application: a topic, a group, members, and their stores."""
 
     def __init__(self, fresh: FreshNames, root: Path, partitions: int = 4, **options: Any) -> None:
         self.bootstrap = fresh.bootstrap

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 
 from kafka_assignors.errors import ChangelogUnreachableError
 from kafka_assignors.plan import TopicPartition
@@ -57,7 +57,7 @@ def test_record_of_a_former_owner_does_not_replace_a_newer_value(fresh: FreshNam
 
 def _values(bootstrap: str, partition: TopicPartition) -> list[bytes]:
     consumer = KafkaConsumer(bootstrap_servers=bootstrap, auto_offset_reset="earliest")
-    consumer.assign([TheirPartition(*partition)])
+    consumer.assign([KafkaPartition(*partition)])
     values: list[bytes] = []
 
     def read_all() -> bool:

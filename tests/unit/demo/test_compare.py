@@ -72,7 +72,7 @@ def call(folder: Path, settings: Settings = SETTINGS, check_broker: Callable[[],
         return compare(settings, "h:1", folder, View(Console(file=stream)), check_broker)
 
 
-def test_what_was_measured_before_a_failure_is_kept(runs: dict[str, RunLogs], tmp_path: Path) -> None:
+def test_measurements_before_a_failure_are_kept(runs: dict[str, RunLogs], tmp_path: Path) -> None:
     runs["range"] = eager_join()
     with pytest.raises(BrokerError):
         call(tmp_path)
@@ -94,7 +94,7 @@ def test_a_backlog_that_is_not_drained_is_a_fault_with_results(
     assert (tmp_path / "report.html").read_text() == "2 drawn"
 
 
-def test_a_partition_nobody_owns_at_the_end_is_a_fault(runs: dict[str, RunLogs], tmp_path: Path) -> None:
+def test_partition_without_an_owner_at_the_end_is_a_fault(runs: dict[str, RunLogs], tmp_path: Path) -> None:
     logs = eager_join()
     stranded = [*logs.members["m2"], at(16, "revoked", 1)]
     runs["range"] = runs["cooperative-sticky"] = dataclasses.replace(
@@ -252,14 +252,14 @@ def test_pipeline_gets_every_run(piped: Piped, tmp_path: Path) -> None:
     assert piped.folder == tmp_path / "pipeline"
 
 
-def test_what_the_pipeline_made_is_in_the_results(piped: Piped, tmp_path: Path) -> None:
+def test_results_contain_the_pipelines_results(piped: Piped, tmp_path: Path) -> None:
     results = call(tmp_path, WITH_PIPELINE)
     assert results["pipeline"] == piped.result
     assert json.loads((tmp_path / "results.json").read_text()) == results
     assert faults(results) == []
 
 
-def test_a_pipeline_that_fails_takes_nothing_with_it_and_is_a_fault(piped: Piped, tmp_path: Path) -> None:
+def test_failed_pipeline_is_a_fault_and_keeps_the_other_results(piped: Piped, tmp_path: Path) -> None:
     piped.result |= {"fault": "start Spark: no Java", "recorded": []}
     results = call(tmp_path, WITH_PIPELINE)
     assert len(results["strategies"]) == 1
@@ -282,10 +282,3 @@ def test_a_broker_that_ends_under_the_pipeline_is_named(piped: Piped, tmp_path: 
     assert faults(call(tmp_path, WITH_PIPELINE, gone))[0] == (
         "the pipeline: the broker ended during the demo: killed"
     )
-
-
-def test_without_a_pipeline_none_runs(piped: Piped, tmp_path: Path) -> None:
-    results = call(tmp_path, dataclasses.replace(WITH_PIPELINE, pipeline=False))
-    assert piped.runs == []
-    assert results["pipeline"] is None
-    assert faults(results) == []

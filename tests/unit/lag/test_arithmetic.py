@@ -28,7 +28,9 @@ from kafka_assignors.lag.arithmetic import age_ms, begin_matters, first_unread
         ((100, 100, None), "earliest", 0, "caught up: the begin was not asked for"),
     ],
 )
-def test_lag(offsets: tuple[int, int | None, int | None], reset: Reset, expected: int, why: str) -> None:
+def test_lag_of_a_partition(
+    offsets: tuple[int, int | None, int | None], reset: Reset, expected: int, why: str
+) -> None:
     assert lag(*offsets, reset) == expected, why
 
 

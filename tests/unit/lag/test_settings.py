@@ -78,7 +78,7 @@ def test_reset_by_all_its_names(given: str, reset: str) -> None:
 
 
 @pytest.mark.parametrize(("given", "isolation"), [("read_committed", 1), (1, 1), ("READ_UNCOMMITTED", 0)])
-def test_isolation(given: object, isolation: int) -> None:
+def test_isolation_level_of_the_consumer(given: object, isolation: int) -> None:
     assert read({"isolation_level": given}).isolation == isolation
 
 

@@ -87,7 +87,7 @@ def planned(
         owned: the partitions that the first member claims.
     """
     members = (
-        Member("m0", frozenset({"t"}), {"t": owned}, generation=1, holds=held),
+        Member("m0", frozenset({"t"}), {"t": owned}, generation=1, still_owns=held),
         Member("m1", frozenset({"t"})),
     )
     group = Group(members, {"t": 3}, lags={} if lags is None else {"t": lags})

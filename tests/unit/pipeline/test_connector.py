@@ -89,7 +89,7 @@ def test_special_characters_of_a_password_are_quoted(password: str, quoted: str)
     assert found["kafka.sasl.jaas.config"].endswith(f" password={quoted};")
 
 
-def test_kerberos() -> None:
+def test_kerberos_options_reach_the_connector() -> None:
     found = options(security_protocol="SASL_SSL", sasl_mechanism="GSSAPI", sasl_kerberos_service_name="k")
     assert found["kafka.sasl.kerberos.service.name"] == "k"
     assert "Krb5LoginModule required useTicketCache=true;" in found["kafka.sasl.jaas.config"]

@@ -55,7 +55,7 @@ def test_a_duplicate_claim_of_one_member_counts_once() -> None:
 
 def test_an_unsubscribed_member_is_no_owner_but_may_hold() -> None:
     """It cannot keep the partition, and no other member gets it before it is revoked."""
-    group = Group((member("a", ["t1"], {"t0": [0]}, holds=True),), TWO)
+    group = Group((member("a", ["t1"], {"t0": [0]}, still_owns=True),), TWO)
     claims = resolve(group)
     assert claims.owner.tolist() == [NO_MEMBER, NO_MEMBER]
     assert claims.holder.tolist() == [0, NO_MEMBER]
@@ -65,8 +65,8 @@ def test_a_newer_owner_that_revoked_overrides_older_holders() -> None:
     """The older holders lost the partition long ago."""
     group = Group(
         (
-            member("a", owned={"t0": [0]}, generation=3, holds=True),
-            member("b", owned={"t0": [0]}, generation=3, holds=True),
+            member("a", owned={"t0": [0]}, generation=3, still_owns=True),
+            member("b", owned={"t0": [0]}, generation=3, still_owns=True),
             member("c", owned={"t0": [0]}, generation=4),
         ),
         TWO,
@@ -78,7 +78,7 @@ def test_a_newer_owner_that_revoked_overrides_older_holders() -> None:
 
 def test_all_holders_of_a_contested_partition_are_listed() -> None:
     """Three of one generation."""
-    group = Group(tuple(member(m, owned={"t0": [0]}, holds=True) for m in "abc"), TWO)
+    group = Group(tuple(member(m, owned={"t0": [0]}, still_owns=True) for m in "abc"), TWO)
     claims = resolve(group)
     assert claims.holder.tolist() == [CONTESTED, NO_MEMBER]
     assert dict(claims.holders) == {0: frozenset({0, 1, 2})}
@@ -89,7 +89,7 @@ def test_a_live_claim_without_a_generation_holds_despite_newer_history() -> None
     group = Group(
         (
             member("a", owned={"t0": [0]}, generation=5),
-            member("k", owned={"t0": [0, 1]}, generation=-1, holds=True),
+            member("k", owned={"t0": [0, 1]}, generation=-1, still_owns=True),
         ),
         TWO,
     )
@@ -101,8 +101,8 @@ def test_a_live_claim_without_a_generation_holds_despite_newer_history() -> None
 def test_a_live_claim_with_a_generation_precedes_one_without() -> None:
     group = Group(
         (
-            member("a", owned={"t0": [0]}, generation=5, holds=True),
-            member("k", owned={"t0": [0]}, generation=-1, holds=True),
+            member("a", owned={"t0": [0]}, generation=5, still_owns=True),
+            member("k", owned={"t0": [0]}, generation=-1, still_owns=True),
         ),
         TWO,
     )

@@ -42,7 +42,7 @@ def only(group: Group, target: Mapping[str, Ownership]) -> Why:
     return entry
 
 
-def test_kept() -> None:
+def test_kept_partition_is_explained() -> None:
     group = Group((member("a", owned={"t0": [0]}),), {"t0": 1})
     assert only(group, {"a": {"t0": [0]}}) == Why("t0", 0, "a", Reason.KEPT)
 
@@ -132,14 +132,14 @@ def test_nobody_subscribes() -> None:
 
 
 def test_a_held_back_partition_names_the_member_it_waits_for() -> None:
-    group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
+    group = Group((member("a", owned={"t0": [0, 1]}, still_owns=True), member("b")), {"t0": 2})
     kept, moved = why(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})
     assert (kept.waits_for, moved.waits_for) == (None, "a")
 
 
 def test_an_overdue_hold_is_not_waited_for() -> None:
     """It is still listed as a hold, but the new owner gets the partition."""
-    group = Group((member("a", ["t1"], {"t0": [0]}, holds=True), member("b")), {"t0": 1})
+    group = Group((member("a", ["t1"], {"t0": [0]}, still_owns=True), member("b")), {"t0": 1})
     target = {"a": {}, "b": {"t0": [0]}}
     (entry,) = explain(group, resolve(group), target, target, [Hold("t0", 0, "a")])
     assert entry.waits_for is None

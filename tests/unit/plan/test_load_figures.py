@@ -50,7 +50,7 @@ def test_without_lag_max_load_is_0() -> None:
 
 
 HOT = Group(
-    (member("a", owned={"t0": [0, 1]}, holds=True), member("b", owned={"t0": [2, 3]}, holds=True)),
+    (member("a", owned={"t0": [0, 1]}, still_owns=True), member("b", owned={"t0": [2, 3]}, still_owns=True)),
     {"t0": 4},
     lags={"t0": [90, 80, 1, 2]},
 )

@@ -17,7 +17,7 @@ def test_balance_score_is_the_sum_over_all_pairs(loads: list[int]) -> None:
     assert balance_score(loads) == sum(b - a for a, b in combinations(loads, 2))
 
 
-def test_measure() -> None:
+def test_metrics_of_a_plan() -> None:
     """One partition kept, one moved, one new; a has two of t0 and b none."""
     group = Group((member("a", owned={"t0": [0]}), member("b", owned={"t0": [1]})), {"t0": 2, "t1": 1})
     group = Group(

@@ -13,9 +13,9 @@ TOPICS = {"t": 2}
 
 
 def member(
-    name: str, owned: Mapping[str, Sequence[int]], generation: int = 3, *, holds: bool = True
+    name: str, owned: Mapping[str, Sequence[int]], generation: int = 3, *, still_owns: bool = True
 ) -> Member:
-    return Member(name, frozenset({"t", "deleted"}), owned, generation, holds=holds)
+    return Member(name, frozenset({"t", "deleted"}), owned, generation, still_owns=still_owns)
 
 
 A, B = member("a", {"t": [0]}), member("b", {"t": [1]})
@@ -32,7 +32,9 @@ SAME: dict[str, Ownership] = {"a": {"t": [0]}, "b": {"t": [1]}}
         pytest.param((member("a", {"t": [0], "deleted": [0]}), B), SAME, True, id="a deleted topic"),
         pytest.param((A, member("b", {"t": [0, 1]})), SAME, True, id="contested"),
         pytest.param((A, member("b", {"t": [0, 1]}, 2)), SAME, True, id="an older claim"),
-        pytest.param((A, member("b", {"t": [0]}, holds=False)), SAME, False, id="history of an eager member"),
+        pytest.param(
+            (A, member("b", {"t": [0]}, still_owns=False)), SAME, False, id="history of an eager member"
+        ),
     ],
 )
 def test_second_round_follows_if_a_member_revokes_a_partition(

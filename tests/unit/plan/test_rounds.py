@@ -19,7 +19,7 @@ def this_round(group: Group, target: Plan, overdue: Collection[Hold] = ()) -> tu
 
 def test_a_partition_waits_until_its_holder_has_revoked_it() -> None:
     """It is missing from both assignments, so the holder revokes it and rejoins."""
-    group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
+    group = Group((member("a", owned={"t0": [0, 1]}, still_owns=True), member("b")), {"t0": 2})
     assigned, held = this_round(group, {"a": {"t0": [0]}, "b": {"t0": [1]}})
     assert assigned == {"a": {"t0": [0]}, "b": {}}
     assert held == [Hold("t0", 1, "a")]
@@ -34,7 +34,7 @@ def test_partitions_of_an_eager_member_are_free_at_once() -> None:
 
 def test_a_contested_partition_stays_with_one_holder() -> None:
     """The other holder sees it missing and revokes it.  A third member has to wait."""
-    group = Group((*(member(m, owned={"t0": [0]}, holds=True) for m in "ab"), member("c")), {"t0": 1})
+    group = Group((*(member(m, owned={"t0": [0]}, still_owns=True) for m in "ab"), member("c")), {"t0": 1})
     assert this_round(group, {"a": {}, "b": {"t0": [0]}, "c": {}}) == (
         {"a": {}, "b": {"t0": [0]}, "c": {}},
         [],
@@ -47,7 +47,7 @@ def test_a_contested_partition_stays_with_one_holder() -> None:
 
 def test_the_holder_of_an_overdue_hold_is_given_the_partition() -> None:
     """It has nothing to revoke.  Now its claim is true, and the next round can move the partition."""
-    group = Group((member("a", owned={"t0": [0, 1]}, holds=True), member("b")), {"t0": 2})
+    group = Group((member("a", owned={"t0": [0, 1]}, still_owns=True), member("b")), {"t0": 2})
     target: Plan = {"a": {"t0": [0]}, "b": {"t0": [1]}}
     hold = Hold("t0", 1, "a")
     assert this_round(group, target, {hold}) == ({"a": {"t0": [0, 1]}, "b": {}}, [hold])
@@ -55,7 +55,7 @@ def test_the_holder_of_an_overdue_hold_is_given_the_partition() -> None:
 
 def test_an_unsubscribed_holder_is_waited_for_once() -> None:
     """A cooperative consumer revokes unsubscribed topics before it joins, so the claim is stale."""
-    group = Group((member("a", ["t1"], {"t0": [0]}, holds=True), member("b")), {"t0": 1})
+    group = Group((member("a", ["t1"], {"t0": [0]}, still_owns=True), member("b")), {"t0": 1})
     hold = Hold("t0", 0, "a")
     target: Plan = {"a": {}, "b": {"t0": [0]}}
     assert this_round(group, target) == ({"a": {}, "b": {}}, [hold])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_assignors.plan import Group, Member, keep_owned, resolve, unlisted_owners
-from kafka_assignors.plan.unlisted import MOST_CLAIMS, MOST_PARTITIONS
+from kafka_assignors.plan.unlisted import MOST_CLAIMS, PARTITION_NUMBER_LIMIT
 from tests.support.builders import member
 
 KNOWN = {"t0": 2}
@@ -41,13 +41,13 @@ def test_claims_of_one_generation_cancel_out() -> None:
 def test_partition_that_another_member_still_holds_is_not_given() -> None:
     """A live claim without a generation may be current."""
     owner = member("a", BOTH, {"new": [0]}, generation=5)
-    assert kept(owner, member("k", BOTH, {"new": [0]}, generation=-1, holds=True)) == {}
+    assert kept(owner, member("k", BOTH, {"new": [0]}, generation=-1, still_owns=True)) == {}
 
 
 @pytest.mark.parametrize(
     "claim",
     [
-        {"t0": [-1, MOST_PARTITIONS, 2**31 - 1]},
+        {"t0": [-1, PARTITION_NUMBER_LIMIT, 2**31 - 1]},
         {"other": [0]},
         {"no such\nname": [0]},
         {"x" * 250: [0]},

@@ -22,7 +22,7 @@ def test_decode_reverses_encode(size: int, partitions: dict[str, list[int]] | No
     assert budget.decode(budget.encode(Budget(size, partitions))) == (size, partitions, b"")
 
 
-def test_bytes() -> None:
+def test_bytes_of_a_budget() -> None:
     assert budget.encode(Budget(1000)) == b"\0KAB\x01\0\0\x03\xe8\0\0\0\0\0"
     assert budget.encode(Budget(None, rates=b"xy")) == b"\0KAB\x01\xff\xff\xff\xff\0\0\0\0\2xy"
     packed = compact_ownership.pack({"t": [1]})

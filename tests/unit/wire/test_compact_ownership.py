@@ -38,7 +38,7 @@ def test_read_reverses_pack(topics: dict[str, list[int]]) -> None:
     assert read(compact_ownership.pack(topics)) == expected
 
 
-def test_bytes() -> None:
+def test_bytes_of_an_ownership() -> None:
     """Partitions 0, 1, 4 and 9 are gaps of 0, 0, 2 and 4; k is 0, so a gap is as many zeros and a one."""
     data = compact_ownership.pack({"t": [9, 0, 4, 1]})
     assert int.from_bytes(data[:4], "big") == len(data) - 4

@@ -30,7 +30,7 @@ def test_a_rate_does_not_drift_on_its_way(rate: float) -> None:
 
 
 @pytest.mark.parametrize(("rate", "code"), [(0.0, 1), (1e-9, 1), (2.0**-10, 2), (1.0, 82), (1e30, 255)])
-def test_codes(rate: float, code: int) -> None:
+def test_rate_has_a_code(rate: float, code: int) -> None:
     assert zlib.decompress(rates.pack(PARTITIONS[:2], {PARTITIONS[1]: rate})) == bytes([0, code])
 
 

@@ -99,7 +99,7 @@ def test_record_of_a_large_group_stays_within_its_limit(kind: type[LagAssignor])
             members.rebalance(leader="m1")
             assert members.size <= LIMIT
             for known in plans[-1].target.group.members:
-                assert (known.owned, known.holds) == (first[known.member_id], True)
+                assert (known.owned, known.still_owns) == (first[known.member_id], True)
                 assert known.generation == 2
 
 

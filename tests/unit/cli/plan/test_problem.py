@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.cli.plan.problem import MOST_PARTITIONS, Problem, parse, read
+from kafka_assignors.cli.plan.problem import MOST_PROBLEM_PARTITIONS, Problem, parse, read
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member
 
@@ -117,7 +117,7 @@ def a_member(**fields: object) -> dict[str, object]:
         ({"topics": {"a.b": -1}}, 'topics."a.b": expected a whole number >= 0, got -1'),
         ({"topics": {"": 1}}, 'topics: expected a non-empty text that UTF-8 can encode, got ""'),
         (
-            {"topics": {"a": MOST_PARTITIONS, "b": 1}},
+            {"topics": {"a": MOST_PROBLEM_PARTITIONS, "b": 1}},
             "topics: 1000001 partitions in total, at most 1000000 are allowed",
         ),
         ({"members": {}}, "members: expected an array, got {}"),

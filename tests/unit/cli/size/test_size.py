@@ -43,7 +43,7 @@ def look(
 ) -> Report:
     """A group of one topic, dealt in turn, with these arrivals; a member commits ``out`` of them."""
     tps = [TopicPartition("orders", partition) for partition in range(len(rates))]
-    crew = tuple(
+    joined = tuple(
         GroupMember(
             f"m{member}",
             None,
@@ -55,7 +55,7 @@ def look(
         for member in range(members)
     )
     offsets = {tp: Offsets(0, lag, 0) for tp, lag in zip(tps, lags, strict=True)}
-    group = GroupState("billing", "Stable", strategy if members else "", crew, dict.fromkeys(tps, 0))
+    group = GroupState("billing", "Stable", strategy if members else "", joined, dict.fromkeys(tps, 0))
     reading = Reading(dict(zip(tps, lags, strict=True)), offsets, {})
     in_time = InTime(rates={tp: Rate(rate, rate * out, 0.0) for tp, rate in zip(tps, rates, strict=True)})
     return report(group, reading, "earliest", TIME, in_time)

@@ -145,7 +145,7 @@ def test_last_member_leaves_partitions_without_an_owner() -> None:
     assert {move.new for move in rebalance.moves} == {None}
 
 
-def test_changed_subscription() -> None:
+def test_changed_subscription_is_an_event() -> None:
     less = replace(TWO[0], topics=frozenset({"orders"}), owned=tps("orders-0", "orders-1"))
     more = replace(TWO[1], owned=(*TWO[1].owned, *tps("payments-0")))
     rebalance = only(snapshot(0, *TWO), snapshot(1, less, more))

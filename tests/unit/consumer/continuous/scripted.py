@@ -90,10 +90,6 @@ class Listener(AsyncConsumerRebalanceListener):  # type: ignore[misc]
 class Scripted:
     """A member of generation 7, position 100 everywhere, in a group of one strategy.
 
-    Args:
-        consumer: its consumer, which never joined.
-        owned: numbers of the partitions it owns; with none it has not joined yet.
-
     Attributes:
         sent: all requests, in the order they were sent.
         polling: whether ``poll`` is running.

@@ -117,11 +117,7 @@ class Broker:
         self.is_completing = False
 
     def complete(self, owned: Collection[int]) -> None:
-        """Enter CompletingRebalance: all members have joined.
-
-        Args:
-            owned: partitions that the member claims.
-        """
+        """Enter CompletingRebalance: all members have joined."""
         if not self.is_completing:
             self.is_completing = True
             self.go_on_without(set(range(5)) - {*owned})

@@ -33,7 +33,7 @@ def scored(samples: FlightSamples, settings: LoadSettings) -> Score:
     return score(Totals(*(sum(column) for column in zip(*sums, strict=True))))
 
 
-def test_a_look_sees_what_was_due_before_it() -> None:
+def test_sample_has_the_records_due_before_it() -> None:
     samples = sample_flights(flights_at(100, 200, 300, 700), 1, every_s=300, days=1 / 96)
     assert samples.times.tolist() == [MIDNIGHT + time for time in (0, 300, 600, 900)]
     assert samples.ends[:, 0].tolist() == [0, 2, 3, 4]  # one that is due at a look is seen by the next

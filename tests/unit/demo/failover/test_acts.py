@@ -16,7 +16,7 @@ def test_cold_any_copy_will_do_and_warm_only_one_that_lacks_little(flights: int)
     assert warm.recovery_lag == max(150, min(1_000, flights // 40))
 
 
-def test_who_was_there_keeps_its_state_and_who_comes_has_none() -> None:
+def test_present_members_keep_their_state_and_new_members_have_none() -> None:
     cold, warm = acts(50_000)
     assert [warm.store_dir(name) for name in FIRST] == [cold.store_dir(name) for name in FIRST]
     assert warm.store_dir(NEWCOMER) != cold.store_dir(NEWCOMER)

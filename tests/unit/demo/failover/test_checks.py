@@ -23,7 +23,7 @@ def test_a_scene_that_went_well_has_no_fault() -> None:
         ({"lost": 3}, "failover: 3 of 121 records were not processed"),
     ],
 )
-def test_what_went_wrong_is_a_fault(wrong: dict[str, Any], message: str) -> None:
+def test_failure_of_a_scene_is_a_fault(wrong: dict[str, Any], message: str) -> None:
     result: Any = {**failover(), **wrong}
     assert failover_faults(result) == [message, "failover, warm, kill m3: not settled within 10 s"]
 

@@ -34,7 +34,7 @@ def test_a_task_whose_flights_are_over_begins_again() -> None:
     assert sent == [0, 1, 0, 1, 0]
 
 
-def test_it_ends_when_it_is_told_that_it_is_over() -> None:
+def test_flow_ends_on_request() -> None:
     left = iter([False, False, True])
     assert len(list(steady([flight(0, b"ORD")], 4, 1.0, lambda: next(left)))) == 2
 

@@ -40,7 +40,7 @@ def test_a_record_that_is_done_again_is_no_progress(events: Events) -> None:
     assert (result["counts"]["again"], result["changelog"]) == (2, 315)
 
 
-def test_what_is_usual_is_taken_from_the_seconds_before(events: Events) -> None:
+def test_usual_rate_is_that_of_the_seconds_before(events: Events) -> None:
     assert [task["usual"] for task in events["cold", "join"]["tasks"]] == [0.5, 0.5]
     assert events["cold", "join"]["usual"] == 0.5
     assert events["warm", "kill"]["tasks"][0]["usual"] == 2.8
@@ -61,14 +61,14 @@ def test_cold_all_of_a_changelog_is_waited_for_and_warm_only_its_end(events: Eve
     }
 
 
-def test_what_a_task_took_when_it_was_ready_was_not_waited_for() -> None:
+def test_records_restored_after_the_task_was_ready_were_not_waited_for() -> None:
     logs = two_acts()
     m3 = by_time(logs.members["cold/m3"], restored(17, 0, 300), state(18, 0, generation=3))
     logs = dataclasses.replace(logs, members={**logs.members, "cold/m3": m3})
     assert measure_events(logs, 6.0)[0]["waited"] == 105
 
 
-def test_what_is_restored_in_the_background_counts_as_restored(events: Events) -> None:
+def test_background_restore_counts_as_restored(events: Events) -> None:
     assert events["warm", "join"]["restored"] == 203
     assert events["warm", "kill"]["restored"] == 7
 
@@ -84,7 +84,7 @@ def test_the_session_timeout_is_part_of_a_kill_only(events: Events) -> None:
     assert {kind: one["session_timeout"] for (_, kind), one in events.items()} == {"join": 0.0, "kill": 6.0}
 
 
-def test_balance_is_when_nothing_changes_any_more(events: Events) -> None:
+def test_group_is_balanced_after_its_last_change(events: Events) -> None:
     assert events["cold", "join"]["balanced"] == 3.0  # m3 is ready at 16 s
     assert events["cold", "kill"]["balanced"] == 8.0
     assert events["warm", "join"]["balanced"] == 2.7  # a probe that changed nothing came later
@@ -95,7 +95,7 @@ def test_generations_and_probes_are_counted(events: Events) -> None:
     assert [one["probing"] for one in events.values()] == [0, 0, 2, 0]
 
 
-def test_an_event_after_which_nobody_came_to_rest_says_so(events: Events) -> None:
+def test_event_without_a_settled_group_has_a_fault(events: Events) -> None:
     assert [one["fault"] for one in events.values()] == ["", "", "", "not settled within 10 s"]
 
 
@@ -108,11 +108,11 @@ def test_a_task_without_a_record_afterwards_stood_still_until_the_end_of_the_wai
     assert not kill["tasks"][0]["moved"]
 
 
-def test_what_was_not_waited_for_to_its_end_is_no_event() -> None:
+def test_event_without_an_end_is_left_out() -> None:
     logs = two_acts()
     assert len(events_of(dataclasses.replace(logs, driver=logs.driver[:-2]))) == 3
 
 
-def test_a_scene_that_was_not_finished_says_so() -> None:
+def test_unfinished_scene_has_a_fault() -> None:
     with pytest.raises(KafkaAssignorsError, match="no 'end' in its log: it was not finished"):
         dataclasses.replace(two_acts(), driver=[]).driver_entry("end")

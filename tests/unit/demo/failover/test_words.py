@@ -20,7 +20,7 @@ def set_still(result: FailoverResult, kind: str, *, warm: float, cold: float) ->
             event["still_max"] = warm if event["act"] == "warm" else cold
 
 
-def test_the_verdict_says_what_was_measured(result: FailoverResult) -> None:
+def test_verdict_has_the_measured_times(result: FailoverResult) -> None:
     set_still(result, "join", warm=0.5, cold=4.0)
     set_still(result, "kill", warm=6.5, cold=9.0)
     assert verdict(result) == (
@@ -33,7 +33,7 @@ def test_the_verdict_says_what_was_measured(result: FailoverResult) -> None:
     )
 
 
-def test_it_is_true_when_cold_was_faster_too(result: FailoverResult) -> None:
+def test_verdict_is_right_when_cold_was_faster(result: FailoverResult) -> None:
     set_still(result, "join", warm=2.0, cold=1.0)
     assert "2.00 s with warm-ups, and 1.00 s when state is restored cold (0.5 times as long)" in verdict(
         result
@@ -45,12 +45,12 @@ def test_a_kill_that_was_noticed_before_its_timeout_is_not_compared(result: Fail
     assert "8.00 s when state is restored cold. Up to 6 s" in verdict(result)
 
 
-def test_an_act_that_was_not_reached_is_not_spoken_of(result: FailoverResult) -> None:
+def test_verdict_leaves_out_acts_that_never_ran(result: FailoverResult) -> None:
     del result["events"][2:]
     assert verdict(result) == ""
 
 
-def test_equal_counts_and_their_doubles_are_named(result: FailoverResult) -> None:
+def test_equal_counts_and_duplicates_are_named(result: FailoverResult) -> None:
     assert counted(result) == (
         "The counts of all 5 lines equal the topic's 121 records. Counted twice, and known to be, key by "
         "key: 2 records. The killed member had written them to the changelog, and not committed; 2 "
@@ -65,12 +65,12 @@ def test_equal_counts_and_their_doubles_are_named(result: FailoverResult) -> Non
     assert counted(result).endswith("records. Nothing was counted twice.")
 
 
-def test_counts_that_are_wrong_are_named_first(result: FailoverResult) -> None:
+def test_wrong_counts_are_named_first(result: FailoverResult) -> None:
     result["counts"]["differences"] = ["line AA ORD: 5 counted, 6 in the topic"]
     assert counted(result) == "The counts are wrong in 1 place: line AA ORD: 5 counted, 6 in the topic."
 
 
-def test_every_row_is_written_and_means_something(result: FailoverResult) -> None:
+def test_every_row_has_a_text_and_a_meaning(result: FailoverResult) -> None:
     shown = {row.label: [row.show(event) for event in result["events"]] for row in ROWS}
     assert shown["waited for"] == ["105", "125", "3", "7"]
     assert shown["rebalances"] == ["2", "1", "3 (2 probing)", "1"]

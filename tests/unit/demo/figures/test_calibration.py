@@ -44,28 +44,26 @@ def of_in_time(in_time: Path) -> Compared:
 
 
 @pytest.mark.parametrize(("scene", "strategy"), RUNS)
-def test_drains_and_moves_are_within_15_percent_of_what_was_measured(
+def test_simulated_drains_and_moves_are_within_15_percent(
     of_overrun: Compared, scene: str, strategy: str
 ) -> None:
     calibrated.agrees(of_overrun, scene, strategy)
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
-def test_so_are_they_where_members_keep_up(of_in_time: Compared, strategy: str) -> None:
+def test_simulated_rebalance_times_are_within_15_percent(of_in_time: Compared, strategy: str) -> None:
     calibrated.agrees(of_in_time, "replay", strategy)
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
-def test_a_simulation_that_knows_no_pauses_would_not_do(in_time: Path, strategy: str) -> None:
+def test_simulation_without_pauses_does_not_match(in_time: Path, strategy: str) -> None:
     calibrated.needs_its_pauses(in_time, strategy)
 
 
 @pytest.mark.parametrize("strategy", REPLAYED)
-def test_the_same_partitions_move_between_the_same_members(
-    overrun: Path, of_overrun: Compared, strategy: str
-) -> None:
+def test_simulated_moves_match_the_run(overrun: Path, of_overrun: Compared, strategy: str) -> None:
     calibrated.moves_the_same(overrun, of_overrun, strategy)
 
 
-def test_no_record_is_made_up_or_forgotten(of_overrun: Compared) -> None:
+def test_simulation_conserves_records(of_overrun: Compared) -> None:
     calibrated.has_every_record(of_overrun)

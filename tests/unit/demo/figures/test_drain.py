@@ -19,20 +19,20 @@ def result() -> DrainResult:
     ("records", "heaviest", "members", "least"),
     [(100, 10, 4, 25), (101, 10, 4, 26), (100, 40, 4, 40), (100, 100, 1, 100), (0, 0, 3, 0)],
 )
-def test_somebody_has_the_mean_or_more_and_somebody_the_heaviest_partition(
+def test_bound_is_the_mean_load_or_the_heaviest_partition(
     records: int, heaviest: int, members: int, least: int
 ) -> None:
     assert least_largest(records, heaviest, members) == least
 
 
-def test_a_drain_lasts_from_the_word_to_the_last_record(result: DrainResult) -> None:
+def test_drain_lasts_from_the_start_signal_to_the_last_record(result: DrainResult) -> None:
     assert result["drain"] == 6.0
     assert (result["least_largest"], result["bound"], result["ratio"]) == (30, 3.0, 2.0)
     assert (result["produced"], result["processed"], result["lost"], result["duplicates"]) == (50, 50, 0, 0)
     assert (result["double_owned"], result["owned_at_end"], result["fault"]) == (0, 3, "")
 
 
-def test_loads_are_those_at_the_word(result: DrainResult) -> None:
+def test_loads_are_taken_at_the_start_signal(result: DrainResult) -> None:
     assert result["largest_load"] == 40
     assert result["shares"] == {
         "m1": {"partitions": 2, "load": 40, "processed": 30, "finished": 5.0},
@@ -41,11 +41,11 @@ def test_loads_are_those_at_the_word(result: DrainResult) -> None:
     assert result["first_idle"] == 5.0
 
 
-def test_what_was_shared_before_the_word_is_no_move_and_no_rebalance(result: DrainResult) -> None:
+def test_assignments_before_the_start_signal_are_no_moves(result: DrainResult) -> None:
     assert (result["moved"], result["rebalances"]) == (1, 1)
 
 
-def test_the_largest_lag_is_that_of_the_member_that_has_most_at_the_moment(result: DrainResult) -> None:
+def test_largest_lag_follows_the_member_with_the_most_lag(result: DrainResult) -> None:
     lag = result["lag"]
     assert lag["t"][0] == 0.0
     assert result["largest"][0] == lag["members"]["m1"][0] == 40
@@ -55,7 +55,7 @@ def test_the_largest_lag_is_that_of_the_member_that_has_most_at_the_moment(resul
     assert result["largest"][-1] == lag["total"][-1] == 0
 
 
-def test_a_member_without_work_is_idle_from_the_word_on() -> None:
+def test_member_without_work_is_idle_from_the_start_signal() -> None:
     logs = uneven_backlog()
     result = measure_drain("range", dataclasses.replace(logs, consumers=3), work_ms=100)
     assert result["shares"]["m3"] == {"partitions": 0, "load": 0, "processed": 0, "finished": None}
@@ -67,7 +67,7 @@ def test_records_that_cost_nothing_have_no_bound_to_compare_with() -> None:
     assert (result["bound"], result["ratio"]) == (0.0, None)
 
 
-def test_a_backlog_that_was_given_up_is_measured_and_says_so() -> None:
+def test_unfinished_backlog_is_measured_and_has_a_fault() -> None:
     logs = uneven_backlog()
     driver = [*logs.driver[:-1], at(14, "end", note="not drained within 4 s")]
     result = measure_drain("range", dataclasses.replace(logs, driver=driver), work_ms=100)

@@ -10,7 +10,7 @@ from kafka_assignors.errors import KafkaAssignorsError
 from tests.unit.demo.story import at, eager_join
 
 
-def test_the_books_of_an_eager_join() -> None:
+def test_figures_of_an_eager_join() -> None:
     result = measure("range", eager_join())
     assert (result["produced"], result["processed"]) == (40, 40)
     assert (result["lost"], result["duplicates"]) == (0, 1)
@@ -55,7 +55,7 @@ def test_warm_ups_and_lateness_are_kept() -> None:
     assert result["lateness"] == 0.0125
 
 
-def test_a_run_that_did_not_drain_is_measured_and_says_so() -> None:
+def test_run_that_did_not_drain_is_measured_and_has_a_fault() -> None:
     logs = eager_join()
     driver = [*logs.driver[:-1], at(14, "end", note="not drained within 1 s")]
     result = measure("range", dataclasses.replace(logs, driver=driver))
@@ -63,7 +63,7 @@ def test_a_run_that_did_not_drain_is_measured_and_says_so() -> None:
     assert (result["processed"], result["lost"]) == (20, 20)
 
 
-def test_a_partition_that_goes_and_comes_back_is_two_moves() -> None:
+def test_partition_that_comes_back_is_two_moves() -> None:
     logs = eager_join()
     first = [*logs.members["m1"][:-1], at(16, "assigned", 1)]
     second = [*logs.members["m2"], at(16, "revoked", 1)]
@@ -72,7 +72,7 @@ def test_a_partition_that_goes_and_comes_back_is_two_moves() -> None:
     assert [step["moved"] for step in result["steps"]] == [2]
 
 
-def test_moves_that_a_kill_still_owes_are_not_the_next_steps_least() -> None:
+def test_least_moves_of_a_step_exclude_those_of_an_earlier_kill() -> None:
     """Member m1 is killed, and m3 joins before the group has noticed: m1's two partitions move once."""
     driver = [
         at(10, "replay"),

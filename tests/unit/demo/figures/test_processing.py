@@ -63,7 +63,7 @@ def test_a_second_round_belongs_to_the_step_of_the_first_and_nothing_to_what_cam
     )
 
 
-def test_what_came_after_the_end_does_not_count() -> None:
+def test_records_after_the_end_do_not_count() -> None:
     assert processing.stretches({"m1": [done(1, 2, 0, 0, 6)]}, 1 * S) == {}
 
 
@@ -73,7 +73,7 @@ def test_a_wait_begins_when_work_stops_or_when_the_next_record_arrives() -> None
     assert processing.waits(0, worked, offered) == [Wait(0, 10, 10, 30, "m1"), Wait(0, 40, 70, 90, "m2")]
 
 
-def test_repeating_what_was_done_is_no_wait() -> None:
+def test_repeated_records_are_no_wait() -> None:
     worked = [Stretch(0, 10, 0, 9, "m1"), Stretch(30, 40, 5, 9, "m2")]
     assert processing.waits(0, worked, Sent([Entry(5, "sent", (0,), 0, 9)])) == []
 

@@ -90,7 +90,7 @@ def test_members_end_when_the_other_end_of_their_stdin_is_closed(tmp_path: Path)
     assert popen.wait(60) != 0
 
 
-def test_leaving_the_fleet_ends_everybody(tmp_path: Path) -> None:
+def test_leaving_the_fleet_ends_all_members(tmp_path: Path) -> None:
     with Fleet(tmp_path) as members:
         pid = members.start("m1", config(tmp_path))
         members.check()
@@ -98,7 +98,7 @@ def test_leaving_the_fleet_ends_everybody(tmp_path: Path) -> None:
         os.kill(pid, 0)
 
 
-def test_a_member_that_ends_by_itself_is_reported_with_its_last_words(tmp_path: Path) -> None:
+def test_member_that_ends_by_itself_is_reported_with_its_last_lines(tmp_path: Path) -> None:
     message = "member m1 ended with exit code 1: cannot write .*m1.jsonl: No such file or directory"
     with Fleet(tmp_path) as members:
         members.start("m1", config(tmp_path / "not" / "there"))
@@ -120,7 +120,7 @@ def test_a_killed_member_is_no_surprise(tmp_path: Path) -> None:
         assert members.wait(1)
 
 
-def test_a_dead_member_hides_no_error_and_ends_nobody_elses_end(tmp_path: Path) -> None:
+def test_dead_member_hides_no_error_and_does_not_stop_the_others_end(tmp_path: Path) -> None:
     with pytest.raises(KafkaAssignorsError, match="member m1 is gone"), Fleet(tmp_path) as members:  # noqa: PT012
         dead = members.start("m1", config(tmp_path))
         pid = members.start("m2", config(tmp_path))

@@ -28,7 +28,7 @@ def looks(path: Path, member: Looked) -> tuple[StateLog, list[int]]:
     return StateLog(member, LogWriter(path), lambda: now[0]), now
 
 
-def test_only_what_is_new_is_logged(tmp_path: Path) -> None:
+def test_only_changes_are_logged(tmp_path: Path) -> None:
     member, path = Looked(), tmp_path / "log"
     state, now = looks(path, member)
     for tick in (100, 120, 140):
@@ -48,7 +48,7 @@ def test_only_what_is_new_is_logged(tmp_path: Path) -> None:
     ]
 
 
-def test_what_was_restored_is_there_before_the_task_is_ready(tmp_path: Path) -> None:
+def test_restored_records_are_logged_before_the_task_is_ready(tmp_path: Path) -> None:
     member, path = Looked(), tmp_path / "log"
     state, now = looks(path, member)
     now[0] = 100 * MS

@@ -15,16 +15,16 @@ def runs(**changes: object) -> dict[tuple[str, str], DrainResult]:
     return {("backlog", "range"): measured}
 
 
-def test_nothing_is_wrong_with_what_was_recorded_whole() -> None:
+def test_complete_recording_has_no_fault() -> None:
     assert pipeline_faults(pipeline(), runs()) == []
 
 
-def test_what_stopped_it_is_a_fault() -> None:
+def test_reason_of_an_early_end_is_a_fault() -> None:
     result = pipeline() | {"fault": "record: nobody answers"}
     assert pipeline_faults(result, runs()) == ["the pipeline: record: nobody answers"]
 
 
-def test_records_it_does_not_know_of_are_a_fault() -> None:
+def test_unrecorded_records_are_a_fault() -> None:
     result = pipeline()
     result["recorded"][0] |= {"produced": 48, "committed": 49, "arrived": 47}
     assert pipeline_faults(result, runs()) == [
@@ -34,7 +34,7 @@ def test_records_it_does_not_know_of_are_a_fault() -> None:
     ]
 
 
-def test_who_was_not_drained_in_time_need_not_have_committed_all() -> None:
+def test_unfinished_run_may_have_uncommitted_records() -> None:
     result = pipeline()
     result["recorded"][0]["committed"] = 49
     assert pipeline_faults(result, runs(fault="not drained within 1 s")) == []

@@ -47,7 +47,7 @@ def test_the_ends_of_the_logs_grow_as_records_were_sent() -> None:
     assert sorted(ends) == list(range(9, 21))
 
 
-def test_what_waited_when_the_work_began_is_in_the_first_look() -> None:
+def test_backlog_at_the_start_is_in_the_first_sample() -> None:
     first = {look.partition: look for look in ran().ends(0.5) if look.fresh}
     assert {partition: look.end for partition, look in first.items()} == {0: 30, 1: 10, 2: 10}
     assert {in_seconds(look) for look in first.values()} == {9.5}
@@ -58,7 +58,7 @@ def test_only_the_first_look_knows_that_nothing_was_committed() -> None:
     assert fresh == [True, *[False] * (len(fresh) - 1)]
 
 
-def test_a_partition_nothing_was_sent_to_is_looked_at_too() -> None:
+def test_empty_partition_is_sampled() -> None:
     wider = ran(logs=replace(ran().logs, partitions=4))
     assert {look.end for look in wider.ends(1.0) if look.partition == 3} == {0}
 

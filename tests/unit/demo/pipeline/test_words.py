@@ -4,7 +4,7 @@ from demo.pipeline.words import forecasts, recorded_in_all
 from tests.unit.demo.pipeline.runs import forecast, pipeline
 
 
-def test_what_was_recorded_in_all() -> None:
+def test_totals_of_a_recording() -> None:
     text = recorded_in_all(pipeline())
     assert "1,234 commits of 1 group out of" in text
     assert "56 ends of logs" in text

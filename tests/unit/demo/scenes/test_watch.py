@@ -42,7 +42,7 @@ def test_a_group_that_shares_all_and_waits_for_nothing_is_balanced(watch: Watch)
         ("m3", at(3, "started", note="7")),  # it is about to join
     ],
 )
-def test_what_is_not_balanced(watch: Watch, member: str, entry: Entry) -> None:
+def test_unbalanced_groups(watch: Watch, member: str, entry: Entry) -> None:
     watch.feed(member, entry)
     assert not watch.balanced(2, standbys=1)
 
@@ -92,7 +92,7 @@ def test_a_change_is_noted_with_its_time(watch: Watch) -> None:
     assert watch.last_change == 5 * S
 
 
-def test_who_has_what_in_a_few_words(watch: Watch) -> None:
+def test_shares_list_tasks_and_copies_of_each_member(watch: Watch) -> None:
     watch.feed("m2", at(5, "warmups"))
     watch.feed("m2", standbys(behind=0))
     assert watch.shares() == "m1 2+2  m2 2"

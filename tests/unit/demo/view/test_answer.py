@@ -162,7 +162,7 @@ def test_missing_back_test_says_why(results: Results, fault: str, message: str) 
     assert answer(results).sentences[2].startswith("The pipeline did not run")
 
 
-def test_of_many_others_the_best_and_the_worst_are_named(results: Results) -> None:
+def test_best_and_worst_of_many_others_are_named(results: Results) -> None:
     results["strategies"] = []
     results["backlog"] = [drained(name, 4.0 + place) for place, name in enumerate("abcd")]
     assert (

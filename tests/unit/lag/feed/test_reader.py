@@ -12,8 +12,9 @@ import pytest
 from kafka_assignors.background import Background
 from kafka_assignors.errors import LagUnreachableError
 from kafka_assignors.lag.feed import reader as feed_reader
+from kafka_assignors.lag.feed.arrivals import expected_of
 from kafka_assignors.lag.feed.consumer import FeedConsumer, FeedRecord, TopicMissingError
-from kafka_assignors.lag.feed.reader import FeedReader, expected_of
+from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
 from tests.support.feed_messages import HOUR_MS, MAX_AGE_MS, NOW_S, Feed, forecast, record
@@ -146,7 +147,7 @@ def test_old_records_are_not_kept() -> None:
 def test_number_of_kept_forecasts_is_limited(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(feed_reader, "MOST_PARTITIONS", 2)
+    monkeypatch.setattr(feed_reader, "MOST_FEED_PARTITIONS", 2)
     reader = read(Feed([record(p, forecast(p)) for p in (0, 1, 2, 1)]))
     assert known(reader) == {0: 0, 1: 1}
     assert reader.ignored == 1

@@ -15,7 +15,6 @@ from kafka.errors import (
 
 from kafka_assignors.errors import LagUnreachableError
 from kafka_assignors.lag import Offsets
-from kafka_assignors.lag.fetch import group_offsets
 from kafka_assignors.lag.fetch.group_offsets import GroupOffsets, fetch_groups
 from tests.unit.lag.whole_cluster import T0, WholeCluster
 
@@ -23,7 +22,7 @@ from tests.unit.lag.whole_cluster import T0, WholeCluster
 @pytest.fixture
 def whole(monkeypatch: pytest.MonkeyPatch) -> WholeCluster:
     link = WholeCluster("a", "bb", "empty")
-    monkeypatch.setattr(group_offsets, "connect", link.connect)
+    monkeypatch.setattr("kafka_assignors.lag.fetch.link.connect", link.connect)
     return link
 
 
@@ -79,6 +78,6 @@ def test_cluster_that_is_away_is_asked_until_the_time_is_up(monkeypatch: pytest.
         asked.append(1)
         raise LagUnreachableError("away")
 
-    monkeypatch.setattr(group_offsets, "connect", connect)
+    monkeypatch.setattr("kafka_assignors.lag.fetch.link.connect", connect)
     assert fetch("a", "b") == {name: GroupOffsets(name, problem="away") for name in ("a", "b")}
     assert len(asked) > 1

@@ -16,7 +16,7 @@ from tests.support.builders import member
 from tests.support.histories import history
 
 GROUP = Group(
-    (member("a", owned={"t0": [0, 1, 2, 3]}, holds=True), member("b")),
+    (member("a", owned={"t0": [0, 1, 2, 3]}, still_owns=True), member("b")),
     {"t0": 4},
     lags={"t0": [9, 9, 1, 1]},
 )

@@ -15,12 +15,7 @@ SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=60)
 
 
 def steps_of(*looks: tuple[int, int, int], partitions: int = 1) -> list[tuple[object, ...]]:
-    """Return partition, minute, arrived, lag, whether there is a forecast, and quality of each step.
-
-    Args:
-        looks: minute, end offset and committed offset.
-        partitions: number of partitions with these samples.
-    """
+    """Return partition, minute, arrived, lag, whether there is a forecast, and quality of each step."""
     bucket = Bucket(SETTINGS)
     given = np.array([(MINUTE * minute, 0, end, committed) for minute, end, committed in looks]).T
     rows = bucket.rows([("g", "t", partition) for partition in range(partitions)])

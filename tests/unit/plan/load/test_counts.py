@@ -31,11 +31,11 @@ def test_a_member_is_within_reach_through_a_chain() -> None:
     """A partition of a could go to b, and one of b to c, which has none."""
     group = Group((member("a"), member("b", ["t0", "t1"]), member("c", ["t1"])), {"t0": 3, "t1": 1})
     problem, owners = LoadProblem(group), np.array([0, 0, 1, 1], np.int32)
-    assert not rule_of(problem, 1).holds(problem.subscribed, problem.shares(owners))
-    assert rule_of(problem, 2).holds(problem.subscribed, problem.shares(owners))
+    assert not rule_of(problem, 1).is_met(problem.subscribed, problem.shares(owners))
+    assert rule_of(problem, 2).is_met(problem.subscribed, problem.shares(owners))
     owners = np.array([0, 0, 0, 2], np.int32)
-    assert not rule_of(problem, 2).holds(problem.subscribed, problem.shares(owners))
-    assert rule_of(problem, 3).holds(problem.subscribed, problem.shares(owners))
+    assert not rule_of(problem, 2).is_met(problem.subscribed, problem.shares(owners))
+    assert rule_of(problem, 3).is_met(problem.subscribed, problem.shares(owners))
 
 
 @pytest.mark.parametrize("skew", SKEWS)
@@ -48,7 +48,7 @@ def test_allows_and_holds_agree_with_the_oracle(skew: int | None) -> None:
         kept = plans[good.index(True)]
         assert [rule.allows(problem, plan, kept) for plan in plans] == good
         if skew != 1:
-            assert [rule.holds(problem.subscribed, problem.shares(plan)) for plan in plans] == good
+            assert [rule.is_met(problem.subscribed, problem.shares(plan)) for plan in plans] == good
 
 
 @pytest.mark.parametrize("skew", SKEWS)

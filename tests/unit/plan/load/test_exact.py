@@ -11,7 +11,7 @@ import pytest
 
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.exact import MOST_PARTITIONS, least
+from kafka_assignors.plan.load.exact import MOST_SEARCHED_PARTITIONS, least
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from tests.support.builders import member
@@ -84,7 +84,7 @@ def test_the_best_plan_within_limits_is_found(
 def fair(problem: LoadProblem, plan: Owners, plans: list[Owners], skew: int) -> bool:
     """Whether a plan keeps the rule; computed independently for a skew of 1."""
     if skew != 1:
-        return rule_of(problem, skew).holds(problem.subscribed, problem.shares(plan))
+        return rule_of(problem, skew).is_met(problem.subscribed, problem.shares(plan))
     squares = [int((problem.counts(p) ** 2).sum()) for p in plans]
     return int((problem.counts(plan) ** 2).sum()) == min(squares)
 
@@ -117,8 +117,10 @@ def test_a_plan_may_be_exactly_at_the_limits() -> None:
 
 
 def test_more_than_most_partitions_are_not_searched() -> None:
-    assert some_plan([1] * MOST_PARTITIONS, [0] * MOST_PARTITIONS, (99, 0)) is not None
-    assert some_plan([1] * (MOST_PARTITIONS + 1), [0] * (MOST_PARTITIONS + 1), (99, 0)) is None
+    assert some_plan([1] * MOST_SEARCHED_PARTITIONS, [0] * MOST_SEARCHED_PARTITIONS, (99, 0)) is not None
+    assert (
+        some_plan([1] * (MOST_SEARCHED_PARTITIONS + 1), [0] * (MOST_SEARCHED_PARTITIONS + 1), (99, 0)) is None
+    )
 
 
 @pytest.mark.parametrize(

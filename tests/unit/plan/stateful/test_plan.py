@@ -217,14 +217,14 @@ def test_lag_beyond_the_changelog_counts_as_the_whole_changelog() -> None:
 def test_least_lag_of_a_process_counts() -> None:
     """In any order of its members."""
     for lags in ((0, 50_000), (50_000, 0)):
-        crew = [member(m, process="p", lags={"0_0": lag}) for m, lag in zip("bc", lags, strict=True)]
-        plan = plan_stateful(group(member("a", lags={"0_0": 20_000}), *crew, partitions=1), NO_STANDBY)
+        others = [member(m, process="p", lags={"0_0": lag}) for m, lag in zip("bc", lags, strict=True)]
+        plan = plan_stateful(group(member("a", lags={"0_0": 20_000}), *others, partitions=1), NO_STANDBY)
         assert plan.active["a"] == ()
 
 
 def test_member_that_keeps_the_copy_takes_over_in_its_process() -> None:
-    crew = member("b", process="p"), member("c", process="p", standby="0_0")
-    assert plan_stateful(group(*crew, partitions=1), NO_STANDBY).active["c"] == tasks("0_0")
+    others = member("b", process="p"), member("c", process="p", standby="0_0")
+    assert plan_stateful(group(*others, partitions=1), NO_STANDBY).active["c"] == tasks("0_0")
 
 
 def test_unknown_tasks_and_negative_lags_are_ignored() -> None:

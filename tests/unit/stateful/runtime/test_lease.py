@@ -23,13 +23,13 @@ def static() -> Cluster:
     return cluster
 
 
-@pytest.mark.parametrize(("heard_s", "holds"), [(2.9, True), (3.1, False)])
-def test_sign_of_membership_counts_for_half_a_session(heard_s: float, holds: bool) -> None:
+@pytest.mark.parametrize(("heard_s", "is_valid"), [(2.9, True), (3.1, False)])
+def test_sign_of_membership_counts_for_half_a_session(heard_s: float, is_valid: bool) -> None:
     cluster = Cluster()
     lease = lease_of(cluster)
     cluster.heard_s = heard_s
     assert lease.patience_s == 3.0
-    assert lease.holds() is holds
+    assert lease.is_valid() is is_valid
 
 
 def test_committed_offsets_are_a_sign_of_membership() -> None:
@@ -37,9 +37,9 @@ def test_committed_offsets_are_a_sign_of_membership() -> None:
     lease = lease_of(cluster)
     cluster.heard_s = 10.0
     lease.renew(time.monotonic() - 2.0)
-    assert lease.holds()
+    assert lease.is_valid()
     lease.renew(time.monotonic() - 3.1)
-    assert not lease.holds()
+    assert not lease.is_valid()
 
 
 def test_joining_member_has_no_lease_despite_committed_offsets() -> None:
@@ -47,11 +47,11 @@ def test_joining_member_has_no_lease_despite_committed_offsets() -> None:
     lease = lease_of(cluster)
     lease.renew(time.monotonic())
     cluster.is_stable = False
-    assert not lease.holds()
+    assert not lease.is_valid()
 
 
-@pytest.mark.parametrize(("ago_s", "holds"), [(18.9, True), (19.1, False)])
-def test_lease_ends_before_the_broker_stops_waiting_for_a_join(ago_s: float, holds: bool) -> None:
+@pytest.mark.parametrize(("ago_s", "is_valid"), [(18.9, True), (19.1, False)])
+def test_lease_ends_before_the_broker_stops_waiting_for_a_join(ago_s: float, is_valid: bool) -> None:
     """It expels a member that sends heartbeats, and does not join.
 
     The rebalance began after the last heartbeat that reported none.  A write takes 3 s of the 22 s.
@@ -61,21 +61,21 @@ def test_lease_ends_before_the_broker_stops_waiting_for_a_join(ago_s: float, hol
     cluster.max_poll_interval_ms = 22_000
     lease = lease_of(cluster)
     cluster.heard_s = ago_s
-    assert not lease.holds(), "a heartbeat from before is no sign of membership"
+    assert not lease.is_valid(), "a heartbeat from before is no sign of membership"
     cluster.heard_s, cluster.polled_s, cluster.has_to_rejoin = 0.1, 0.0, True
-    assert lease.holds() is holds
+    assert lease.is_valid() is is_valid
     cluster.has_to_rejoin = False
-    assert lease.holds(), "it has joined, and a later heartbeat reports no other rebalance"
+    assert lease.is_valid(), "it has joined, and a later heartbeat reports no other rebalance"
 
 
-@pytest.mark.parametrize(("polled_s", "holds"), [(18.9, True), (19.1, False)])
-def test_lease_ends_before_kafka_python_leaves_by_itself(polled_s: float, holds: bool) -> None:
+@pytest.mark.parametrize(("polled_s", "is_valid"), [(18.9, True), (19.1, False)])
+def test_lease_ends_before_kafka_python_leaves_by_itself(polled_s: float, is_valid: bool) -> None:
     """It leaves after a long time without a poll, and other members then own the tasks at once."""
     cluster = Cluster()
     cluster.max_poll_interval_ms = 22_000
     lease = lease_of(cluster)
     cluster.polled_s = polled_s
-    assert lease.holds() is holds
+    assert lease.is_valid() is is_valid
 
 
 def test_short_poll_interval_shortens_patience() -> None:
@@ -84,14 +84,14 @@ def test_short_poll_interval_shortens_patience() -> None:
     cluster.max_poll_interval_ms = 4_000
     lease = lease_of(cluster)
     assert lease.patience_s == 1.0
-    assert lease.holds()
+    assert lease.is_valid()
     cluster.max_poll_interval_ms = 3_900
     with pytest.raises(OptionError) as caught:
         lease_of(cluster)
     assert caught.value.option == "max_poll_interval_ms"
 
 
-def test_holds_waits_for_a_sign_of_membership() -> None:
+def test_lease_waits_for_a_sign_of_membership() -> None:
     cluster = Cluster()
     lease = lease_of(cluster)
     cluster.heard_s = 3.0
@@ -106,7 +106,7 @@ def test_holds_waits_for_a_sign_of_membership() -> None:
     later: Any = Later.__new__(Later)
     later.__dict__ = cluster.__dict__
     lease._consumer = later
-    assert lease.holds(wait_s=60.0)
+    assert lease.is_valid(wait_s=60.0)
 
 
 def test_closing_member_waits_no_longer_than_its_deadline() -> None:
@@ -116,7 +116,7 @@ def test_closing_member_waits_no_longer_than_its_deadline() -> None:
     lease = Lease(cluster, shutdown)
     cluster.heard_s = 10.0
     shutdown.set()
-    assert not lease.holds(wait_s=10_000.0)
+    assert not lease.is_valid(wait_s=10_000.0)
     assert not lease.wait_until_alone(), "the other process may still write"
 
 
@@ -128,9 +128,9 @@ def test_fenced_member_has_no_lease_despite_committed_offsets() -> None:
     cluster = static()
     lease = lease_of(cluster)
     lease.renew(time.monotonic())
-    assert lease.holds()
+    assert lease.is_valid()
     cluster.is_fenced = True
-    assert not lease.holds()
+    assert not lease.is_valid()
 
 
 def test_static_member_needs_more_recent_signs() -> None:
@@ -139,7 +139,7 @@ def test_static_member_needs_more_recent_signs() -> None:
     lease = lease_of(cluster)
     assert lease.patience_s == 2.0
     cluster.heard_s = 2.1
-    assert not lease.holds()
+    assert not lease.is_valid()
 
 
 def test_static_member_waits_after_each_new_member_id(monkeypatch: pytest.MonkeyPatch) -> None:

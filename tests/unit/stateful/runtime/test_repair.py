@@ -127,7 +127,7 @@ def test_repairs_share_the_time_of_the_lease(bench: Bench, monkeypatch: pytest.M
     bench.cluster.on_read = wait
     with monkeypatch.context() as patch:
         patch.setattr(bench.lease, "patience_s", 0.01)
-        patch.setattr(bench.lease, "holds", lambda *_: True)
+        patch.setattr(bench.lease, "is_valid", lambda *_: True)
         assert bench.processing.commit(), "the offsets are committed"
     assert bench.cluster.did == ["changelog", "offsets", "read"]
     assert bench.processing.commit()
@@ -250,7 +250,7 @@ def test_lease_without_time_leaves_the_repair_to_the_next_commit(
     bench.process(T0, b"b")
     with monkeypatch.context() as patch:
         patch.setattr(bench.lease, "patience_s", -1.0)
-        patch.setattr(bench.lease, "holds", lambda *_: True)
+        patch.setattr(bench.lease, "is_valid", lambda *_: True)
         assert bench.processing.commit()
     assert "read" not in bench.cluster.did
     assert bench.processing.commit()

@@ -50,7 +50,7 @@ class Clock:
         return self.now
 
 
-def test_layout(tmp_path: Path) -> None:
+def test_layout_of_the_state_directory(tmp_path: Path) -> None:
     with StateDir(tmp_path / "deep" / "state", "app") as state, state.claim(("count", 3)) as mine:
         mine.write_checkpoint(AT)
         assert mine.path == tmp_path / "deep" / "state" / "app" / "count_3"

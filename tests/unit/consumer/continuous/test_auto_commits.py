@@ -1,0 +1,90 @@
+"""Auto-commit of a continuous member during a join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.protocol.consumer import OffsetCommitRequest
+from kafka.structs import OffsetAndMetadata
+
+from kafka_assignors.consumer.continuous import joins
+from tests.unit.consumer.continuous.scripted import FIRST
+from tests.unit.consumer.continuous.situations import REBALANCE, T0
+
+
+def test_auto_commit_precedes_join_group_and_is_not_awaited(member: Any) -> None:
+    m = member(0, auto_commit=True)
+    m.rebalance()
+    assert list(m.requests())[:2] == ["OffsetCommit", "JoinGroup"]
+    assert {request.node_id for request in m.sent[:2]} == {FIRST}
+    assert m.coordinator.config["enable_auto_commit"]
+
+
+def test_listeners_before_a_join_see_auto_commit_on_and_commit_as_inherited(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their own commits are awaited."""
+    m = member(0, auto_commit=True)
+    seen: list[bool] = []
+
+    async def flush(_revoked: Any) -> None:
+        seen.append(m.coordinator.config["enable_auto_commit"])
+        await m.coordinator._commit_offsets_sync_async({T0: OffsetAndMetadata(150, "", -1)}, 30_000)
+        seen.append(False)
+
+    monkeypatch.setattr(m.listener, "on_partitions_revoked", flush)
+    m.consumer.subscribe(["u"], listener=m.listener)
+    m.in_background(m.coordinator.ensure_active_group_async, 0)
+    m.answer_commit()
+    assert [sent.offsets for sent in m.of(OffsetCommitRequest)] == [{0: 100}, {0: 150}]
+    assert seen == [True]
+    m.answer_commit()
+    assert seen == [True, False]
+
+
+def test_records_delivered_during_the_join_are_committed_before_they_are_given_away(member: Any) -> None:
+    m = member(0, 1, auto_commit=True)
+    m.rebalance()
+    m.answer_commit()
+    m.process(1, to=130)
+    m.process(0, to=140)
+    m.joined(0)
+    m.polling = True
+    m.in_background(m.coordinator.ensure_active_group_async, 0)  # the part of poll() that waits
+    sent = m.open(OffsetCommitRequest)
+    assert (sent.offsets, sent.request.generation_id_or_member_epoch) == ({0: 140, 1: 130}, 8)
+    assert m.listener.heard == []
+    m.answer_commit()
+    assert m.listener.heard == [("revoked", [1])]
+
+
+def test_rebalance_that_was_joined_without_poll_does_not_delay_auto_commit(member: Any) -> None:
+    """Applying the assignment restarts the interval; a crash must not repeat more records."""
+    m = member(0, auto_commit=True)
+    m.beat(REBALANCE)
+    m.process(0, to=140)
+    m.joined(0, 1)
+    m.poll()
+    assert m.listener.heard == [("assigned", [1])]  # not waited for
+    assert m.open(OffsetCommitRequest).offsets == {0: 140}
+
+
+def test_failed_commit_before_revoking_is_a_warning(
+    member: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(joins, "_COMMIT_MS", 20)
+    m = member(0, 1, auto_commit=True)
+    m.rebalance()
+    m.joined(0)
+    m.poll()
+    assert "commit before revoking partitions failed" in caplog.text
+    assert m.listener.heard == [("revoked", [1])]
+
+
+def test_nothing_is_committed_for_a_consumer_that_commits_itself(member: Any) -> None:
+    m = member(0, 1)
+    m.rebalance()
+    m.joined(0)
+    m.poll()
+    assert m.of(OffsetCommitRequest) == []

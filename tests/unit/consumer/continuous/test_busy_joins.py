@@ -1,0 +1,152 @@
+"""A continuous member joins while the application is busy."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from kafka.future import Future
+from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest
+
+from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
+from kafka_assignors.consumer.continuous.join_state import JoinState
+from tests.unit.consumer.continuous.scripted import Scripted
+from tests.unit.consumer.continuous.situations import REBALANCE, busy, closing, unsubscribed
+
+
+def test_reported_rebalance_is_joined_without_poll_and_without_commit(member: Any) -> None:
+    """The records of the last poll are still being processed."""
+    m = member(0, 1, auto_commit=True)
+    m.beat(REBALANCE)
+    assert m.open(JoinGroupRequest).claims == {"t": [0, 1]}
+    assert m.of(OffsetCommitRequest) == []
+    m.joined(0, 1, 2)
+    assert m.listener.heard == []
+    m.poll()
+    assert m.listener.heard == [("assigned", [2])]
+    assert len(m.of(JoinGroupRequest)) == 1
+
+
+def test_round_that_others_began_is_joined_without_poll(member: Any) -> None:
+    m = member(0)
+    m.beat(REBALANCE)
+    m.answer_join()
+    m.answer_sync(code=REBALANCE)
+    m.joined(0, 1)
+    m.poll()
+    assert m.owned == [0, 1]
+
+
+def test_assignment_that_waits_is_dropped_for_a_newer_one(member: Any) -> None:
+    m = member(0)
+    m.beat(REBALANCE)
+    m.joined(0, 1)
+    m.beat(REBALANCE)
+    assert m.open(JoinGroupRequest).claims == {"t": [0]}
+    m.joined(0, 2)
+    m.poll()
+    assert m.listener.heard == [("assigned", [2])]
+    assert m.coordinator._generation.generation_id == 9
+
+
+def test_busy_member_claims_revoked_partitions_until_it_polls(member: Any) -> None:
+    """Other members need not wait; no member gets a partition it still processes."""
+    m = member(0, 1)
+    m.beat(REBALANCE)
+    m.joined(0)
+    m.beat(REBALANCE)
+    sent = m.open(JoinGroupRequest)
+    assert sent.claims == {"t": [0, 1]}
+    ((_, subscription),) = sent.request.protocols
+    assert subscription.generation_id == 7  # the leader sees that it has no newer assignment
+    m.joined(0)
+    assert m.listener.heard == []
+    m.poll()
+    assert m.listener.heard == [("revoked", [1])]
+    assert m.open(JoinGroupRequest).claims == {"t": [0]}
+
+
+def test_assignment_that_waits_is_kept_while_the_group_is_settled(member: Any) -> None:
+    m = member(0)
+    m.beat(REBALANCE)
+    m.joined(0, 1)
+    m.beat()
+    assert len(m.of(JoinGroupRequest)) == 1
+
+
+def rejoin_requested(**flags: bool) -> JoinState:
+    """A member with a waiting assignment and a requested rejoin."""
+    state = JoinState()
+    state.send()
+    state.answer(frozenset())
+    state.request_rejoin()
+    for name, value in flags.items():
+        setattr(state, name, value)
+    return state
+
+
+def test_join_may_begin_depends_on_the_phase() -> None:
+    """Not while ``poll()`` is about to apply an answer: a heartbeat may be answered at that moment."""
+    joining = JoinState()
+    joining.send()
+    assert JoinState().may_begin
+    assert rejoin_requested().may_begin
+    assert not joining.may_begin
+    assert not rejoin_requested(is_in_poll=True).may_begin
+    assert not rejoin_requested(is_closing=True).may_begin
+
+
+def test_no_join_begins_while_a_listener_runs(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The leader would reassign partitions before they are flushed."""
+    m = member(0, 1)
+    flushed = Future()
+
+    async def flush(_revoked: Any) -> None:
+        await flushed
+
+    monkeypatch.setattr(m.listener, "on_partitions_revoked", flush)
+    m.rebalance()
+    m.joined(0)
+    m.polling = True
+    m.in_background(m.coordinator.ensure_active_group_async, 0)
+    m.beat(REBALANCE)
+    assert len(m.of(JoinGroupRequest)) == 1
+    flushed.success(None)
+    m.drain()
+    m.poll()
+    assert m.open(JoinGroupRequest).claims == {"t": [0]}
+
+
+def subscribed_by_pattern(m: Scripted) -> None:
+    m.consumer._subscription.subscribed_pattern = object()
+
+
+@pytest.mark.parametrize("state", [busy, unsubscribed, subscribed_by_pattern, closing])
+def test_join_that_needs_poll_waits_for_it(state: Callable[[Scripted], None], member: Any) -> None:
+    m = member(0)
+    state(m)
+    m.beat(REBALANCE)
+    assert m.of(JoinGroupRequest) == []
+
+
+def test_heartbeats_are_frequent_after_a_join_and_then_regular(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At the same times in all members, so that all hear of the next rebalance together."""
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    beat = EarlyHeartbeat(heartbeat_interval_ms=3000)
+    due = []
+    for late in (0.0, 0.02, 0.0, 0.2, 0.0, 0.0, 1.0, 0.0):
+        due.append(round(now + beat.time_to_next_heartbeat() - 100, 2))
+        now = 100 + due[-1] + late
+        beat.sent_heartbeat()
+    assert due == [0.05, 0.15, 0.35, 0.75, 1.55, 3.0, 6.0, 9.0]
+
+
+def test_failed_heartbeat_is_retried_as_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(time, "monotonic", lambda: 100.0)
+    beat = EarlyHeartbeat(heartbeat_interval_ms=3000, retry_backoff_ms=70)
+    beat.sent_heartbeat()
+    beat.fail_heartbeat()
+    assert beat.time_to_next_heartbeat() == pytest.approx(0.07)

@@ -1,0 +1,263 @@
+"""Commits of a continuous member during a join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.coordinator.base import Generation
+from kafka.errors import (
+    CommitFailedError,
+    IllegalGenerationError,
+    KafkaConnectionError,
+    RebalanceInProgressError,
+    UnknownMemberIdError,
+)
+from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest
+from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from kafka_assignors.assignor.coordinator_access import heartbeat_age_s
+from tests.unit.consumer.continuous.scripted import FIRST, SECOND
+from tests.unit.consumer.continuous.situations import REBALANCE, STALE, T0, closing, commit
+
+
+def test_commit_during_join_group_takes_the_second_connection(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    done = commit(m)
+    sent = m.open(OffsetCommitRequest)
+    assert (sent.node_id, sent.request.generation_id_or_member_epoch, sent.offsets) == (SECOND, 7, {0: 150})
+    m.answer_commit()
+    assert done.succeeded()
+
+
+def test_commit_while_the_assignment_waits_takes_the_new_generation(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.joined(0)
+    done = commit(m)
+    sent = m.open(OffsetCommitRequest)
+    assert (sent.node_id, sent.request.generation_id_or_member_epoch) == (FIRST, 8)
+    m.answer_commit()
+    assert done.succeeded()
+
+
+@pytest.mark.parametrize("code", STALE)
+def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    done = commit(m)
+    m.answer_commit(code)
+    assert not done.is_done
+    m.joined(0)
+    assert m.open(OffsetCommitRequest).request.generation_id_or_member_epoch == 8
+    m.answer_commit()
+    assert done.succeeded()
+    assert m.coordinator._generation.generation_id == 8
+
+
+@pytest.mark.parametrize("code", STALE)
+def test_commit_that_is_overtaken_by_the_assignment_fails_as_retriable(code: int, member: Any) -> None:
+    """The partition may have another owner by now, whose offsets are newer."""
+    m = member(0)
+    m.rebalance()
+    done = commit(m)
+    m.joined(0)
+    m.poll()
+    m.answer_commit(code)
+    assert isinstance(done.exception, RebalanceInProgressError)
+    assert len(m.of(OffsetCommitRequest)) == 1
+    assert not m.coordinator._generation.is_lost()
+
+
+@pytest.mark.parametrize("code", STALE)
+def test_commit_refused_while_the_assignment_waits_fails_as_retriable(code: int, member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.joined(0)
+    done = commit(m)
+    m.answer_commit(code)
+    m.answer_commit(code)
+    assert isinstance(done.exception, RebalanceInProgressError)
+    assert not m.coordinator._generation.is_lost()
+
+
+def test_commit_of_a_join_that_fails_fails_as_retriable(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    done = commit(m)
+    m.answer_commit(STALE[0])
+    closing(m)
+    m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
+    assert isinstance(done.exception, RebalanceInProgressError)
+
+
+def test_commit_of_a_removed_member_fails_for_good(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    done = commit(m)
+    m.answer_commit(UnknownMemberIdError.errno)
+    assert isinstance(done.exception, CommitFailedError)
+
+
+def test_commit_after_the_membership_was_lost_is_never_sent(member: Any) -> None:
+    """Its partitions may have other owners, whose offsets are newer."""
+    m = member(0)
+    m.rebalance()
+    m.answer_join(UnknownMemberIdError.errno)
+    m.poll()
+    m.poll()
+    assert m.listener.heard == [("lost", [0])]
+    m.open(JoinGroupRequest)
+    sent = commit(m)
+    m.joined(0)
+    assert isinstance(sent.exception, RebalanceInProgressError)
+    assert m.of(OffsetCommitRequest) == []
+
+
+def test_member_that_lost_its_membership_is_not_confirmed_while_it_joins(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.answer_join(UnknownMemberIdError.errno)
+    m.poll()
+    m.poll()
+    m.open(JoinGroupRequest)
+    assert heartbeat_age_s(m.consumer) is None
+
+
+@pytest.mark.parametrize("change", ["member", "partitions"])
+def test_overtaken_commit_is_sent_again_only_by_the_owner(change: str, member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    sent = commit(m)
+    m.answer_commit(STALE[0])
+    m.answer_join()
+    if change == "member":
+        m.coordinator._generation = Generation(8, "another", m.strategy)
+    else:
+        m.consumer._subscription.assign_from_subscribed([])
+    m.answer_sync(0)
+    assert isinstance(sent.exception, RebalanceInProgressError)
+    assert len(m.of(OffsetCommitRequest)) == 1
+
+
+def test_commit_of_a_settled_member_is_as_inherited(member: Any) -> None:
+    """There a stale generation does end the membership."""
+    m = member(0)
+    done = commit(m)
+    assert m.open(OffsetCommitRequest).node_id == FIRST
+    m.answer_commit(IllegalGenerationError.errno)
+    assert isinstance(done.exception, CommitFailedError)
+    assert m.coordinator._generation.is_lost()
+
+
+def test_commit_is_not_sent_again_over_a_newer_one(member: Any) -> None:
+    """Another member begins a round in which the broker accepts the newer commit."""
+    m = member(0)
+    m.rebalance()
+    m.answer_join()
+    older = commit(m, 150)
+    m.answer_commit(STALE[0])
+    m.answer_sync(code=REBALANCE)
+    newer = commit(m, 160)
+    m.answer_commit()
+    m.joined(0)
+    assert newer.succeeded()
+    assert isinstance(older.exception, RebalanceInProgressError)
+    assert [sent.offsets for sent in m.of(OffsetCommitRequest)] == [{0: 150}, {0: 160}]
+
+
+def test_commit_is_sent_again_without_the_partitions_of_a_newer_one(member: Any) -> None:
+    m = member(0, 1)
+    both = {tp: OffsetAndMetadata(150, "", -1) for tp in (T0, TopicPartition("t", 1))}
+    m.rebalance()
+    m.answer_join()
+    older = m.in_background(m.coordinator._commit_offsets_sync_async, both, 30_000)
+    m.answer_commit(STALE[0])
+    m.answer_sync(code=REBALANCE)
+    commit(m, 160)
+    m.answer_commit()
+    m.joined(0, 1)
+    assert m.open(OffsetCommitRequest).offsets == {1: 150}
+    m.answer_commit()
+    assert isinstance(older.exception, RebalanceInProgressError)  # its caller cannot know about the rest
+
+
+def test_commit_waits_for_an_older_one_on_the_second_connection(member: Any) -> None:
+    """That may still be connecting: the older commit would arrive after the newer one."""
+    m = member(0)
+    m.rebalance()
+    m.answer_join()
+    older = commit(m, 150)
+    m.answer_sync(0)
+    newer = commit(m, 160)
+    assert m.open(OffsetCommitRequest).offsets == {0: 150}
+    m.answer_commit()
+    sent = m.open(OffsetCommitRequest)
+    assert (sent.node_id, sent.offsets) == (FIRST, {0: 160})
+    m.answer_commit()
+    assert older.succeeded()
+    assert newer.succeeded()
+
+
+def test_commit_waits_for_an_older_one_on_the_first_connection(member: Any) -> None:
+    m = member(0)
+    older = commit(m, 150)
+    m.rebalance()
+    newer = commit(m, 160)
+    assert m.open(OffsetCommitRequest).offsets == {0: 150}
+    m.answer_commit()
+    sent = m.open(OffsetCommitRequest)
+    assert (sent.node_id, sent.offsets) == (SECOND, {0: 160})
+    m.answer_commit()
+    assert older.succeeded()
+    assert newer.succeeded()
+
+
+@pytest.mark.parametrize("change", ["newer commit", "revoked", "came back", "another member"])
+def test_commit_that_waited_for_another_is_sent_by_the_owner_only(change: str, member: Any) -> None:
+    m = member(0)
+    older = commit(m, 150)
+    m.rebalance()
+    waiting = commit(m, 160)
+    if change == "newer commit":
+        commit(m, 170)
+    elif change == "another member":
+        m.coordinator._generation = Generation(7, "another", m.strategy)
+    else:
+        m.consumer._subscription.assign_from_subscribed([])
+    if change == "came back":
+        m.consumer._subscription.assign_from_subscribed([T0])
+    m.answer_commit()
+    assert older.succeeded()
+    assert isinstance(waiting.exception, RebalanceInProgressError)
+    assert {0: 160} not in [sent.offsets for sent in m.of(OffsetCommitRequest)]
+
+
+def test_commit_is_sent_although_the_coordinator_is_forgotten_meanwhile(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The application's thread may notice a broken connection while the I/O thread sends a commit."""
+    m = member(0)
+    m.rebalance()
+    second_connection = m.coordinator._second_connection
+
+    def forgotten(*args: Any) -> str:
+        m.coordinator.coordinator_id = None
+        return str(second_connection(*args))
+
+    monkeypatch.setattr(m.coordinator, "_second_connection", forgotten)
+    commit(m)
+    assert m.open(OffsetCommitRequest).node_id == SECOND
+
+
+def test_broken_second_connection_does_not_end_the_join(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    done = commit(m)
+    m.fail(OffsetCommitRequest, KafkaConnectionError("gone"))
+    assert m.coordinator.coordinator_id == FIRST
+    assert not done.is_done  # retriable: tried again
+    m.joined(0)
+    m.poll()
+    assert m.owned == [0]

@@ -1,0 +1,130 @@
+"""A continuous member joins between and during polls."""
+
+from __future__ import annotations
+
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.errors import FencedInstanceIdError
+from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetFetchRequest
+from kafka.structs import MemberState
+
+from tests.support.waiting import until
+
+
+def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
+    m = member(0, 1)
+    m.rebalance()
+    assert m.poll(1000)
+    assert m.owned == [0, 1]
+    assert len(m.of(JoinGroupRequest)) == 1
+
+
+def test_join_that_ends_between_two_polls_is_applied_once(member: Any) -> None:
+    m = member(0, 1)
+    m.rebalance()
+    m.joined(0, 1, 2)
+    assert m.listener.heard == []
+    assert m.poll()
+    assert m.listener.heard == [("assigned", [2])]
+    assert m.owned == [0, 1, 2]
+    assert m.poll()
+    assert len(m.of(JoinGroupRequest)) == 1
+    assert m.coordinator.state is MemberState.STABLE
+
+
+def test_first_join_settles_with_polls_of_no_length(member: Any) -> None:
+    """kafka-python forgets a join that ended between two polls, and joins again."""
+    m = member()
+    assert not m.poll()
+    m.joined(0)
+    assert m.poll()
+    assert m.owned == [0]
+    assert m.poll()
+    assert len(m.of(JoinGroupRequest)) == 1
+
+
+def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) -> None:
+    m = member(0, 1)
+    m.rebalance()
+    m.joined(0)
+    assert m.poll()
+    assert m.listener.heard == [("revoked", [1])]
+    assert m.open(JoinGroupRequest).claims == {"t": [0]}
+    assert m.positions == {0: 100}
+
+
+def test_committed_offsets_are_fetched_again_for_a_partition_that_comes_back(member: Any) -> None:
+    """Another member may have committed since the first request; kafka-python would use its answer."""
+    m = member(0)
+    m.rebalance()
+    m.joined(0, 1)
+    m.poll()
+    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    first = m.open(OffsetFetchRequest)
+    m.rebalance()
+    m.joined(0)
+    m.poll()
+    m.answer(first, SimpleNamespace(API_VERSION=8, groups=[SimpleNamespace(error_code=0, topics=[])]))
+    m.joined(0, 1)
+    m.poll()
+    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    assert m.open(OffsetFetchRequest) is not first
+
+
+def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stale error must not be raised for ever."""
+    m = member(0)
+
+    def crash() -> Any:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(m.coordinator, "group_protocols", crash)
+    m.coordinator.request_rejoin()
+    m.in_background(m.coordinator.ensure_active_group_async, 0)
+    with pytest.raises(ValueError, match="broken"):
+        m.poll()
+    monkeypatch.undo()
+    m.poll()
+    m.joined(0)
+    assert m.poll()
+    assert m.coordinator.state is MemberState.STABLE
+
+
+def test_fenced_member_gets_the_error_in_poll(member: Any) -> None:
+    m = member(0, group_instance_id="i")
+    m.rebalance()
+    m.answer_join(FencedInstanceIdError.errno)
+    with pytest.raises(FencedInstanceIdError):
+        m.poll()
+
+
+def test_rejoin_requested_while_the_assignment_waits_is_kept(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.joined(0, 1)
+    m.coordinator.request_rejoin()
+    m.poll()
+    assert m.owned == [0, 1]
+    assert len(m.of(JoinGroupRequest)) == 2
+
+
+def test_rejoin_requested_during_join_group_is_answered_by_it(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.coordinator.request_rejoin()
+    m.joined(0)
+    m.poll()
+    assert len(m.of(JoinGroupRequest)) == 1
+
+
+def test_heartbeats_resume_when_the_assignment_arrives(member: Any) -> None:
+    """A batch longer than a session must not cost the membership.  An answer does not count as a poll."""
+    m = member(0, session_timeout_ms=6000, heartbeat_interval_ms=10)
+    m.rebalance()
+    m.coordinator.heartbeat.last_poll = polled = time.monotonic() - 60
+    m.joined(0)
+    until(lambda: 8 in {beat.request.generation_id for beat in m.of(HeartbeatRequest)})
+    assert m.coordinator.heartbeat.last_poll == polled

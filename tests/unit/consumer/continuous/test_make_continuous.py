@@ -1,0 +1,120 @@
+"""Which consumers `make_continuous` changes."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from typing import Any
+
+import pytest
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.structs import MemberState
+
+from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_continuous
+from kafka_assignors.consumer.continuous import known_parts
+from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
+from kafka_assignors.consumer.continuous.offsets import OffsetsDuringJoins
+from tests.unit.conftest import MakeConsumer
+
+
+def test_eager_consumers_keep_their_coordinator(consumer: MakeConsumer) -> None:
+    made = consumer(RangeAssignor)
+    assert not make_continuous(made)
+    assert type(made._coordinator) is ConsumerCoordinator
+
+
+def test_consumers_without_a_group_keep_their_coordinator(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    made._coordinator.config["group_id"] = None
+    assert not make_continuous(made)
+    made._coordinator.config["group_id"] = "g"
+
+
+def test_a_coordinator_of_another_class_is_left_alone(consumer: MakeConsumer) -> None:
+    class Own(ConsumerCoordinator):  # type: ignore[misc]
+        pass
+
+    made = consumer(CooperativeStickyAssignor)
+    made._coordinator.__class__ = Own
+    assert not make_continuous(made)
+    assert type(made._coordinator) is Own
+
+
+@pytest.mark.parametrize("state", [MemberState.REBALANCING, MemberState.STABLE])
+def test_consumer_that_has_polled_keeps_its_coordinator(
+    state: MemberState, consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    made._coordinator.state = state
+    with caplog.at_level(logging.WARNING, "kafka_assignors"):
+        assert not make_continuous(made)
+    assert type(made._coordinator) is ConsumerCoordinator
+    assert "has polled already" in caplog.text
+    made._coordinator.state = MemberState.UNJOINED
+
+
+def test_make_continuous_twice_is_fine(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    assert make_continuous(made)
+    join = made._coordinator._join
+    assert make_continuous(made)
+    assert made._coordinator._join is join
+
+
+def test_installed_kafka_python_is_known() -> None:
+    """Every method that the coordinator overrides, repeats or calls has the source we know."""
+    assert known_parts.unknown_parts() == ()
+
+
+def test_unknown_kafka_python_keeps_its_own_poll_with_one_warning(
+    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def join_group_async(self: Any, timeout_ms: Any = None) -> bool:
+        return False
+
+    monkeypatch.setattr("kafka.coordinator.base.BaseCoordinator.join_group_async", join_group_async)
+    known_parts.unknown_parts.cache_clear()
+    try:
+        made = consumer(CooperativeStickyAssignor)
+        with caplog.at_level(logging.WARNING, "kafka_assignors"):
+            assert not make_continuous(made)
+        assert type(made._coordinator) is ConsumerCoordinator
+        assert not make_continuous(consumer(RangeAssignor))
+    finally:
+        known_parts.unknown_parts.cache_clear()
+    (record,) = caplog.records
+    assert record.getMessage().startswith("kafka-python 3.0.12 is unknown (differs in BaseCoordinator)")
+
+
+def test_kafka_python_with_moved_names_keeps_its_own_poll(
+    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    monkeypatch.delattr("kafka.structs.MemberState")
+    with caplog.at_level(logging.WARNING, "kafka_assignors"):
+        assert not make_continuous(made)
+    (record,) = caplog.records
+    assert "cannot import name 'MemberState'" in record.getMessage()
+
+
+@pytest.mark.parametrize(("name", "change"), [("poll", "gone"), ("need_rejoin", "changed")])
+def test_digest_changes_with_a_method(name: str, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = known_parts.part_digest(ConsumerCoordinator, name)
+    if change == "gone":
+        monkeypatch.delattr(ConsumerCoordinator, name)
+        assert known_parts.part_digest(ConsumerCoordinator, name) == ""
+    else:
+        monkeypatch.setattr(ConsumerCoordinator, name, ConsumerCoordinator.poll)
+        assert known_parts.part_digest(ConsumerCoordinator, name) not in ("", before)
+
+
+def test_every_overridden_method_is_pinned() -> None:
+    """A method that ours overrides and the digests leave out could change unseen."""
+    pinned = {name for methods in known_parts._METHODS.values() for name in methods.split()}
+    overridden = {
+        name
+        for ours in (ContinuousCoordinator, OffsetsDuringJoins)
+        for name, value in vars(ours).items()
+        if inspect.isfunction(value) and hasattr(ConsumerCoordinator, name)
+    }
+    assert overridden <= pinned

@@ -1,0 +1,159 @@
+"""A continuous member changes its subscription, leaves or closes during a join."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from kafka.errors import KafkaConnectionError, UnknownMemberIdError
+from kafka.future import Future
+from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest
+
+from tests.unit.consumer.continuous.scripted import FIRST, SECOND
+from tests.unit.consumer.continuous.situations import T0, commit
+
+
+def test_unsubscribed_topics_are_held_back_and_revoked_before_the_join(member: Any) -> None:
+    m = member(0, 1)
+    m.consumer.subscribe(["u"], listener=m.listener)
+    m.poll()
+    assert m.listener.heard == [("revoked", [0, 1])]
+    assert m.open(JoinGroupRequest).claims == {}
+
+
+def test_topics_unsubscribed_during_a_join_are_held_back_until_they_are_revoked(member: Any) -> None:
+    m = member(0, 1)
+    m.rebalance()
+    m.consumer.subscribe(["u"], listener=m.listener)
+    assert m.poll()
+    assert not m.consumer._subscription.fetchable_partitions()
+    m.joined(0, 1)
+    m.poll()
+    assert m.listener.heard == [("revoked", [0, 1])]
+    assert m.open(JoinGroupRequest).claims == {}
+
+
+def test_topic_subscribed_again_during_the_join_is_delivered_again(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.consumer.subscribe(["u"], listener=m.listener)
+    m.poll()
+    m.consumer.subscribe(["t"], listener=m.listener)
+    m.poll()
+    assert m.consumer._subscription.fetchable_partitions() == [T0]
+
+
+def test_pattern_waits_for_metadata_and_delivers_meanwhile(member: Any) -> None:
+    m = member(0)
+    m.consumer._subscription.subscribed_pattern = object()
+    m.rebalance()
+    assert m.poll()
+    assert m.of(JoinGroupRequest) == []
+
+
+def test_topic_subscribed_again_before_any_join_is_delivered_again(member: Any) -> None:
+    """Without a coordinator no join begins, and after that none is needed."""
+    m = member(0)
+    m.coordinator.coordinator_id = None
+    m.consumer.subscribe(["u"], listener=m.listener)
+    m.poll()
+    assert not m.consumer._subscription.fetchable_partitions()
+    m.coordinator.coordinator_id = FIRST
+    m.consumer.subscribe(["t"], listener=m.listener)
+    m.poll()
+    assert m.of(JoinGroupRequest) == []
+    assert m.consumer._subscription.fetchable_partitions() == [T0]
+
+
+def test_partitions_assigned_by_hand_are_never_held_back(member: Any) -> None:
+    m = member()
+    m.consumer.unsubscribe()
+    m.consumer.assign([T0])
+    m.consumer.seek(T0, 100)
+    m.poll()
+    assert m.consumer._subscription.fetchable_partitions() == [T0]
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_pattern_joins_with_metadata_that_comes_between_two_polls(
+    fails: bool, member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each poll waits for a slice only; a slow answer must not be requested again and again."""
+    m = member(0)
+    updates: list[Any] = []
+
+    def request_update() -> Any:
+        updates.append(Future())
+        return updates[-1]
+
+    monkeypatch.setattr(m.coordinator._cluster, "request_update", request_update)
+    m.consumer._subscription.subscribed_pattern = object()
+    m.rebalance()
+    assert m.poll()
+    if fails:
+        updates[0].failure(KafkaConnectionError("gone"))
+        m.poll()
+        m.poll()
+    updates[-1].success(None)
+    m.poll()
+    assert len(updates) == 1 + fails
+    m.joined(0)
+    m.poll()
+    m.rebalance()
+    assert len(m.of(JoinGroupRequest)) == 1  # fresh metadata for each join
+    assert len(updates) == 2 + fails
+
+
+def test_unsubscribe_during_a_join_leaves_over_the_second_connection(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.consumer._subscription.unsubscribe()
+    left = m.in_background(m.coordinator.maybe_leave_group_async)
+    assert m.open(LeaveGroupRequest).node_id == SECOND
+    m.answer_leave()
+    assert left.succeeded()
+    assert m.coordinator.coordinator_id == FIRST
+    m.answer_join(UnknownMemberIdError.errno)
+    m.consumer.subscribe(["t"], listener=m.listener)
+    m.poll()
+    m.joined(5)
+    m.poll()
+    assert m.owned == [5]
+
+
+def test_requests_while_the_member_leaves_take_the_same_second_connection(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.in_background(m.coordinator.maybe_leave_group_async)
+    commit(m)
+    assert {m.open(kind).node_id for kind in (LeaveGroupRequest, OffsetCommitRequest)} == {SECOND}
+    m.answer_leave()
+
+
+def test_close_during_a_join_leaves_over_the_second_connection(member: Any) -> None:
+    m = member(0)
+    m.rebalance()
+    m.polling = True  # close() may call listeners, too
+    m.in_background(m.coordinator._on_close_prepare_async)
+    m.in_background(m.coordinator.maybe_leave_group_async)
+    assert m.listener.heard == [("revoked", [0])]
+    assert m.open(LeaveGroupRequest).node_id == SECOND
+    m.answer_leave()
+
+
+def test_settled_member_leaves_over_the_first_connection(member: Any) -> None:
+    m = member(0)
+    m.in_background(m.coordinator.maybe_leave_group_async)
+    assert m.open(LeaveGroupRequest).node_id == FIRST
+    m.answer_leave()
+
+
+def test_only_join_and_sync_use_the_first_connection_during_a_join(member: Any) -> None:
+    m = member(0, auto_commit=True)
+    m.rebalance()
+    first = len(m.sent)
+    commit(m)
+    m.in_background(m.coordinator.fetch_committed_offsets_async, [T0], 100)
+    m.answer_join()
+    kinds = {type(request.request) for request in m.sent[first:] if request.node_id == FIRST}
+    assert kinds <= {SyncGroupRequest}
