@@ -78,3 +78,19 @@ class BacktestRequest:
                 yield f"group {group!r}: {members} members, 1.3 times what the mean load needs (--members)"
             if not self.churn:
                 yield f"group {group!r}: churn {','.join(map(str, firsts[group].churn))} (--churn)"
+            delays = {
+                trial.scenario.forecast_delay_s
+                for trial in tried.trials
+                if trial.group == group and trial.scenario.strategy.by_load
+            }
+            horizon_s = recording.history.horizon_s or 0.0
+            if delays and max(delays) >= horizon_s:
+                yield (
+                    f"group {group!r}: forecasts end {horizon_s:g} s after their step, and have no effect "
+                    f"where they are known {max(delays):g} s after it (--param forecast_delay_s)"
+                )
+            elif delays and "forecast_delay_s" not in self.parameters.surroundings:
+                yield (
+                    f"group {group!r}: forecasts are known {max(delays):g} s after their step, the default "
+                    "--delay and --every of a pipeline (--param forecast_delay_s)"
+                )

@@ -18,7 +18,7 @@ from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation import ChurnStep, History, Pauses, Scenario, Strategy
 from kafka_assignors.simulation.churn import Kind
-from kafka_assignors.simulation.scenario import Parameter
+from kafka_assignors.simulation.scenario import FORECAST_DELAY_S, Parameter
 from kafka_assignors.strategies import load_strategy
 from kafka_assignors.validators import boolean, one_of, positive
 
@@ -34,8 +34,8 @@ CHOICES = ("load", "rebalance_on_skew", "replan_s")
 ``replan_s``: seconds between two unconditional rebalances, or null.
 """
 
-SURROUNDINGS = (*(pause.name for pause in fields(Pauses)), "drain_limit_s")
-"""The cost of a rebalance (see ``Pauses``), and the limit after the end of the history."""
+SURROUNDINGS = (*(pause.name for pause in fields(Pauses)), "forecast_delay_s", "drain_limit_s")
+"""The cost of a rebalance (see ``Pauses``), the age of forecasts, and the limit after the history."""
 
 NO_RATE = "its members never had more to read than they could: give --service-rate"
 NO_FORECASTS = "it has no forecasts"
@@ -140,6 +140,7 @@ class Grid:
                         pauses=Pauses(**{name: value for name, value in around.items() if name in _COSTS}),
                         replan_s=candidate.replan_s,
                         skew=candidate.skew,
+                        forecast_delay_s=around.get("forecast_delay_s", FORECAST_DELAY_S),
                         drain_limit_s=around.get("drain_limit_s"),
                     )
                     trials.append(Trial(len(trials), history.group, scale, scenario))
