@@ -95,6 +95,17 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "for none; repeat the option to try several.  [default: one of each, evenly spread]",
 )
 @click.option(
+    "--replicates",
+    metavar="N",
+    type=click.IntRange(1, 500),
+    default=1,
+    show_default=True,
+    help="Draw the times of each churn so many times; figures get an interval.",
+)
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True, help="Of these draws."
+)
+@click.option(
     "--group", "groups", metavar="GROUP", multiple=True, help="A group of the history.  [default: all]"
 )
 @click.option(
@@ -136,6 +147,8 @@ def command(
     recorded_members: int | None,
     service_rates: tuple[float, ...],
     churn: tuple[tuple[ChurnStep, ...], ...],
+    replicates: int,
+    seed: int,
     groups: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
@@ -155,9 +168,11 @@ def command(
         raise click.UsageError("--until must be after --since")
     if recorded_members and service_rates:
         raise click.UsageError("--recorded-members has no effect with --service-rate: leave one out")
+    if replicates > 1 and churn and not any(churn):
+        raise click.UsageError("--replicates draws the times of --churn, and there is none")
     folder_url = _folder_url(history)
     request = BacktestRequest(
-        strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,)
+        strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,), replicates, seed
     )
     with _errors_name_options():  # refuse invalid combinations before the history is read
         candidates(strategies, parameters.choices, forecasts=True)

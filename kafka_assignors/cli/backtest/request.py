@@ -37,6 +37,8 @@ class BacktestRequest:
     churn: tuple[tuple[ChurnStep, ...], ...]
     scales: tuple[float, ...]
     service_rates: tuple[float | None, ...]
+    replicates: int = 1
+    seed: int = 0
 
     def trials(self, recorded: Sequence[Recorded]) -> BacktestTrials:
         """Return all combinations of the options, on each group with a usable history.
@@ -53,6 +55,8 @@ class BacktestRequest:
             scales=self.scales,
             service_rates=self.service_rates,
             surroundings=self.parameters.surroundings,
+            replicates=self.replicates,
+            seed=self.seed,
         )
         return BacktestTrials(trials=grid.trials(histories), left_out=grid.left_out(histories))
 
@@ -77,7 +81,11 @@ class BacktestRequest:
                 members = firsts[group].members
                 yield f"group {group!r}: {members} members, 1.3 times what the mean load needs (--members)"
             if not self.churn:
-                yield f"group {group!r}: churn {','.join(map(str, firsts[group].churn))} (--churn)"
+                churn = firsts[group].script
+                if self.replicates > 1:
+                    kinds = ", ".join(step.kind for step in firsts[group].churn)
+                    churn = f"{kinds}, {self.replicates:,} draws of their times"
+                yield f"group {group!r}: churn {churn} (--churn)"
             delays = {
                 trial.scenario.forecast_delay_s
                 for trial in tried.trials

@@ -23,6 +23,7 @@ RESULTS: dict[str, str] = {
     "parameters": "string",
     "members": "int32",
     "churn": "string",
+    "replicate": "int32",
     "service_rate": "double",
     "arrived": "int64",
     "served": "double",

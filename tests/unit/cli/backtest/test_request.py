@@ -31,6 +31,12 @@ def test_idle_group_is_left_out_without_assumptions() -> None:
     assert churn == "group 'busy': churn join@150,leave@300,kill@450 (--churn)"
 
 
+def test_drawn_churn_is_an_assumption_without_its_times() -> None:
+    of, asked = [recorded("g")], replace(REQUEST, replicates=20)
+    *_, churn = asked.assumptions(of, asked.trials(of), None)
+    assert churn == "group 'g': churn join, leave, kill, 20 draws of their times (--churn)"
+
+
 def test_service_rate_is_required_if_every_group_is_idle() -> None:
     of = [recorded("a", rate=None), recorded("b", rate=None)]
     with pytest.raises(OptionError, match="none of 2 groups was busy for long"):
