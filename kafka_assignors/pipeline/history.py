@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,6 +41,7 @@ def read_history(
     until: datetime | None = None,
     recorded_members: int | None = None,
     step_s: float = 60.0,
+    scratch: Path | None = None,
 ) -> list[Recorded]:
     """Read the load that a pipeline recorded into ``folder``, or its samples if no model ran.
 
@@ -50,6 +53,8 @@ def read_history(
         until: end of the history, exclusive.
         recorded_members: see `service_rate.service_rate`.
         step_s: length of a step, seconds, if there are only samples; a load has its own.
+        scratch: a local folder for the arrays of the histories, which must outlive them.  Then one group at a
+            time is in memory.  None: all are.
 
     Returns:
         A history for each group, by name.
@@ -69,12 +74,24 @@ def read_history(
                 raise HistoryError(f"{folder}: no rows of group {missing[0]!r} in the requested time")
             if not sizes:
                 raise HistoryError(f"{folder}: no rows in the requested time")
-            return [
-                assemble(group, load_columns(rows, group), recorded_members=recorded_members)
-                for group in sizes
-            ]
+            histories = []
+            for number, group in enumerate(sizes):
+                recorded = assemble(group, load_columns(rows, group), recorded_members=recorded_members)
+                histories.append(recorded if scratch is None else on_disk(recorded, scratch / str(number)))
+            return histories
         finally:
             rows.unpersist()
+
+
+def on_disk(recorded: Recorded, folder: Path) -> Recorded:
+    """Move the arrays of a history to files in a new folder, from which the system reads them as needed."""
+    folder.mkdir()
+    arrays: dict[str, Any] = {}
+    for name in ("arrivals", "expected"):
+        if (array := getattr(recorded.history, name)) is not None:
+            np.save(folder / f"{name}.npy", array)
+            arrays[name] = np.load(folder / f"{name}.npy", mmap_mode="r")
+    return replace(recorded, history=replace(recorded.history, **arrays))
 
 
 def read_columns(

@@ -206,4 +206,4 @@ def _counts(name: str, given: Counts) -> Counts:
         raise ProblemError(f"history.{name}: expected whole numbers, got {array.dtype}")
     if array.size and int(array.min()) < 0:
         raise ProblemError(f"history.{name}: a number of records is negative")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
