@@ -192,19 +192,24 @@ def vars_of(series: Any) -> list[Any]:
 
 
 def test_spark_gives_the_results_of_a_simulation_in_this_process(
-    spark: SparkSession, recorded: list[Recorded]
+    spark: SparkSession, recorded: list[Recorded], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Each group is a job with a broadcast of its own history, and each trial a task of it."""
+    shared: list[str] = []
+    broadcast = spark.sparkContext.broadcast
+    monkeypatch.setattr(
+        spark.sparkContext, "broadcast", lambda history: shared.append(history.group) or broadcast(history)
+    )
     histories = {recording.history.group: recording.history for recording in recorded}
     trials = trials_of(recorded)
     assert len(trials) == 2 * 2 * 2 * 6
     tracker = spark.sparkContext.statusTracker()
     before = set(tracker.getJobIdsForGroup())
     results_in_order = ordered(run_trials(spark, histories, trials))
-    [job] = set(tracker.getJobIdsForGroup()) - before
-    job_info = tracker.getJobInfo(job)
-    assert job_info is not None
-    tasks = [stage.numTasks for id in job_info.stageIds if (stage := tracker.getStageInfo(id))]
-    assert tasks == [len(trials)], "one task each"
+    assert sorted(shared) == ["g", "h"]
+    jobs = [tracker.getJobInfo(job) for job in set(tracker.getJobIdsForGroup()) - before]
+    stages = [tracker.getStageInfo(id) for job in jobs if job is not None for id in job.stageIds]
+    assert [stage.numTasks for stage in stages if stage is not None] == [len(trials) // 2] * 2
     assert [result.number for result in results_in_order] == list(range(len(trials)))
     for result, trial in zip(results_in_order, trials, strict=True):
         assert result.error == ""
@@ -312,6 +317,38 @@ def test_command_writes_tables_results_and_a_report(folder: Path, tmp_path: Path
     assert drawn == {row_["scenario"] for row_ in rows if row_["error"] is None}
     assert "note: group 'g': a member reads 24.0 records/s, as its fastest partition was read" in done.stderr
     assert "scenario 40 of 40" in done.stderr
+
+
+@pytest.mark.usefixtures("_this_session")
+def test_results_are_the_same_on_the_storage_of_spark(folder: Path, tmp_path: Path) -> None:
+    local, uri = tmp_path / "local", f"file:{tmp_path}/new/uri"
+    arguments = [
+        str(folder),
+        "--strategies",
+        "range,cooperative-lag-aware",
+        "--group",
+        "h",
+        "--replicates",
+        "5",
+    ]
+    for out in (str(local), uri):
+        done = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", out])
+        assert done.exit_code == 0, done.output
+        assert done.stdout.splitlines()[-1] == f"report: {out}/report.html"
+    written = tmp_path / "new" / "uri"
+    assert {path.name for path in written.iterdir() if path.suffix != ".crc"} == {  # checksums of Hadoop's
+        path.name for path in local.iterdir()
+    }
+    for name in ("results.parquet", "series.parquet"):
+        assert pq.read_table(written / name).equals(pq.read_table(local / name))
+    for folder_ in (local, written):
+        results = json.loads((folder_ / "results.json").read_text())
+        assert results["replicates"] == 5
+        low, high = results["candidates"][0]["intervals"]["mean_lag"]
+        assert 0 < low <= results["candidates"][0]["mean_lag"] <= high
+        assert "</html>" in (folder_ / "report.html").read_text()
+    again = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", uri])
+    assert str(again.exception) == f"{uri} is not empty: give --out a new folder"
 
 
 @pytest.mark.usefixtures("_this_session")
