@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
+from kafka_assignors.pipeline import history as history_module
 from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials, try_out
@@ -31,7 +32,7 @@ from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.plan import Assignment, Claims, Group
-from kafka_assignors.simulation import parse
+from kafka_assignors.simulation import History, parse
 from tests.support.examples import ROOT
 from tests.support.loads import START, Cell, busy_group, row, write_load
 
@@ -99,6 +100,37 @@ def test_history_of_a_period_and_a_group(spark: SparkSession, folder: Path) -> N
     assert one.history.start_lags.sum() == 0
     [later] = read_history(spark, str(folder), groups=["g"], since=START + timedelta(seconds=250))
     assert later.history.start_lags.tolist() == [20 * (p + 1) * 5 for p in range(6)]  # left by five steps
+
+
+def is_mapped(array: object) -> bool:
+    """Return whether an array is a view of a file."""
+    while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
+        array = array.base
+    return isinstance(array, np.memmap)
+
+
+def test_history_in_files_is_read_in_parts(
+    spark: SparkSession, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two topics, with a partition number missing; a part has at most two partitions."""
+    monkeypatch.setattr(history_module, "CELLS", 2 * 60)
+    two_topics = [of for of in busy_group("two") if of["partition"] != 2]
+    two_topics += [{**of, "topic": "payments"} for of in busy_group("two", partitions=4)]
+    write_load(tmp_path, busy_group("g", forecasts=False) + busy_group("h", partitions=2) + two_topics)
+    whole = read_history(spark, str(tmp_path), recorded_members=2)
+    (tmp_path / "scratch").mkdir()
+    parts = read_history(spark, str(tmp_path), recorded_members=2, scratch=tmp_path / "scratch")
+    assert [one.history.group for one in parts] == ["g", "h", "two"]
+    assert parts[2].history.topics == {"orders": 6, "payments": 4}
+    assert parts[2].never_known == 1
+    for one, other in zip(parts, whole, strict=True):
+        assert is_mapped(one.history.arrivals)
+        assert (one.history.expected is None) == (one.history.group == "g")
+        np.testing.assert_array_equal(one.lag, other.lag)
+        for field in fields(one.history):
+            np.testing.assert_array_equal(
+                getattr(one.history, field.name), getattr(other.history, field.name)
+            )
 
 
 def test_days_and_gaps_are_read_as_one_history(spark: SparkSession, tmp_path: Path) -> None:
@@ -197,9 +229,12 @@ def test_spark_gives_the_results_of_a_simulation_in_this_process(
     """Each group is a job with a broadcast of its own history, and each trial a task of it."""
     shared: list[str] = []
     broadcast = spark.sparkContext.broadcast
-    monkeypatch.setattr(
-        spark.sparkContext, "broadcast", lambda history: shared.append(history.group) or broadcast(history)
-    )
+
+    def noted(history: History) -> Any:
+        shared.append(history.group)
+        return broadcast(history)
+
+    monkeypatch.setattr(spark.sparkContext, "broadcast", noted)
     histories = {recording.history.group: recording.history for recording in recorded}
     trials = trials_of(recorded)
     assert len(trials) == 2 * 2 * 2 * 6
