@@ -207,7 +207,8 @@ class _Simulation:
         if self._expected is None or self._expected[0] != known.step:
             self._expected = known.step, expected_arrivals(self._history.topics, known.arrivals)
         # Records that have arrived since the forecast are part of the lag already.
-        return load + np.rint(self._expected[1] * known.left).astype(np.int64)
+        arriving: Counts = np.rint(self._expected[1] * known.left).astype(np.int64)
+        return load + arriving
 
     # --- events --------------------------------------------------------------------------------------------
 

@@ -178,7 +178,8 @@ def expected_anew(simulation: _Simulation, lag: Levels) -> Counts:
     arrivals = {group.at(p): float(known.arrivals[p]) for p in partitions}
     if not enough_expected(group, arrivals):
         return whole
-    return whole + np.rint(with_expected(group, arrivals, {}).lag * known.left).astype(np.int64)
+    arriving: Counts = np.rint(with_expected(group, arrivals, {}).lag * known.left).astype(np.int64)
+    return whole + arriving
 
 
 WATCHED = (COOPERATIVE, LAG_AWARE, COOPERATIVE_BY_LAG, replace(COOPERATIVE_BY_LAG, by_load=True))
