@@ -31,8 +31,12 @@ if TYPE_CHECKING:
 
 _HORIZON_S = 3600.0
 
-CELLS = 4_000_000
-"""Steps x partitions in the driver's memory at a time; one takes about 300 bytes."""
+_NUMBERS = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
+_USED = ("group", "time", "topic", "partition", *_NUMBERS)
+"""Columns of a load that make a history."""
+
+CELLS = 1_000_000
+"""Steps x partitions in the driver's memory at a time; one takes about 300 bytes, and as much in Java."""
 
 MOST_IN_FILES = 500_000_000
 """Maximum steps x partitions of a group in files.  A worker has both arrays in memory, 8 GB."""
@@ -73,7 +77,7 @@ def read_history(
         load = _load_of(spark, folder, step_s).transform(lambda rows: within(rows, since, until))
         wanted = load["group"].isin(*groups) if groups else load["group"] != ""  # "": a topic without a group
         # Persisted, because each group is fetched separately and the model must not run for each.
-        rows = load.where(wanted).persist()
+        rows = load.where(wanted).select(*_USED).persist()
         try:
             sizes = group_sizes(rows, MOST if scratch is None else MOST_IN_FILES)
             if missing := sorted(set(groups) - sizes.keys()):
@@ -274,14 +278,13 @@ def load_columns(load: DataFrame, group: str) -> LoadColumns:
     """Fetch the rows of a group."""
     from pyspark.sql import functions as F
 
-    numbers = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
     table = (
         load.where(load["group"] == group)
         .select(
             F.unix_micros("time").alias("time"),
             "topic",
             F.col("partition").cast("bigint").alias("partition"),
-            *(F.col(name).cast("double").alias(name) for name in numbers),
+            *(F.col(name).cast("double").alias(name) for name in _NUMBERS),
         )
         .toArrow()
     )
@@ -289,7 +292,7 @@ def load_columns(load: DataFrame, group: str) -> LoadColumns:
         time=table["time"].to_numpy(),
         topic=_names(table["topic"]),
         partition=table["partition"].to_numpy(),
-        **{name: _numbers(table[name]) for name in numbers},
+        **{name: _numbers(table[name]) for name in _NUMBERS},
     )
 
 
