@@ -42,7 +42,9 @@ def what_to_try(
         )
         costs = pauses(settings, round(statistics.median(start_s(ran.logs) for ran in of_scene), 2))
         trials += [
-            replace(trial, scenario=replace(trial.scenario, pauses=costs)) for trial in grid.trials([history])
+            # The demo's model does not wait for late samples: a scene is shorter than the usual delay.
+            replace(trial, scenario=replace(trial.scenario, pauses=costs, forecast_delay_s=0.0))
+            for trial in grid.trials([history])
         ]
     return [replace(trial, number=number) for number, trial in enumerate(trials)]
 

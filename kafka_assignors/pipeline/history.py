@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,8 @@ import numpy.typing as npt
 
 from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline.backtest.recorded import LoadColumns, Recorded, assemble, check_size
+from kafka_assignors.pipeline.backtest.parts import MOST, Frame, LoadColumns, check_size, part_of, step_length
+from kafka_assignors.pipeline.backtest.recorded import Recorded, Table, assemble, joined
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.tables.landing import read_samples
@@ -25,9 +27,19 @@ from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 _HORIZON_S = 3600.0
+
+_NUMBERS = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
+_USED = ("group", "time", "topic", "partition", *_NUMBERS)
+"""Columns of a load that make a history."""
+
+CELLS = 1_000_000
+"""Steps x partitions in the driver's memory at a time; one takes about 300 bytes, and as much in Java."""
+
+MOST_IN_FILES = 500_000_000
+"""Maximum steps x partitions of a group in files.  A worker has both arrays in memory, 8 GB."""
 
 
 def read_history(
@@ -39,6 +51,7 @@ def read_history(
     until: datetime | None = None,
     recorded_members: int | None = None,
     step_s: float = 60.0,
+    scratch: Path | None = None,
 ) -> list[Recorded]:
     """Read the load that a pipeline recorded into ``folder``, or its samples if no model ran.
 
@@ -48,8 +61,10 @@ def read_history(
         groups: names of groups; all groups by default.
         since: start of the history, with a time zone.
         until: end of the history, exclusive.
-        recorded_members: see `service_rate.service_rate`.
+        recorded_members: see ``backtest.service_rate``.
         step_s: length of a step, seconds, if there are only samples; a load has its own.
+        scratch: a local folder for the arrays of the histories, which must outlive them.  Then only some
+            partitions at a time are in memory, up to `CELLS`.  None: all are.
 
     Returns:
         A history for each group, by name.
@@ -62,19 +77,111 @@ def read_history(
         load = _load_of(spark, folder, step_s).transform(lambda rows: within(rows, since, until))
         wanted = load["group"].isin(*groups) if groups else load["group"] != ""  # "": a topic without a group
         # Persisted, because each group is fetched separately and the model must not run for each.
-        rows = load.where(wanted).persist()
+        rows = load.where(wanted).select(*_USED).persist()
         try:
-            sizes = group_sizes(rows)
+            sizes = group_sizes(rows, MOST if scratch is None else MOST_IN_FILES)
             if missing := sorted(set(groups) - sizes.keys()):
                 raise HistoryError(f"{folder}: no rows of group {missing[0]!r} in the requested time")
             if not sizes:
                 raise HistoryError(f"{folder}: no rows in the requested time")
             return [
                 assemble(group, load_columns(rows, group), recorded_members=recorded_members)
-                for group in sizes
+                if scratch is None
+                else _in_files(rows, group, cells, recorded_members, scratch / str(number))
+                for number, (group, cells) in enumerate(sizes.items())
             ]
         finally:
             rows.unpersist()
+
+
+def _in_files(
+    rows: DataFrame, group: str, cells: int, recorded_members: int | None, folder: Path
+) -> Recorded:
+    """Read the history of a group, with its arrays in files of a new folder; a large one in parts."""
+    table = tables_in(folder)
+    if cells <= CELLS:
+        columns = load_columns(rows, group)
+        return assemble(group, columns, recorded_members=recorded_members, table=table)
+    own = rows.where(rows["group"] == group)
+    own = own.repartitionByRange(-(-cells // CELLS), "topic", "partition").persist()
+    try:
+        frame = frame_of_rows(own, group)
+        check_size(group, frame.steps, frame.partitions, MOST_IN_FILES)
+        parts = (
+            part_of(frame, load_columns(own.where(condition), group), begin, end)
+            for begin, end, condition in slices(frame)
+        )
+        return joined(frame, parts, recorded_members=recorded_members, table=table)
+    finally:
+        own.unpersist()
+
+
+def frame_of_rows(rows: DataFrame, group: str) -> Frame:
+    """Return the steps and partitions of the rows of a group, at least one.
+
+    Raises:
+        HistoryError: steps have different lengths.
+    """
+    from pyspark.sql import functions as F
+
+    [span] = rows.agg(
+        *(F.unix_micros(of("time")).alias(name) for of, name in ((F.min, "first"), (F.max, "last"))),
+        *(of("step_s").alias(name) for of, name in ((F.min, "shortest"), (F.max, "longest"))),
+        F.min("partition").alias("lowest"),
+    ).collect()
+    topics = rows.groupBy("topic").agg((F.max("partition") + 1).alias("partitions")).collect()
+    horizons = rows.where("forecast is not null and horizon_s > 0").groupBy("horizon_s").count()
+    often = horizons.orderBy(F.desc("count"), "horizon_s").head()
+    step_us = step_length(group, span.shortest, span.longest, span.lowest)
+    return Frame(
+        group=group,
+        first=span.first,
+        steps=(span.last - span.first) // step_us + 1,
+        step_s=span.shortest,
+        topics={row.topic: row.partitions for row in sorted(topics)},
+        horizon_s=None if often is None else often.horizon_s,
+    )
+
+
+def slices(frame: Frame) -> Iterator[tuple[int, int, Column]]:
+    """Yield parts of up to `CELLS` steps x partitions: first partition, the one after the last, its rows."""
+    from pyspark.sql import functions as F
+
+    width = max(CELLS // frame.steps, 1)
+    starts = np.cumsum([0, *frame.topics.values()])
+    topics = list(frame.topics)
+
+    def at(number: int) -> tuple[str, int]:
+        place = int(np.searchsorted(starts, number, side="right")) - 1
+        return topics[place], number - int(starts[place])
+
+    for begin in range(0, frame.partitions, width):
+        end = min(begin + width, frame.partitions)
+        (low, first), (high, last) = at(begin), at(end - 1)
+        bounds = (_place(F.lit(topic), F.lit(n)) for topic, n in ((low, first), (high, last)))
+        condition = _place(F.col("topic"), F.col("partition")).between(*bounds)
+        condition &= F.col("topic").between(low, high)
+        if low == high:  # the table in memory is pruned by these columns
+            condition &= F.col("partition").between(first, last)
+        yield begin, end, condition
+
+
+def _place(topic: Column, partition: Column) -> Column:
+    """Return a value that is ordered as the planners order partitions."""
+    from pyspark.sql import functions as F
+
+    return F.struct(topic.alias("topic"), partition.cast("bigint").alias("partition"))
+
+
+def tables_in(folder: Path) -> Table:
+    """Return a function that makes arrays in files of a new folder; the system reads them as needed."""
+    folder.mkdir()
+
+    def table(name: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
+        made: npt.NDArray[Any] = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", kind, shape)
+        return made
+
+    return table
 
 
 def read_columns(
@@ -92,11 +199,11 @@ def read_columns(
             rows.unpersist()
 
 
-def group_sizes(load: DataFrame) -> dict[str, int]:
+def group_sizes(load: DataFrame, most: int = MOST) -> dict[str, int]:
     """Return steps times partitions of each group's history, by name, before it is fetched.
 
     Raises:
-        HistoryError: a history is too large for memory.
+        HistoryError: a history is larger than ``most``.
     """
     from pyspark.sql import functions as F
 
@@ -106,7 +213,7 @@ def group_sizes(load: DataFrame) -> dict[str, int]:
     counts = load.groupBy("group").agg(steps.cast("bigint").alias("steps"), partitions.alias("partitions"))
     sizes = {}
     for row in counts.orderBy("group").collect():
-        check_size(row.group, row.steps or 0, row.partitions)
+        check_size(row.group, row.steps or 0, row.partitions, most)
         sizes[row.group] = (row.steps or 0) * row.partitions
     return sizes
 
@@ -171,14 +278,13 @@ def load_columns(load: DataFrame, group: str) -> LoadColumns:
     """Fetch the rows of a group."""
     from pyspark.sql import functions as F
 
-    numbers = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
     table = (
         load.where(load["group"] == group)
         .select(
             F.unix_micros("time").alias("time"),
             "topic",
             F.col("partition").cast("bigint").alias("partition"),
-            *(F.col(name).cast("double").alias(name) for name in numbers),
+            *(F.col(name).cast("double").alias(name) for name in _NUMBERS),
         )
         .toArrow()
     )
@@ -186,7 +292,7 @@ def load_columns(load: DataFrame, group: str) -> LoadColumns:
         time=table["time"].to_numpy(),
         topic=_names(table["topic"]),
         partition=table["partition"].to_numpy(),
-        **{name: _numbers(table[name]) for name in numbers},
+        **{name: _numbers(table[name]) for name in _NUMBERS},
     )
 
 

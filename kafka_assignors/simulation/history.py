@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +18,23 @@ Levels = npt.NDArray[np.float64]
 
 _MOST = 2**52
 """Maximum number of records, because the simulation uses floats, which are exact only up to here."""
+
+_ROUNDING = 1e-9
+"""Part of a step: a time this close before the end of a step is its end."""
+
+
+class KnownForecast(NamedTuple):
+    """The newest forecast that is known at some time.
+
+    Attributes:
+        step: the step at whose end it was made.
+        arrivals: records forecast for its whole horizon, by partition; NaN without a forecast.
+        left: part of the horizon that is still ahead, above 0, at most 1.
+    """
+
+    step: int
+    arrivals: Levels
+    left: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,16 +141,21 @@ class History:
         """Return the pace of members in a step, which may be after the history."""
         return 1.0 if self.pace is None or step >= self.steps else float(self.pace[step])
 
-    def expected_at(self, step: int) -> Levels | None:
-        """Return the forecast known during ``step``, made at the end of the step before.
+    def forecast_at(self, now: float, delay_s: float) -> KnownForecast | None:
+        """Return the newest forecast known at ``now``, seconds since the start.
+
+        Args:
+            now: may be after the history: the last forecast ages.
+            delay_s: a forecast is known this many seconds after the end of its step.
 
         Returns:
-            Records by partition, NaN without a forecast; None if there are no forecasts.
+            None if no forecast is known yet, or the horizon of the newest one is over.
         """
-        if self.expected is None or step <= 0:
+        if self.expected is None or self.horizon_s is None:
             return None
-        known: Levels = self.expected[min(step, self.steps) - 1]
-        return known
+        ended = min(math.floor((now - delay_s) / self.step_s + _ROUNDING), self.steps)  # steps
+        left = 1 - (now - ended * self.step_s) / self.horizon_s
+        return KnownForecast(ended - 1, self.expected[ended - 1], left) if ended > 0 < left else None
 
     def scaled(self, factor: float) -> History:
         """Multiply all counts by a factor, rounded.
@@ -182,4 +206,4 @@ def _counts(name: str, given: Counts) -> Counts:
         raise ProblemError(f"history.{name}: expected whole numbers, got {array.dtype}")
     if array.size and int(array.min()) < 0:
         raise ProblemError(f"history.{name}: a number of records is negative")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)

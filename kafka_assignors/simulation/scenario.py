@@ -17,6 +17,9 @@ Plan = Callable[[Group, Claims], Assignment]
 
 Parameter = str | int | float | bool | None
 
+FORECAST_DELAY_S = 130.0
+"""Seconds from the end of a step until its forecast is in the feed, with the defaults of the pipeline."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
@@ -106,6 +109,8 @@ class Scenario:
         pauses: cost of a rebalance.
         replan_s: seconds between rebalances that are requested regardless of lag; None: never.
         skew: policy by which the leader requests a rebalance on uneven lag; None: never.
+        forecast_delay_s: seconds from the end of a step until its forecast is known.  The default is that of
+            the pipeline: ``--delay`` and ``--every``.
         owners: owners at the start, by partition, as names of members.  None: the strategy plans them.
         drain_limit_s: maximum seconds after the history until all records are read.  None: the length of the
             history, at least an hour.
@@ -124,6 +129,7 @@ class Scenario:
     pauses: Pauses = Pauses()
     replan_s: float | None = None
     skew: RebalanceOnSkew | None = None
+    forecast_delay_s: float = FORECAST_DELAY_S
     owners: tuple[str, ...] | None = None
     drain_limit_s: float | None = None
 
@@ -138,6 +144,7 @@ class Scenario:
         for member, capacity in self.capacities.items():
             if in_units(capacity) is None:
                 raise wrong("capacities", f"from {LEAST} to {MOST:g} for {member}", capacity)
+        seconds("forecast_delay_s", self.forecast_delay_s)
         if self.drain_limit_s is not None:
             seconds("drain_limit_s", self.drain_limit_s)
         if strange := set(self.owners or ()) - set(first_members(self.members)):

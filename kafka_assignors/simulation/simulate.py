@@ -83,7 +83,7 @@ class _Simulation:
         self._events: list[tuple[float, int, _Event, int]] = []
         self._tie = itertools.count()
         self._skew_watcher = SimulatedSkewWatcher(scenario, self._group, names)
-        self._expected: tuple[int, Counts] | None = None  # step, and arrivals forecast in it
+        self._expected: tuple[int, Counts] | None = None  # step, and arrivals forecast at its end
 
     # --- event loop ----------------------------------------------------------------------------------------
 
@@ -199,13 +199,16 @@ class _Simulation:
     def _with_expected(self, lag: Levels) -> Counts:
         """Add forecast arrivals to the lag, if the strategy uses them."""
         load = np.rint(lag).astype(np.int64)
-        step = self._work.step
-        expected = self._history.expected_at(step) if self._scenario.strategy.by_load else None
-        if expected is None:
+        if not self._scenario.strategy.by_load:
             return load
-        if self._expected is None or self._expected[0] != step:
-            self._expected = step, expected_arrivals(self._history.topics, expected)
-        return load + self._expected[1]
+        known = self._history.forecast_at(self._now, self._scenario.forecast_delay_s)
+        if known is None:
+            return load
+        if self._expected is None or self._expected[0] != known.step:
+            self._expected = known.step, expected_arrivals(self._history.topics, known.arrivals)
+        # Records that have arrived since the forecast are part of the lag already.
+        arriving: Counts = np.rint(self._expected[1] * known.left).astype(np.int64)
+        return load + arriving
 
     # --- events --------------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
+from kafka_assignors.pipeline import history as history_module
 from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials, try_out
@@ -31,7 +32,7 @@ from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.plan import Assignment, Claims, Group
-from kafka_assignors.simulation import parse
+from kafka_assignors.simulation import History, parse
 from tests.support.examples import ROOT
 from tests.support.loads import START, Cell, busy_group, row, write_load
 
@@ -99,6 +100,37 @@ def test_history_of_a_period_and_a_group(spark: SparkSession, folder: Path) -> N
     assert one.history.start_lags.sum() == 0
     [later] = read_history(spark, str(folder), groups=["g"], since=START + timedelta(seconds=250))
     assert later.history.start_lags.tolist() == [20 * (p + 1) * 5 for p in range(6)]  # left by five steps
+
+
+def is_mapped(array: object) -> bool:
+    """Return whether an array is a view of a file."""
+    while isinstance(array, np.ndarray) and not isinstance(array, np.memmap):
+        array = array.base
+    return isinstance(array, np.memmap)
+
+
+def test_history_in_files_is_read_in_parts(
+    spark: SparkSession, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of two topics, with a partition number missing; a part has at most two partitions."""
+    monkeypatch.setattr(history_module, "CELLS", 2 * 60)
+    two_topics = [of for of in busy_group("two") if of["partition"] != 2]
+    two_topics += [{**of, "topic": "payments"} for of in busy_group("two", partitions=4)]
+    write_load(tmp_path, busy_group("g", forecasts=False) + busy_group("h", partitions=2) + two_topics)
+    whole = read_history(spark, str(tmp_path), recorded_members=2)
+    (tmp_path / "scratch").mkdir()
+    parts = read_history(spark, str(tmp_path), recorded_members=2, scratch=tmp_path / "scratch")
+    assert [one.history.group for one in parts] == ["g", "h", "two"]
+    assert parts[2].history.topics == {"orders": 6, "payments": 4}
+    assert parts[2].never_known == 1
+    for one, other in zip(parts, whole, strict=True):
+        assert is_mapped(one.history.arrivals)
+        assert (one.history.expected is None) == (one.history.group == "g")
+        np.testing.assert_array_equal(one.lag, other.lag)
+        for field in fields(one.history):
+            np.testing.assert_array_equal(
+                getattr(one.history, field.name), getattr(other.history, field.name)
+            )
 
 
 def test_days_and_gaps_are_read_as_one_history(spark: SparkSession, tmp_path: Path) -> None:
@@ -192,19 +224,27 @@ def vars_of(series: Any) -> list[Any]:
 
 
 def test_spark_gives_the_results_of_a_simulation_in_this_process(
-    spark: SparkSession, recorded: list[Recorded]
+    spark: SparkSession, recorded: list[Recorded], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Each group is a job with a broadcast of its own history, and each trial a task of it."""
+    shared: list[str] = []
+    broadcast = spark.sparkContext.broadcast
+
+    def noted(history: History) -> Any:
+        shared.append(history.group)
+        return broadcast(history)
+
+    monkeypatch.setattr(spark.sparkContext, "broadcast", noted)
     histories = {recording.history.group: recording.history for recording in recorded}
     trials = trials_of(recorded)
     assert len(trials) == 2 * 2 * 2 * 6
     tracker = spark.sparkContext.statusTracker()
     before = set(tracker.getJobIdsForGroup())
     results_in_order = ordered(run_trials(spark, histories, trials))
-    [job] = set(tracker.getJobIdsForGroup()) - before
-    job_info = tracker.getJobInfo(job)
-    assert job_info is not None
-    tasks = [stage.numTasks for id in job_info.stageIds if (stage := tracker.getStageInfo(id))]
-    assert tasks == [len(trials)], "one task each"
+    assert sorted(shared) == ["g", "h"]
+    jobs = [tracker.getJobInfo(job) for job in set(tracker.getJobIdsForGroup()) - before]
+    stages = [tracker.getStageInfo(id) for job in jobs if job is not None for id in job.stageIds]
+    assert [stage.numTasks for stage in stages if stage is not None] == [len(trials) // 2] * 2
     assert [result.number for result in results_in_order] == list(range(len(trials)))
     for result, trial in zip(results_in_order, trials, strict=True):
         assert result.error == ""
@@ -312,6 +352,38 @@ def test_command_writes_tables_results_and_a_report(folder: Path, tmp_path: Path
     assert drawn == {row_["scenario"] for row_ in rows if row_["error"] is None}
     assert "note: group 'g': a member reads 24.0 records/s, as its fastest partition was read" in done.stderr
     assert "scenario 40 of 40" in done.stderr
+
+
+@pytest.mark.usefixtures("_this_session")
+def test_results_are_the_same_on_the_storage_of_spark(folder: Path, tmp_path: Path) -> None:
+    local, uri = tmp_path / "local", f"file:{tmp_path}/new/uri"
+    arguments = [
+        str(folder),
+        "--strategies",
+        "range,cooperative-lag-aware",
+        "--group",
+        "h",
+        "--replicates",
+        "5",
+    ]
+    for out in (str(local), uri):
+        done = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", out])
+        assert done.exit_code == 0, done.output
+        assert done.stdout.splitlines()[-1] == f"report: {out}/report.html"
+    written = tmp_path / "new" / "uri"
+    assert {path.name for path in written.iterdir() if path.suffix != ".crc"} == {  # checksums of Hadoop's
+        path.name for path in local.iterdir()
+    }
+    for name in ("results.parquet", "series.parquet"):
+        assert pq.read_table(written / name).equals(pq.read_table(local / name))
+    for folder_ in (local, written):
+        results = json.loads((folder_ / "results.json").read_text())
+        assert results["replicates"] == 5
+        low, high = results["candidates"][0]["intervals"]["mean_lag"]
+        assert 0 < low <= results["candidates"][0]["mean_lag"] <= high
+        assert "</html>" in (folder_ / "report.html").read_text()
+    again = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", uri])
+    assert str(again.exception) == f"{uri} is not empty: give --out a new folder"
 
 
 @pytest.mark.usefixtures("_this_session")

@@ -74,11 +74,13 @@ def test_pipeline_and_back_test_run_on_a_cluster(
 
     tried = cluster.report_of(
         *("backtest", str(root), "--strategies", "range,cooperative-sticky", "--service-rate", "10"),
-        *("--members", "2", "--output", "json"),
+        *("--members", "2", "--output", "json", "--out", "results"),
         cwd=tmp_path,
     )
     assert tried["run"]["failed"] == 0
     assert {candidate["strategy"] for candidate in tried["candidates"]} == {"range", "cooperative-sticky"}
+    assert tried["report"] == "results/report.html"
+    assert (tmp_path / "results" / "results.parquet").exists()
     programs = list((tmp_path / "work").glob("app-*"))
     assert len(programs) == 2, "the work of both was done by the cluster's worker"
 

@@ -170,15 +170,16 @@ def expected_anew(simulation: _Simulation, lag: Levels) -> Counts:
     """The load with forecasts, computed anew at each check."""
     whole = np.rint(lag).astype(np.int64)
     history = simulation._history
-    expected = history.expected_at(simulation._work.step)
-    if not simulation._scenario.strategy.by_load or expected is None:
+    known = history.forecast_at(simulation._now, simulation._scenario.forecast_delay_s)
+    if not simulation._scenario.strategy.by_load or known is None:
         return whole
-    starts = Group((), history.topics).firsts.tolist()
-    lags = {t: whole[a:b].tolist() for t, a, b in zip(history.topics, starts, starts[1:], strict=False)}
-    group = Group((), history.topics, lags=lags)
-    known = np.flatnonzero(~np.isnan(expected)).tolist()
-    arrivals = {group.at(p): float(expected[p]) for p in known}
-    return with_expected(group, arrivals, {}).lag if enough_expected(group, arrivals) else whole
+    group = Group((), history.topics, lags={topic: [0] * count for topic, count in history.topics.items()})
+    partitions = np.flatnonzero(~np.isnan(known.arrivals)).tolist()
+    arrivals = {group.at(p): float(known.arrivals[p]) for p in partitions}
+    if not enough_expected(group, arrivals):
+        return whole
+    arriving: Counts = np.rint(with_expected(group, arrivals, {}).lag * known.left).astype(np.int64)
+    return whole + arriving
 
 
 WATCHED = (COOPERATIVE, LAG_AWARE, COOPERATIVE_BY_LAG, replace(COOPERATIVE_BY_LAG, by_load=True))
@@ -195,16 +196,17 @@ WATCHED = (COOPERATIVE, LAG_AWARE, COOPERATIVE_BY_LAG, replace(COOPERATIVE_BY_LA
         check_s=st.sampled_from([2.0, 5.0]),
         cool_down_s=st.sampled_from([0.0, 10.0]),
     ),
+    st.sampled_from([0.0, 0.5, 3.0]),
     st.integers(0, 2**32 - 1),
 )
 @FEW
 def test_shortened_check_decides_as_an_exact_one(
-    load: History, tried: Scenario, skew: RebalanceOnSkew, seed: int
+    load: History, tried: Scenario, skew: RebalanceOnSkew, delay_s: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
     expected = np.where(rng.random(load.arrivals.shape) < 0.7, rng.random(load.arrivals.shape) * 99, np.nan)
     load = replace(load, expected=expected, horizon_s=60.0)
-    tried = replace(tried, skew=skew, drain_limit_s=30.0)
+    tried = replace(tried, skew=skew, drain_limit_s=30.0, forecast_delay_s=delay_s)
     quick = simulate(load, tried)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GroupModel, "imbalance", exact_imbalance)

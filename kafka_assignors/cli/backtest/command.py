@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,6 +41,7 @@ from kafka_assignors.pipeline.backtest.results import Results, RunResult
 from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.session import session, submitted
+from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.report.page import require_plotly
 from kafka_assignors.simulation import ChurnStep
 
@@ -95,6 +97,17 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "for none; repeat the option to try several.  [default: one of each, evenly spread]",
 )
 @click.option(
+    "--replicates",
+    metavar="N",
+    type=click.IntRange(1, 500),
+    default=1,
+    show_default=True,
+    help="Draw the times of each churn so many times; figures get an interval.",
+)
+@click.option(
+    "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True, help="Of these draws."
+)
+@click.option(
     "--group", "groups", metavar="GROUP", multiple=True, help="A group of the history.  [default: all]"
 )
 @click.option(
@@ -123,8 +136,9 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
 @spark_size_options
 @click.option(
     "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the results and report.html; new or empty.  [default: ./out/backtest-TIME]",
+    metavar="FOLDER",
+    help="Folder for the results and report.html, local or a URI for Spark, such as s3a://bucket/backtest; "
+    "new or empty.  [default: ./out/backtest-TIME]",
 )
 @output_option
 def command(
@@ -136,6 +150,8 @@ def command(
     recorded_members: int | None,
     service_rates: tuple[float, ...],
     churn: tuple[tuple[ChurnStep, ...], ...],
+    replicates: int,
+    seed: int,
     groups: tuple[str, ...],
     since: datetime | None,
     until: datetime | None,
@@ -143,7 +159,7 @@ def command(
     step_s: float,
     cores: int | None,
     memory: str,
-    out: Path | None,
+    out: str | None,
     output: str,
 ) -> None:
     """Try strategies on a recorded history, and recommend one.
@@ -155,22 +171,30 @@ def command(
         raise click.UsageError("--until must be after --since")
     if recorded_members and service_rates:
         raise click.UsageError("--recorded-members has no effect with --service-rate: leave one out")
+    if replicates > 1 and churn and not any(churn):
+        raise click.UsageError("--replicates draws the times of --churn, and there is none")
     folder_url = _folder_url(history)
     request = BacktestRequest(
-        strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,)
+        strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,), replicates, seed
     )
     with _errors_name_options():  # refuse invalid combinations before the history is read
         candidates(strategies, parameters.choices, forecasts=True)
     _require_extra()
-    folder = out or Path("out") / f"backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
-    prepare(folder)
+    out = out or f"out/backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
+    local = None if _is_of_spark(out) else Path(out)
+    if local is not None:
+        prepare(local)
     started = datetime.now(timezone.utc)
     with (
         sigterm_as_interrupt(),
         ProgressView() as view,
+        tempfile.TemporaryDirectory(prefix="kafka-assignors-backtest-") as scratch,
         session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=view.step) as spark,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
+        folder = local or Storage(spark, out)
+        if local is None:
+            prepare(folder)
         view.step(Progress("reading the history"))
         with _errors_name_options():
             recorded = read_history(
@@ -181,6 +205,7 @@ def command(
                 until=until,
                 recorded_members=recorded_members,
                 step_s=step_s,
+                scratch=Path(scratch),
             )
             requested = request.trials(recorded)
         trial_results, seconds = _run(spark, recorded, requested.trials, view)
@@ -198,7 +223,7 @@ def command(
         save(folder, results, trial_results)
     print_notes(missing for group in recorded if (missing := missing_times(group, since, until)))
     print_notes(request.assumptions(recorded, requested, recorded_members))
-    _show(results, folder, output)
+    _show(results, f"{local or out.rstrip('/')}/report.html", output)
     if run["failed"]:
         failed = f"{run['failed']:,} of {run['scenarios']:,} scenarios failed"
         raise KafkaAssignorsError(f"{failed}; {results['failures'][0]}")
@@ -227,22 +252,26 @@ def _run(
     return [results[trial.number] for trial in trials], time.monotonic() - began
 
 
-def _show(results: Results, folder: Path, output: str) -> None:
-    report = folder / "report.html"
+def _show(results: Results, report: str, output: str) -> None:
     if output == "json":
-        click.echo(json.dumps({**results, "report": str(report)}))
+        click.echo(json.dumps({**results, "report": report}))
         return
     show(backtest_lines(results))
     click.echo(f"report: {report}")
 
 
 def _folder_url(history: str) -> str:
-    """Return the folder as Spark reads it; a path without a scheme is local, unless on a cluster."""
-    if ":" in history or submitted():
+    """Return the folder as Spark reads it."""
+    if _is_of_spark(history):
         return history
     if not Path(history).is_dir():
         raise click.UsageError(f"HISTORY: no folder {history!r}")
     return str(Path(history).resolve())  # the JVM may have another working directory
+
+
+def _is_of_spark(folder: str) -> bool:
+    """Return whether Spark has the folder; a path without a scheme is local, unless on a cluster."""
+    return ":" in folder or submitted()
 
 
 def _require_extra() -> None:

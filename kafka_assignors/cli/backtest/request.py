@@ -37,6 +37,8 @@ class BacktestRequest:
     churn: tuple[tuple[ChurnStep, ...], ...]
     scales: tuple[float, ...]
     service_rates: tuple[float | None, ...]
+    replicates: int = 1
+    seed: int = 0
 
     def trials(self, recorded: Sequence[Recorded]) -> BacktestTrials:
         """Return all combinations of the options, on each group with a usable history.
@@ -53,6 +55,8 @@ class BacktestRequest:
             scales=self.scales,
             service_rates=self.service_rates,
             surroundings=self.parameters.surroundings,
+            replicates=self.replicates,
+            seed=self.seed,
         )
         return BacktestTrials(trials=grid.trials(histories), left_out=grid.left_out(histories))
 
@@ -77,4 +81,24 @@ class BacktestRequest:
                 members = firsts[group].members
                 yield f"group {group!r}: {members} members, 1.3 times what the mean load needs (--members)"
             if not self.churn:
-                yield f"group {group!r}: churn {','.join(map(str, firsts[group].churn))} (--churn)"
+                churn = firsts[group].script
+                if self.replicates > 1:
+                    kinds = ", ".join(step.kind for step in firsts[group].churn)
+                    churn = f"{kinds}, {self.replicates:,} draws of their times"
+                yield f"group {group!r}: churn {churn} (--churn)"
+            delays = {
+                trial.scenario.forecast_delay_s
+                for trial in tried.trials
+                if trial.group == group and trial.scenario.strategy.by_load
+            }
+            horizon_s = recording.history.horizon_s or 0.0
+            if delays and max(delays) >= horizon_s:
+                yield (
+                    f"group {group!r}: forecasts end {horizon_s:g} s after their step, and have no effect "
+                    f"where they are known {max(delays):g} s after it (--param forecast_delay_s)"
+                )
+            elif delays and "forecast_delay_s" not in self.parameters.surroundings:
+                yield (
+                    f"group {group!r}: forecasts are known {max(delays):g} s after their step, the default "
+                    "--delay and --every of a pipeline (--param forecast_delay_s)"
+                )

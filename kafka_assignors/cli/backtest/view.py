@@ -8,7 +8,14 @@ from rich.text import Text
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import ROWS as MOST_ROWS
 from kafka_assignors.cli.tables import Columns, columns, more
-from kafka_assignors.pipeline.backtest.phrases import about_group, for_each_group, left_out, reasons, verdict
+from kafka_assignors.pipeline.backtest.phrases import (
+    about_figures,
+    about_group,
+    for_each_group,
+    left_out,
+    reasons,
+    verdict,
+)
 from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
 
@@ -19,10 +26,7 @@ def backtest_lines(results: Results) -> Lines:
     parts: list[Text | Columns] = [Text(line) for group in results["groups"] for line in about_group(group)]
     parts += [Text(line) for line in left_out(results)]
     parts.append(
-        Text(
-            f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; figures are means over "
-            f"{results['judged_by']:,} situations that compare candidates\n"
-        )
+        Text(f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; {about_figures(results)}\n")
     )
     rank, *rows = [row for row in ROWS if row.brief]
     table = columns(f">{rank.brief}", "strategy", *(f">{row.brief}" for row in rows))

@@ -5,7 +5,8 @@ file             purpose                                                 key nam
 ===============  ======================================================  ====================================
 ``grid``         the combinations to try                                 ``Grid``, ``Candidate``, ``Trial``
 ``simulated``    strategies as picklable values                          ``simulated``
-``recorded``     the load table as a history                             ``Recorded``, ``assemble``
+``parts``        rows of the load table as some partitions               ``Frame``, ``part_of``
+``recorded``     parts as a history                                      ``Recorded``, ``assemble``
 ``service_rate`` the service rate of a member, from a history            ``service_rate``
 ``job``          the trials on Spark, one task each                      ``run_trials``
 ``downsampling`` fewer points of a series, for plots                     ``downsampled``

@@ -9,7 +9,7 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
-from kafka_assignors.pipeline.backtest.results import PlotResult, Results
+from kafka_assignors.pipeline.backtest.results import CandidateResult, PlotResult, Results
 from kafka_assignors.pipeline.backtest.rows import ROWS
 from kafka_assignors.report.drawing import LOOK, Mark, bars, mark
 from kafka_assignors.simulation import parse
@@ -41,11 +41,16 @@ def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
         figures[name] = bars(
             ["<br>".join(wrap(candidate["candidate"], WRAP, break_on_hyphens=False)) for candidate in shown],
             [candidate[key] for candidate in shown],  # type: ignore[literal-required]
-            [show[label](candidate) for candidate in shown],
+            [_beside(show[label](candidate), candidate) for candidate in shown],
             [colours[candidate["candidate"]] for candidate in shown],
             title,
         )
     return figures
+
+
+def _beside(text: str, candidate: CandidateResult) -> str:
+    """Give an interval a line of its own, because there is little room beside a bar."""
+    return text.replace(" (", "<br>(") if candidate["intervals"] else text
 
 
 def course(plot: PlotResult, colours: Mapping[str, str]) -> go.Figure:

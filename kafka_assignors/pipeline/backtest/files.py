@@ -12,6 +12,8 @@ from kafka_assignors.files import atomic_write
 from kafka_assignors.pipeline.backtest.job import TrialResult
 from kafka_assignors.pipeline.backtest.page import render
 from kafka_assignors.pipeline.backtest.results import Results
+from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.tables.storage import Storage
 
 RESULTS: dict[str, str] = {
     "scenario": "int32",
@@ -23,6 +25,7 @@ RESULTS: dict[str, str] = {
     "parameters": "string",
     "members": "int32",
     "churn": "string",
+    "replicate": "int32",
     "service_rate": "double",
     "arrived": "int64",
     "served": "double",
@@ -58,22 +61,31 @@ SERIES: dict[str, str] = {
 """Columns of series.parquet, up to 300 rows a scenario, in the order of scenarios and of time."""
 
 
-def prepare(folder: Path) -> None:
-    """Create ``folder`` before the back-test starts.
+def prepare(folder: Path | Storage) -> None:
+    """Create a folder before the back-test starts.
+
+    Args:
+        folder: a local one, or one on Spark's storage.
 
     Raises:
         KafkaAssignorsError: the folder cannot be created, or is not empty.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise KafkaAssignorsError(f"{folder} is not empty: give --out a new folder")
-    except OSError as error:
-        raise KafkaAssignorsError(f"cannot write to {folder}: {error.strerror}") from error
+    if isinstance(folder, Path):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            is_empty = not any(folder.iterdir())
+        except OSError as error:
+            raise KafkaAssignorsError(f"cannot write to {folder}: {error.strerror}") from error
+    else:
+        with one_line(f"writing to {folder.root}"):
+            folder.make("")
+            is_empty = not (folder.folders() or folder.files("*"))
+    if not is_empty:
+        raise KafkaAssignorsError(f"{_name(folder)} is not empty: give --out a new folder")
 
 
-def save(folder: Path, results: Results, found: Sequence[TrialResult]) -> None:
-    """Write all files into ``folder``, each atomically.
+def save(folder: Path | Storage, results: Results, found: Sequence[TrialResult]) -> None:
+    """Write all files into a folder, each atomically.
 
     Raises:
         KafkaAssignorsError: a file cannot be written.
@@ -89,9 +101,9 @@ def save(folder: Path, results: Results, found: Sequence[TrialResult]) -> None:
     for name, table in tables.items():
         sink = pa.BufferOutputStream()
         pq.write_table(table, sink, compression="zstd")
-        _write(folder / name, sink.getvalue().to_pybytes())
-    _write(folder / "results.json", json.dumps(results, allow_nan=False).encode())
-    _write(folder / "report.html", render(results).encode())
+        _write(folder, name, sink.getvalue().to_pybytes())
+    _write(folder, "results.json", json.dumps(results, allow_nan=False).encode())
+    _write(folder, "report.html", render(results).encode())
 
 
 def _series(found: Sequence[TrialResult]) -> Any:
@@ -124,8 +136,17 @@ def _schema(columns: dict[str, str]) -> Any:
     return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(folder: Path | Storage, name: str, data: bytes) -> None:
+    if isinstance(folder, Storage):
+        with one_line(f"writing {folder.root}/{name}"):
+            folder.write_bytes(name, data)
+        return
+    path = folder / name
     try:
         atomic_write(path, data)
     except OSError as error:
         raise KafkaAssignorsError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _name(folder: Path | Storage) -> str:
+    return folder.root if isinstance(folder, Storage) else str(folder)

@@ -1,4 +1,4 @@
-"""The trials of a back-test: groups x candidates x members x churn x surroundings.  Pure.
+"""The trials of a back-test: groups x candidates x members x churn x replicates x surroundings.  Pure.
 
 A *candidate* is a choice of the user: a strategy with its parameters, and a policy for requesting rebalances.
 All else is the *situation*: the load, the members, their churn, the cost of a rebalance.
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TypeVar
+
+import numpy as np
 
 from kafka_assignors.assignor.options import plan_options
 from kafka_assignors.errors import OptionError
@@ -18,7 +20,7 @@ from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation import ChurnStep, History, Pauses, Scenario, Strategy
 from kafka_assignors.simulation.churn import Kind
-from kafka_assignors.simulation.scenario import Parameter
+from kafka_assignors.simulation.scenario import FORECAST_DELAY_S, Parameter
 from kafka_assignors.strategies import load_strategy
 from kafka_assignors.validators import boolean, one_of, positive
 
@@ -34,8 +36,8 @@ CHOICES = ("load", "rebalance_on_skew", "replan_s")
 ``replan_s``: seconds between two unconditional rebalances, or null.
 """
 
-SURROUNDINGS = (*(pause.name for pause in fields(Pauses)), "drain_limit_s")
-"""The cost of a rebalance (see ``Pauses``), and the limit after the end of the history."""
+SURROUNDINGS = (*(pause.name for pause in fields(Pauses)), "forecast_delay_s", "drain_limit_s")
+"""The cost of a rebalance (see ``Pauses``), the age of forecasts, and the limit after the history."""
 
 NO_RATE = "its members never had more to read than they could: give --service-rate"
 NO_FORECASTS = "it has no forecasts"
@@ -69,12 +71,14 @@ class Trial:
         group: group of the history.
         scale: factor of the recorded arrivals.
         scenario: the simulated scenario.
+        replicate: from 1; 0: the churn is the given one, or none, and not drawn.
     """
 
     number: int
     group: str
     scale: float
     scenario: Scenario
+    replicate: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class Grid:
         scales: factors of the recorded arrivals.
         service_rates: records/s of one member; None: the history's.
         surroundings: name -> values, see `SURROUNDINGS`.
+        replicates: number of draws of the times of each churn; 1: the times as given.
+        seed: the same seed gives the same draws.
     """
 
     candidates: tuple[Candidate, ...]
@@ -96,6 +102,8 @@ class Grid:
     scales: tuple[float, ...] = (1.0,)
     service_rates: tuple[float | None, ...] = (None,)
     surroundings: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    replicates: int = 1
+    seed: int = 0
 
     def left_out(self, histories: Iterable[History]) -> dict[str, str]:
         """Return the groups that cannot be tried, each with the reason."""
@@ -128,8 +136,8 @@ class Grid:
             for members, around in itertools.product(
                 self.members or (usual_members(history, scale, speed),), _combinations(self.surroundings)
             ):
-                for churn, candidate in itertools.product(
-                    self.churn or (usual_churn(history, members),), self._candidates_of(history)
+                for (replicate, churn), candidate in itertools.product(
+                    self._churn_of(history, members), self._candidates_of(history)
                 ):
                     scenario = Scenario(
                         history=_name(history.group, scale, around),
@@ -140,10 +148,24 @@ class Grid:
                         pauses=Pauses(**{name: value for name, value in around.items() if name in _COSTS}),
                         replan_s=candidate.replan_s,
                         skew=candidate.skew,
+                        forecast_delay_s=around.get("forecast_delay_s", FORECAST_DELAY_S),
                         drain_limit_s=around.get("drain_limit_s"),
                     )
-                    trials.append(Trial(len(trials), history.group, scale, scenario))
+                    trials.append(Trial(len(trials), history.group, scale, scenario, replicate))
         return trials
+
+    def _churn_of(self, history: History, members: int) -> Iterator[tuple[int, tuple[ChurnStep, ...]]]:
+        """Yield each churn with the number of its replicate."""
+        seen = set[tuple[ChurnStep, ...]]()
+        for place, churn in enumerate(self.churn or (usual_churn(history, members),)):
+            if self.replicates == 1 or not churn or churn[-1].at >= history.length_s:
+                yield 0, churn  # there is nothing to draw, or the scenario will be refused
+                continue
+            drawn = draws(churn, history.length_s, (self.seed, place))
+            for replicate in range(1, self.replicates + 1):
+                steps = next(steps for steps in drawn if steps not in seen)
+                seen.add(steps)
+                yield replicate, steps
 
     def _candidates_of(self, history: History) -> list[Candidate]:
         """Return the candidates for a history; those with forecasts need a history with some."""
@@ -152,6 +174,30 @@ class Grid:
             for candidate in self.candidates
             if history.expected is not None or not candidate.strategy.by_load
         ]
+
+
+def draws(
+    churn: tuple[ChurnStep, ...], length_s: float, seed: Sequence[int]
+) -> Iterator[tuple[ChurnStep, ...]]:
+    """Yield endless draws of the times of a churn.
+
+    The time of a step is drawn evenly from halfway to the step before (or the start) to halfway to the next
+    step (or the end).  So the order of the steps stays.
+
+    Args:
+        churn: a step at least, in the order of their times.
+        length_s: length of the history, above the time of the last step.
+        seed: the same seed gives the same draws.
+    """
+    random = np.random.default_rng(seed)
+    halfway = [(step.at + after.at) / 2 for step, after in itertools.pairwise(churn)]
+    while True:
+        times = random.uniform([0.0, *halfway], [*halfway, length_s]).tolist()
+        # To the digits that the script shows, because outcomes are told apart by it.
+        steps = tuple(ChurnStep(step.kind, float(f"{at:g}")) for step, at in zip(churn, times, strict=True))
+        ascending = [0.0, *(step.at for step in steps), length_s]
+        if all(at < after for at, after in itertools.pairwise(ascending)):
+            yield steps
 
 
 def _no_group(left_out: Mapping[str, str]) -> OptionError:

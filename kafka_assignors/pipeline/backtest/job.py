@@ -1,6 +1,8 @@
 """The trials of a back-test on Spark, one task each.
 
-The histories are broadcast.  A task simulates one scenario and returns its figures and a downsampled series,
+Each group is a Spark job with a broadcast of its own history, so a worker has only the history it simulates.
+Two jobs run at a time: the second one uses the cores that the last tasks of the first one leave idle.  A task
+simulates one scenario and returns its figures and a downsampled series,
 about 10 kB, through an accumulator.  Spark applies an accumulator once for each task of an action, even if
 the task is retried, and as soon as the task ends.  So results arrive while other tasks run.
 """
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _POLL_S = 0.2
+_JOBS = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -73,39 +76,54 @@ def run_trials(
     context = spark.sparkContext
     if not trials:
         return
-    shared = context.broadcast(dict(histories))
     results: Any = context.accumulator([], cast(Any, _Collected()))
-
-    def run(trial: Trial) -> None:
-        results.add([try_out(shared.value[trial.group], trial)])
-
+    of_groups: dict[str, list[Trial]] = {}
+    for trial in trials:
+        of_groups.setdefault(trial.group, []).append(trial)
+    waiting = iter(of_groups.items())  # shared by the threads
+    stopped = threading.Event()
     tag = f"backtest-{uuid.uuid4().hex}"
     failures: list[Exception] = []
+
+    def run_group(history: History, of_group: Sequence[Trial]) -> None:
+        shared = context.broadcast(history)
+        try:
+            context.parallelize(of_group, len(of_group)).foreach(
+                lambda trial: results.add([try_out(shared.value, trial)])
+            )
+        finally:
+            shared.destroy()
 
     def work() -> None:
         try:
             context.addJobTag(tag)
-            context.parallelize(trials, len(trials)).foreach(run)
+            for group, of_group in waiting:
+                if stopped.is_set():
+                    return
+                run_group(histories[group], of_group)
         except Exception as error:  # raised below by the caller's thread
             failures.append(error)
 
-    thread = _inheritable_thread(work)
-    thread.start()
+    threads = [_inheritable_thread(work) for _ in range(min(_JOBS, len(of_groups)))]
+    for thread in threads:
+        thread.start()
     seen = 0
     try:
         while True:
-            ended = not thread.is_alive()  # before reading the results, so none is missed
+            ended = not any(thread.is_alive() for thread in threads)  # before reading, so no result is missed
             arrived = results.value[seen:]
             seen += len(arrived)
             yield from arrived
-            if ended:
+            if ended or failures:
                 break
-            thread.join(_POLL_S)
+            for thread in threads:
+                thread.join(_POLL_S / _JOBS)
     finally:
-        if thread.is_alive():  # Ctrl-C, or the caller closed the generator
-            context.cancelJobsWithTag(tag)
-            thread.join()
-        shared.destroy()
+        stopped.set()
+        for thread in threads:
+            while thread.is_alive():  # Ctrl-C, a job failed, or the caller closed the generator
+                context.cancelJobsWithTag(tag)  # more than once: a job may begin only now
+                thread.join(_POLL_S)
     if failures:
         raise KafkaAssignorsError(
             f"Spark gave up after {seen:,} of {len(trials):,} scenarios: {_one_line(str(failures[0]))}"

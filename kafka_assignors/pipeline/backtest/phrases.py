@@ -34,6 +34,17 @@ def reasons(results: Results) -> list[str]:
     return [_sentence(reason) for reason in why]
 
 
+def about_figures(results: Results) -> str:
+    """Describe how the figures of a candidate follow from its scenarios."""
+    means = f"means over {results['judged_by']:,} situations that compare candidates"
+    if (replicates := results["replicates"]) == 1:
+        return f"figures are {means}"
+    return (
+        f"figures are medians, and in brackets the 5th and 95th percentile, over {replicates:,} draws of the "
+        "times of joins, leaves and kills"
+    )
+
+
 def for_each_group(results: Results) -> list[str]:
     """Return the recommendation for each group, or one line if all agree; none for a single group."""
     if len(results["by_group"]) < 2:

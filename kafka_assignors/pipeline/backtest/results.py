@@ -47,6 +47,10 @@ class GroupResult(TypedDict):
 class CandidateResult(TypedDict):
     """The figures of a candidate: means over the situations in which it did not fail; see `Outcome`.
 
+    With replicates a figure is the median of the replicates' means, and ``intervals`` has the 5th and the
+    95th percentile of these; without replicates ``intervals`` is empty.  A situation without churn is part of
+    each replicate.
+
     In ``drained`` of them the lag drained; ``drain_s`` and ``recovery_s`` are means over these.  ``place``
     counts from 1 and is shared by equal candidates.  It comes from comparing each situation, not from the
     means; see ``reasons``.  ``place`` None: not ranked, because the candidate failed where others did not, or
@@ -72,6 +76,7 @@ class CandidateResult(TypedDict):
     r_score: float | None
     rebalances: float | None
     pause_s: float | None
+    intervals: dict[str, tuple[float, float]]
 
 
 class GroupRanking(TypedDict):
@@ -119,14 +124,15 @@ class Results(TypedDict):
     """A whole back-test.
 
     ``candidates`` are in the order of their places, ranked by ``judged_by`` situations of all groups.
-    ``by_group`` ranks them for each group, in the order of ``groups``.  ``scenarios`` are
-    the rows of results.parquet.
+    ``by_group`` ranks them for each group, in the order of ``groups``.  ``replicates`` is the number of
+    draws of each churn; 1: the churn as given.  ``scenarios`` are the rows of results.parquet.
     """
 
     kind: str
     version: int
     started: str
     run: RunResult
+    replicates: int
     groups: list[GroupResult]
     left_out: list[LeftOutResult]
     candidates: list[CandidateResult]

@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 from kafka_assignors.pipeline.backtest.results import CandidateResult
 from kafka_assignors.report.rows import Row
 
 
-def _seconds(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f} s"
+def _figure(name: str, shape: str, unit: str = "") -> Callable[[CandidateResult], str]:
+    """Format a figure, with its interval in brackets if there are replicates."""
+
+    def show(candidate: CandidateResult) -> str:
+        values: dict[str, Any] = {**candidate}
+        if values[name] is None:
+            return "-"
+        text = f"{values[name]:{shape}}{unit}"
+        if name not in candidate["intervals"]:
+            return text
+        low, high = candidate["intervals"][name]
+        return f"{text} ({low:{shape}} to {high:{shape}})"
+
+    return show
 
 
-def _count(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.0f}"
+def _seconds(name: str) -> Callable[[CandidateResult], str]:
+    return _figure(name, ",.1f", " s")
 
 
-def _drain(one: CandidateResult) -> str:
-    done = one["scenarios"] - one["failed"]
+def _drain(candidate: CandidateResult) -> str:
+    done, drained = candidate["scenarios"] - candidate["failed"], candidate["drained"]
     if not done:
         return "-"
-    if one["drain_s"] is None:
+    if candidate["drain_s"] is None:
         return "never"
-    part = "" if one["drained"] == done else f" ({one['drained']:,} of {done:,})"
-    return f"{one['drain_s']:,.1f} s{part}"
+    text = _seconds("drain_s")(candidate)
+    if drained == done:
+        return text
+    part = f"{drained:,} of {done:,})"
+    return f"{text[:-1]}, {part}" if text.endswith(")") else f"{text} ({part}"
 
 
 ROWS: tuple[Row[CandidateResult], ...] = (
@@ -40,44 +58,44 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     ),
     Row(
         "recovery",
-        lambda r: _seconds(r["recovery_s"]),
+        _seconds("recovery_s"),
         "The longest time after the start or a step of the churn until the lag was no more than before it.",
     ),
     Row(
         "largest lag",
-        lambda r: _count(r["largest_lag"]),
+        _figure("largest_lag", ",.0f"),
         "Of the whole group at any moment, records.",
         "largest lag",
     ),
-    Row("mean lag", lambda r: _count(r["mean_lag"]), "Of the whole group, over the history.", "mean lag"),
+    Row("mean lag", _figure("mean_lag", ",.0f"), "Of the whole group, over the history.", "mean lag"),
     Row(
         "time lag p50",
-        lambda r: _seconds(r["time_lag_p50"]),
+        _seconds("time_lag_p50"),
         "Age of the oldest record not read yet: the median over partitions and steps.",
         "time lag p50",
     ),
     Row(
         "time lag p99",
-        lambda r: _seconds(r["time_lag_p99"]),
+        _seconds("time_lag_p99"),
         "The same, of which one in a hundred is above.",
         "p99",
     ),
     Row(
         "partitions moved",
-        lambda r: _count(r["moved"]),
+        _figure("moved", ",.0f"),
         "Hand-overs: a partition was gained by another member than its last owner.",
         "moved",
     ),
     Row(
         "R-score",
-        lambda r: "-" if r["r_score"] is None else f"{r['r_score']:,.2f}",
+        _figure("r_score", ",.2f"),
         "Arrival rates of the partitions handed over, added up, in members: 1.00 is as much load as one "
         "member can read.",
         "R-score",
     ),
     Row(
         "pause time",
-        lambda r: _seconds(r["pause_s"]),
+        _seconds("pause_s"),
         "Member-seconds without reading, for joins and warm-ups.",
         "pause",
     ),

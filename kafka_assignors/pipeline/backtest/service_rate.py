@@ -1,4 +1,10 @@
-"""The service rate of one member, measured in a history.  Pure."""
+"""The service rate of one member, measured in a history.  Pure.
+
+A history does not have the owners of partitions.  So unless the number of members is known, the service rate
+is that of the fastest partition with a backlog.  One member read it, so a member can read at least as much.
+With a known number of members it is the rate of the whole group with a backlog, divided by the members, which
+is right if all of them had lag.
+"""
 
 from __future__ import annotations
 
@@ -21,44 +27,38 @@ _HIGH = 95.0
 """The percentile of the measured rates that is returned."""
 
 
-def service_rate(
-    served: Floats, lag: Floats, step_s: float, recorded_members: int | None = None
-) -> float | None:
-    """Measure the records/s that one member reads while it has lag.
+def service_rate(rates: Floats, step_s: float) -> float | None:
+    """Return the records/s that one member reads while it has lag: the 95th percentile of measured rates.
 
-    A history does not have the owners of partitions.  So without ``recorded_members`` this is the rate of the
-    fastest partition with a backlog, over 30 s (or a step, if longer).  One member read it, so a member can
-    read at least as much.  With ``recorded_members`` this is the rate of the whole group with a backlog,
-    divided by the members, which is right if all of them had lag.
+    Args:
+        rates: records a step, by window; 0 without a measurement.
+        step_s: length of a step, seconds.
+
+    Returns:
+        None without a measurement.
+    """
+    fastest = rates[rates > 0]
+    return float(np.percentile(fastest, _HIGH)) / step_s if fastest.size else None
+
+
+def largest_rates(served: Floats, lag: Floats, step_s: float) -> Floats:
+    """Measure the rates with which a history shows that one reader reads.
 
     A backlog is lag all the time, and at both ends more lag than pending commits (``COMMIT_S``) and random
     arrivals explain.  A group without a backlog reads all arrivals, which does not show its capacity.
 
     Args:
-        served: records, of shape (steps, partitions); NaN: unknown.
+        served: records, of shape (steps, readers); NaN: unknown.
         lag: records at the end of each step, of the same shape.
         step_s: length of a step, seconds.
-        recorded_members: number of members of the group.
 
     Returns:
-        The 95th percentile over the history; None without a long backlog, or if nothing was read.
+        The largest rate of a reader with a backlog over each 30 s (or step, if longer), records a step; 0
+        without a backlog.  Empty for a history that is too short.
     """
     window = max(1, round(_BUSY_S / step_s))
     known = ~np.isnan(served)
-    if recorded_members is None:
-        rates = _sustained(np.nan_to_num(served), np.nan_to_num(lag), known, window, step_s)
-    else:
-        served, lag = (np.nan_to_num(table).sum(axis=1, keepdims=True) for table in (served, lag))
-        of_all = np.asarray(known.all(axis=1, keepdims=True))
-        rates = _sustained(served, lag, of_all, window, step_s) / recorded_members
-    fastest = rates[rates > 0]
-    return float(np.percentile(fastest, _HIGH)) / step_s if fastest.size else None
-
-
-def _sustained(
-    served: Floats, lag: Floats, known: npt.NDArray[np.bool_], window: int, step_s: float
-) -> Floats:
-    """Return the largest rate of a column with a backlog in each window, records a step."""
+    served, lag = np.nan_to_num(served), np.nan_to_num(lag)
     if len(served) <= window:  # the lag before the first step is unknown
         return np.empty(0)
     first: Floats = np.zeros((1, served.shape[1]))

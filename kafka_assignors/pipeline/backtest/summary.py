@@ -27,7 +27,7 @@ from kafka_assignors.pipeline.backtest.results import (
     Results,
     RunResult,
 )
-from kafka_assignors.simulation import Ranked, Series, Situation, Strategy, recommend
+from kafka_assignors.simulation import Outcome, Ranked, Series, Situation, Strategy, recommend
 
 FIGURES = (
     *("arrived", "served", "left", "drain_s", "recovery_s", "largest_lag", "mean_lag", "largest_member_lag"),
@@ -67,6 +67,7 @@ def summed_up(
         version=VERSION,
         started=started.isoformat(timespec="seconds"),
         run=run,
+        replicates=max((trial.replicate for trial in trials), default=0) or 1,
         groups=[_group(recording) for recording in tried],
         left_out=[LeftOutResult(group=group, why=why) for group, why in left_out.items()],
         candidates=of_all["candidates"],
@@ -97,6 +98,7 @@ def scenario_row(trial: Trial, result: TrialResult) -> dict[str, Any]:
         "parameters": dict(scenario.strategy.parameters),
         "members": scenario.members,
         "churn": scenario.script,
+        "replicate": trial.replicate,
         "service_rate": scenario.service_rate,
         **{name: figures.get(name) for name in FIGURES},
         "error": result.error or None,
@@ -124,10 +126,12 @@ def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) 
     """
     tried: dict[str, dict[Situation, TrialResult]] = {}
     strategies: dict[str, Strategy] = {}
+    replicates: dict[Situation, int] = {}
     for trial, result in zip(trials, found, strict=True):
-        name = str(trial.scenario.strategy)
-        tried.setdefault(name, {})[_situation(trial)] = result
+        name, situation = str(trial.scenario.strategy), _situation(trial)
+        tried.setdefault(name, {})[situation] = result
         strategies[name] = trial.scenario.strategy
+        replicates[situation] = trial.replicate
     possible = {
         situation for results in tried.values() for situation, result in results.items() if result.outcome
     }
@@ -143,7 +147,7 @@ def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) 
     return GroupRanking(
         group=group,
         candidates=[
-            _candidate(strategies[name], list(tried[name].values()), ranked.get(name), len(possible))
+            _candidate(strategies[name], tried[name], replicates, ranked.get(name), len(possible))
             for name in order
         ],
         judged_by=recommendation.scenarios if recommendation else 0,
@@ -152,17 +156,36 @@ def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) 
 
 
 def _candidate(
-    strategy: Strategy, tried: Sequence[TrialResult], ranked: Ranked | None, possible: int
+    strategy: Strategy,
+    tried: Mapping[Situation, TrialResult],
+    replicates: Mapping[Situation, int],
+    ranked: Ranked | None,
+    possible: int,
 ) -> CandidateResult:
-    outcomes = [result.outcome for result in tried if result.outcome]
+    by_replicate: dict[int, list[Outcome]] = {}
+    for situation, result in tried.items():
+        if result.outcome:
+            by_replicate.setdefault(replicates[situation], []).append(result.outcome)
+    outcomes = [outcome for some in by_replicate.values() for outcome in some]
+    undrawn = by_replicate.pop(0, [])  # part of each replicate
+    samples = [undrawn + drawn for drawn in by_replicate.values()] or [undrawn]
     failed = len(tried) - len(outcomes)
     why = f"failed in {failed:,} of {len(tried):,} scenarios"
     if not failed:
         why = f"was tried in {len(tried):,} of {possible:,} situations: not on every group"
 
-    def mean(figure: str) -> float | None:
-        values = [value for outcome in outcomes if (value := getattr(outcome, figure)) is not None]
-        return round(float(np.mean(values)), 3) if values else None
+    intervals: dict[str, tuple[float, float]] = {}
+
+    def median(figure: str) -> float | None:
+        """Return the median of the replicates' means, and keep their interval."""
+        known = [[v for outcome in some if (v := getattr(outcome, figure)) is not None] for some in samples]
+        means = [float(np.mean(values)) for values in known if values]
+        if not means:
+            return None
+        low, middle, high = (round(float(level), 3) for level in np.percentile(means, (5, 50, 95)))
+        if by_replicate:
+            intervals[figure] = low, high
+        return middle
 
     return CandidateResult(
         candidate=str(strategy),
@@ -173,17 +196,18 @@ def _candidate(
         scenarios=len(tried),
         failed=failed,
         drained=sum(outcome.drain_s is not None for outcome in outcomes),
-        drain_s=mean("drain_s"),
-        recovery_s=mean("recovery_s"),
-        largest_lag=mean("largest_lag"),
-        mean_lag=mean("mean_lag"),
-        largest_member_lag=mean("largest_member_lag"),
-        time_lag_p50=mean("time_lag_p50"),
-        time_lag_p99=mean("time_lag_p99"),
-        moved=mean("moved"),
-        r_score=mean("r_score"),
-        rebalances=mean("rebalances"),
-        pause_s=mean("pause_s"),
+        drain_s=median("drain_s"),
+        recovery_s=median("recovery_s"),
+        largest_lag=median("largest_lag"),
+        mean_lag=median("mean_lag"),
+        largest_member_lag=median("largest_member_lag"),
+        time_lag_p50=median("time_lag_p50"),
+        time_lag_p99=median("time_lag_p99"),
+        moved=median("moved"),
+        r_score=median("r_score"),
+        rebalances=median("rebalances"),
+        pause_s=median("pause_s"),
+        intervals=intervals,
     )
 
 

@@ -76,9 +76,13 @@ class Storage:
 
         An existing file is removed first, so a reader, or a crash, in between finds none.
         """
+        self.write_bytes(name, text.encode())
+
+    def write_bytes(self, name: str, data: bytes) -> None:
+        """Write a small file as `write` does."""
         partial = f"{name}.partial"
         with closing(self._files.create(self._under(partial), True)) as stream:
-            stream.write(bytearray(text.encode()))
+            stream.write(bytearray(data))
         self.move(partial, name)
 
     def files(self, pattern: str) -> list[str]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -52,15 +53,23 @@ def test_error_names_the_invalid_field(change: dict[str, Any], message: str) -> 
         History(**{**fields, **change})
 
 
-def test_forecast_is_known_only_after_the_end_of_its_step() -> None:
+def test_forecast_is_known_after_its_delay_and_ages_until_its_horizon_is_over() -> None:
     plain = history([1, 1], [2, 2], [3, 3])
-    assert plain.expected_at(1) is None
+    assert plain.forecast_at(2, 0) is None
     expected = np.array([[10.0, np.nan], [20, 20], [30, 30]])
-    made = History("g", 1.0, {"t": 2}, plain.arrivals, plain.start_lags, expected=expected, horizon_s=60.0)
-    assert made.expected_at(0) is None
-    np.testing.assert_array_equal(made.expected_at(1), [10.0, np.nan])
-    np.testing.assert_array_equal(made.expected_at(2), [20, 20])
-    np.testing.assert_array_equal(made.expected_at(9), [30, 30])
+    made = replace(plain, step_s=10.0, expected=expected, horizon_s=60.0)
+
+    def known(now: float, delay_s: float) -> tuple[int, float, float] | None:
+        forecast = made.forecast_at(now, delay_s)
+        return forecast and (forecast.step, float(forecast.arrivals[0]), round(60 * forecast.left, 6))
+
+    assert [known(now, 0) for now in (0, 9.9, 10, 19, 20)] == [
+        None, None, (0, 10.0, 60.0), (0, 10.0, 51.0), (1, 20.0, 60.0)
+    ]  # fmt: skip
+    assert [known(now, 13) for now in (22.9, 23, 33)] == [None, (0, 10.0, 47.0), (1, 20.0, 47.0)]
+    # After the history the last forecast ages.
+    assert [known(now, 13) for now in (43, 89, 90, 500)] == [(2, 30.0, 47.0), (2, 30.0, 1.0), None, None]
+    assert known(200, 60) is None, "published after its horizon"
 
 
 def test_scaled_and_cut_histories_keep_all_fields_consistent() -> None:

@@ -329,12 +329,20 @@ def test_strategy_by_load_plans_with_forecasts() -> None:
         plain.start_lags,
         service_rate=10.0,
         expected=np.array([[500.0, np.nan, 400, 1]] * 40),
-        horizon_s=60.0,
+        horizon_s=55.0,
     )
     strategy = Strategy("x", plan, cooperative=True, by_lag=True, by_load=True)
-    simulate(loaded, Scenario("h", strategy, 1, churn=(ChurnStep("join", 10),), pauses=SETTLED))
+    joins = Scenario("h", strategy, 1, churn=(ChurnStep("join", 10),), pauses=SETTLED)
+    simulate(loaded, replace(joins, forecast_delay_s=0.0))
     # A partition without a forecast counts as the mean of the others.
-    assert planned_with == [[0, 0, 0, 0], [500, 300, 400, 1], [500, 300, 400, 1]]
+    # At the plan, 11.5 s after the start, the newest forecast is 0.5 s old: 54.5 of its 55 s are ahead.
+    assert planned_with == [[0, 0, 0, 0], [495, 297, 396, 1], [495, 297, 396, 1]]
+    planned_with.clear()
+    simulate(loaded, replace(joins, forecast_delay_s=5.5))  # nine tenths of the horizon are ahead
+    assert planned_with == [[0, 0, 0, 0], [450, 270, 360, 1], [450, 270, 360, 1]]
+    planned_with.clear()
+    simulate(loaded, replace(joins, forecast_delay_s=55.0))
+    assert not np.any(planned_with), "the horizon is over before the forecast is known"
 
 
 def test_members_report_their_last_fetch_and_both_rounds_use_the_same_lag() -> None:

@@ -189,7 +189,7 @@ def test_member_reports_what_it_measures() -> None:
         own.observe(LagAnswer({A: 10_000}, commits={A: commit}), at_s)
     own.measure(None, {}, 1)
     own.budget = 1_000
-    for data in (own.encode({}, 1, reads_budget=True), own.encode_compact(Claims({}, 1, holds=False))):
+    for data in (own.encode({}, 1, reads_budget=True), own.encode_compact(Claims({}, 1, still_owns=False))):
         sent = lag_user_data.decode(data)
         assert (sent.service_rate, sent.capacity) == (64.0, 1.0)
 

@@ -60,6 +60,8 @@ def call(*arguments: str) -> Result:
             ("--service-rate", "5", "--recorded-members", "2"),
             "--recorded-members has no effect with --service-rate",
         ),
+        (("--replicates", "20", "--churn", ""), "--replicates draws the times of --churn, and there is none"),
+        (("--replicates", "0"), "--replicates"),
         (("--output", "xml"), "--output"),
         (("--cores", "0"), "--cores"),
     ],

@@ -10,6 +10,7 @@ from kafka_assignors.cli.backtest.options import Parameters
 from kafka_assignors.cli.backtest.request import BacktestRequest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.backtest.grid import NO_RATE
+from kafka_assignors.pipeline.backtest.recorded import Recorded
 from tests.unit.pipeline.backtest.trials import recorded
 
 REQUEST = BacktestRequest(("range", "cooperative-lag-aware"), Parameters({}, {}), (), (), (1.0,), (None,))
@@ -30,6 +31,12 @@ def test_idle_group_is_left_out_without_assumptions() -> None:
     assert churn == "group 'busy': churn join@150,leave@300,kill@450 (--churn)"
 
 
+def test_drawn_churn_is_an_assumption_without_its_times() -> None:
+    of, asked = [recorded("g")], replace(REQUEST, replicates=20)
+    *_, churn = asked.assumptions(of, asked.trials(of), None)
+    assert churn == "group 'g': churn join, leave, kill, 20 draws of their times (--churn)"
+
+
 def test_service_rate_is_required_if_every_group_is_idle() -> None:
     of = [recorded("a", rate=None), recorded("b", rate=None)]
     with pytest.raises(OptionError, match="none of 2 groups was busy for long"):
@@ -44,3 +51,24 @@ def test_forecasts_are_tried_on_groups_with_forecasts() -> None:
     fed = {trial.group for trial in tried.trials if trial.scenario.strategy.by_load}
     assert fed == {"foreseen"}
     assert {trial.group for trial in tried.trials} == {"plain", "foreseen"}
+
+
+def test_age_of_forecasts_is_an_assumption() -> None:
+    short = recorded("g", forecasts=True)
+    long = replace(short, history=replace(short.history, horizon_s=3600.0))
+
+    def notes(of: Recorded, **surroundings: list[float]) -> list[str]:
+        asked = replace(REQUEST, parameters=Parameters({}, surroundings))
+        return [note for note in asked.assumptions([of], asked.trials([of]), None) if "forecasts" in note]
+
+    assert notes(long) == [
+        "group 'g': forecasts are known 130 s after their step, the default --delay and --every of a "
+        "pipeline (--param forecast_delay_s)"
+    ]
+    assert notes(long, forecast_delay_s=[20.0]) == []
+    assert notes(short, forecast_delay_s=[20.0]) == []
+    assert notes(short, forecast_delay_s=[20.0, 60.0]) == [
+        "group 'g': forecasts end 60 s after their step, and have no effect where they are known 60 s "
+        "after it (--param forecast_delay_s)"
+    ]
+    assert notes(recorded("g")) == []

@@ -67,6 +67,7 @@ def candidate(name: str, place: int) -> CandidateResult:
         r_score=0.1,
         rebalances=1.0,
         pause_s=0.2,
+        intervals={},
     )
 
 
@@ -94,6 +95,7 @@ def backtest(*names: str) -> BacktestResults:
         ],
         left_out=[],
         candidates=[candidate(name, place) for place, name in enumerate(names, 1)],
+        replicates=1,
         judged_by=1,
         notes=[],
         by_group=[

@@ -129,6 +129,41 @@ def test_default_churn_is_a_join_a_leave_and_a_kill() -> None:
     assert (first.scenario.members, first.scenario.churn) == (5, usual_churn(history(), 5))
 
 
+def test_replicates_draw_the_times_of_each_churn_by_a_seed() -> None:
+    churn = (parse("join@100,kill@400"), parse("leave@50"), parse("leave@90"), ())
+    plain = Grid(candidates(["range", "sticky"], {}, forecasts=False), members=(3, 4), churn=churn)
+    grid = replace(plain, replicates=20, seed=7)
+    trials = grid.trials([history()])
+    assert len(trials) == 2 * 2 * (3 * 20 + 1)
+    assert [trial.number for trial in trials] == list(range(len(trials)))
+    by_members = [[trial for trial in trials if trial.scenario.members == count] for count in (3, 4)]
+    first, second = ([(trial.replicate, trial.scenario.churn) for trial in some] for some in by_members)
+    assert first == second, "the same draws in each situation"
+    assert first[::2] == first[1::2], "and for each candidate"
+    assert len(set(first)) == 3 * 20 + 1
+    assert {replicate for replicate, steps in first if steps} == set(range(1, 21))
+    assert [replicate for replicate, steps in first if not steps] == [0, 0]
+    for _, steps in first:
+        assert parse(",".join(map(str, steps))) == steps, "the script has the exact times"
+        assert all(0 < step.at < 600 for step in steps)
+        if len(steps) == 2:
+            assert [step.kind for step in steps] == ["join", "kill"]
+            assert steps[0].at <= 250 <= steps[1].at
+    assert [trial.scenario for trial in grid.trials([history()])] == [trial.scenario for trial in trials]
+    other = replace(grid, seed=8).trials([history()])
+    assert not {trial.scenario.script for trial in other} - {""} & {trial.scenario.script for trial in trials}
+    more = {trial.scenario.script for trial in replace(grid, replicates=30).trials([history()])}
+    assert {trial.scenario.script for trial in trials if len(trial.scenario.churn) == 2} <= more
+
+
+def test_churn_beyond_the_history_is_not_drawn() -> None:
+    grid = Grid(
+        candidates(["range"], {}, forecasts=False), members=(3,), churn=(parse("join@9999"),), replicates=5
+    )
+    [trial] = grid.trials([history()])
+    assert (trial.replicate, trial.scenario.script) == (0, "join@9999")
+
+
 def test_group_with_unknown_service_rate_is_left_out() -> None:
     grid = Grid(candidates(["range"], {}, forecasts=False), members=(2, 3))
     histories = [history("idle", rate=None), history("busy")]

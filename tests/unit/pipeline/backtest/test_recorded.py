@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -10,13 +11,16 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import HistoryError
+from kafka_assignors.pipeline.backtest.parts import frame_of, part_of
 from kafka_assignors.pipeline.backtest.recorded import (
     MICROSECONDS,
     LoadColumns,
     assemble,
     check_size,
+    joined,
     missing_times,
 )
+from kafka_assignors.simulation import History
 
 Cell = tuple[int, str, int, float | None, float | None, float | None]
 """Step, topic, partition, arrived, served, lag at the end."""
@@ -94,6 +98,50 @@ def test_only_forecasts_of_the_most_frequent_horizon_are_used() -> None:
     assert found.expected is not None
     assert np.nan_to_num(found.expected[:, 0], nan=-9).tolist() == [60, -9, 0, -9]
     assert assemble("g", rows(cells)).history.expected is None
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 7, 8])
+@pytest.mark.parametrize("recorded_members", [None, 3])
+@pytest.mark.parametrize("forecasts", [True, False])
+def test_parts_join_to_the_whole_history(width: int, recorded_members: int | None, forecasts: bool) -> None:
+    """With gaps, unknown lag, late partitions and one without any row."""
+    hole = ("a", 2) if recorded_members is None else None  # with a hole the lag of the group is never known
+    random = np.random.default_rng(3)
+    cells: list[Cell] = []
+    lags = dict.fromkeys([(topic, n) for topic, count in (("b", 3), ("a", 5)) for n in range(count)], 50)
+    for step in range(80):
+        for (topic, n), lag in lags.items():
+            if (topic, n) == hole or step < 9 * n or random.random() < 0.02:
+                continue
+            arrived, served = int(random.integers(0, 60)), int(random.integers(20, 40))
+            lags[topic, n] = left = max(lag + arrived - served, 0)
+            known = random.random() > 0.01
+            cells.append((step, topic, n, arrived if known else None, served, left if known else None))
+    forecast = [float(random.integers(0, 99)) if forecasts else None for _ in cells]
+    horizons = [3600.0 if number % 5 == 0 else 60.0 for number in range(len(cells))]
+    of = rows(cells, forecast=forecast, horizon_s=horizons)
+    whole, frame = assemble("g", of, recorded_members=recorded_members), frame_of("g", of)
+    assert (frame.partitions, frame.horizon_s) == (8, 60.0 if forecasts else None)
+    numbers = of.partition + np.where(of.topic == "b", 5, 0)
+    begins = list(range(0, 8, width))
+    random.shuffle(begins)
+    parts = (
+        part_of(frame, of.where((begin <= numbers) & (numbers < begin + width)), begin, min(begin + width, 8))
+        for begin in begins
+    )
+    found = joined(frame, parts, recorded_members=recorded_members)
+    assert whole.history.service_rate is not None
+    assert whole.unknown > 0
+    assert (whole.never_known, whole.appeared) == ((1, 5) if hole else (0, 6))
+    assert found.unknown == whole.unknown
+    assert (found.never_known, found.appeared) == (whole.never_known, whole.appeared)
+    np.testing.assert_array_equal(found.lag, whole.lag)
+    for field in fields(History):
+        mine, theirs = (getattr(one.history, field.name) for one in (found, whole))
+        if isinstance(theirs, np.ndarray):
+            np.testing.assert_array_equal(mine, theirs)
+        else:
+            assert mine == theirs, field.name
 
 
 @pytest.mark.parametrize(

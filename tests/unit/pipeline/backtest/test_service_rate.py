@@ -10,12 +10,23 @@ import numpy.typing as npt
 import pytest
 
 from kafka_assignors.forecast import LoadSettings, Partition, Sample
-from kafka_assignors.pipeline.backtest.service_rate import COMMIT_S, service_rate
+from kafka_assignors.pipeline.backtest.service_rate import COMMIT_S, largest_rates
+from kafka_assignors.pipeline.backtest.service_rate import service_rate as high_rate
 
 Floats = npt.NDArray[np.float64]
 
 START, US = 1_700_000_040, 1_000_000
 LOOK_S, COMMIT_EVERY_S = 10.0, 5.0
+
+
+def service_rate(
+    served: Floats, lag: Floats, step_s: float, recorded_members: int | None = None
+) -> float | None:
+    """Return the service rate by partitions, or of the whole group by its members."""
+    if recorded_members is None:
+        return high_rate(largest_rates(served, lag, step_s), step_s)
+    of_all = largest_rates(served.sum(axis=1)[:, None], lag.sum(axis=1)[:, None], step_s)
+    return high_rate(of_all / recorded_members, step_s)
 
 
 def recorded(partitions: Sequence[tuple[float, float]], minutes: int, step_s: float) -> tuple[Floats, Floats]:

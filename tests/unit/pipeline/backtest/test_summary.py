@@ -14,7 +14,7 @@ from kafka_assignors.pipeline.backtest.grid import NO_RATE, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
 from kafka_assignors.pipeline.backtest.results import RunResult
 from kafka_assignors.pipeline.backtest.summary import MOST_LINES, summed_up
-from kafka_assignors.simulation import History, recommend
+from kafka_assignors.simulation import History, parse, recommend
 from tests.unit.pipeline.backtest.trials import (
     STARTED,
     STRATEGIES,
@@ -54,6 +54,32 @@ def test_drain_time_is_the_mean_of_drained_situations() -> None:
         found[number] = replace(found[number], outcome=replace(outcome, drain_s=drain))
     [one] = results(of, trials, found)["candidates"]
     assert (one["drained"], one["drain_s"]) == (2, 15.0)
+
+
+def test_figure_of_replicates_is_the_median_of_their_means_with_an_interval() -> None:
+    of = [recorded()]
+    churn = (parse("join@100,kill@300"), ())
+    what = replace(grid(["range", "sticky"]), churn=churn, scales=(1.0,), replicates=21)
+    trials, found = tried(of, what)
+    for number, trial in enumerate(trials):
+        outcome = found[number].outcome
+        assert outcome is not None
+        # In each replicate 3 and 4 members: r and 3 r; without churn 5 and 5.
+        moved = 5 if trial.replicate == 0 else trial.replicate * (1 if trial.scenario.members == 3 else 3)
+        drain_s = None if trial.replicate else 2.0
+        found[number] = replace(found[number], outcome=replace(outcome, moved=moved, drain_s=drain_s))
+    found[0] = TrialResult(0, error="no")
+    totals = results(of, trials, found)
+    assert totals["replicates"] == 21
+    assert totals["judged_by"] == 2 * 22
+    assert {row["replicate"] for row in totals["scenarios"]} == set(range(22))
+    one = next(candidate for candidate in totals["candidates"] if candidate["strategy"] == "sticky")
+    means = [(replicate + 3 * replicate + 5 + 5) / 4 for replicate in range(1, 22)]  # r + 2.5
+    assert one["moved"] == np.median(means) == 13.5
+    assert one["intervals"]["moved"] == (4.5, 22.5)
+    assert (one["drain_s"], one["intervals"]["drain_s"], one["drained"]) == (2.0, (2.0, 2.0), 2)
+    assert set(one["intervals"]) == {row for row in one if isinstance(one[row], float)}  # type: ignore[literal-required]
+    assert results(of, *tried(of, grid(["range"])))["candidates"][0]["intervals"] == {}
 
 
 def test_candidate_that_failed_where_others_did_not_is_last_without_a_place() -> None:

@@ -1,0 +1,260 @@
+"""Rows of the load table as a part of a history: some partitions of a group.  Pure."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, fields
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.errors import HistoryError
+from kafka_assignors.pipeline.backtest.service_rate import largest_rates
+
+Floats = npt.NDArray[np.float64]
+
+MICROSECONDS = 1_000_000  # in a second
+MOST = 200_000_000
+"""Maximum steps x partitions of a group in memory: one array of them takes 1.6 GB."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadColumns:
+    """Rows of one group of the load table, as arrays of one length, in any order.
+
+    Attributes:
+        time: end of the step, microseconds since 1970, int64.
+        step_s: length of the step, seconds.
+        topic: name of the topic.
+        partition: number of the partition, int64.
+        arrived: records arrived; NaN if unknown, like ``served``, ``lag`` and ``forecast``.
+        served: records served.
+        lag: records unread at the end of the step.
+        forecast: records forecast for ``horizon_s``.
+        horizon_s: length of the forecast, seconds.
+    """
+
+    time: npt.NDArray[np.int64]
+    step_s: Floats
+    topic: npt.NDArray[np.object_]
+    partition: npt.NDArray[np.int64]
+    arrived: Floats
+    served: Floats
+    lag: Floats
+    forecast: Floats
+    horizon_s: Floats
+
+    def where(self, wanted: npt.NDArray[np.bool_]) -> LoadColumns:
+        """Return the wanted rows."""
+        return LoadColumns(*(getattr(self, column.name)[wanted] for column in fields(self)))
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The steps and partitions of the history of a group.
+
+    Attributes:
+        group: id of the group.
+        first: end of the first step, microseconds since 1970.
+        steps: number of steps.
+        step_s: length of a step, seconds.
+        topics: topic -> partitions, by name.
+        horizon_s: most frequent horizon of the forecasts; others cannot be compared.  None: no forecasts.
+    """
+
+    group: str
+    first: int
+    steps: int
+    step_s: float
+    topics: dict[str, int]
+    horizon_s: float | None
+
+    @property
+    def partitions(self) -> int:
+        """Number of partitions of all topics."""
+        return sum(self.topics.values())
+
+    @property
+    def step_us(self) -> int:
+        """Length of a step, microseconds."""
+        return round(self.step_s * MICROSECONDS)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """The history of some partitions of a group, the columns from ``begin`` on.
+
+    Attributes:
+        begin: number of the first partition, in the planners' order.
+        arrivals: records by step and partition, like ``History``.
+        start_lags: records by partition.
+        expected: records by step and partition; None: no forecasts.
+        lag: sum of the lag by step; NaN if the lag of a partition is unknown.
+        cells: number of arrivals, without those before a partition appeared.
+        unknown: number of unknown ones among them, which are interpolated.
+        never_known: see `Recorded`, like ``appeared``.
+        appeared: see `Recorded`.
+        rates: see ``service_rate.largest_rates``.
+        served: sum of the records served by step; NaN if those of a partition are unknown.
+        known_lag: sum of the known lag by step.
+    """
+
+    begin: int
+    arrivals: npt.NDArray[np.int64]
+    start_lags: npt.NDArray[np.int64]
+    expected: Floats | None
+    lag: Floats
+    cells: int
+    unknown: int
+    never_known: int
+    appeared: int
+    rates: Floats
+    served: Floats
+    known_lag: Floats
+
+
+def frame_of(group: str, rows: LoadColumns) -> Frame:
+    """Return the frame of all rows of a group, at least one.
+
+    Raises:
+        HistoryError: steps have different lengths.
+    """
+    step_s = float(rows.step_s.min())
+    step_us = step_length(group, step_s, float(rows.step_s.max()), int(rows.partition.min()))
+    names, which = np.unique(rows.topic.astype(str), return_inverse=True)
+    counts = np.zeros(len(names), np.int64)
+    np.maximum.at(counts, which, rows.partition + 1)
+    known = ~np.isnan(rows.forecast) & (rows.horizon_s > 0)
+    horizons, often = np.unique(rows.horizon_s[known], return_counts=True)
+    first, last = int(rows.time.min()), int(rows.time.max())
+    return Frame(
+        group=group,
+        first=first,
+        steps=(last - first) // step_us + 1,
+        step_s=step_s,
+        topics={str(name): int(count) for name, count in zip(names, counts, strict=True)},
+        horizon_s=float(horizons[np.argmax(often)]) if horizons.size else None,
+    )
+
+
+def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
+    """Arrange the rows of the partitions from number ``begin`` to before ``end``.
+
+    Raises:
+        HistoryError: steps do not follow each other, or a partition has a step twice.
+    """
+    group, steps, size = frame.group, frame.steps, end - begin
+    after = rows.time - frame.first
+    if bool((after % frame.step_us).any()):
+        raise HistoryError(f"group {group!r}: its steps do not follow each other at {frame.step_s:g} s")
+    starts = dict(zip(frame.topics, itertools.accumulate(frame.topics.values(), initial=0), strict=False))
+    names, which = np.unique(rows.topic.astype(str), return_inverse=True)
+    column = np.array([starts[str(name)] for name in names], np.int64)[which] + rows.partition - begin
+    cell = after // frame.step_us * size + column
+    _refuse_doubles(group, rows, cell)
+
+    def laid_out(values: Floats) -> Floats:
+        table = np.full(steps * size, np.nan)
+        table[cell] = values
+        return table.reshape(steps, size)
+
+    arrived, served, lag = laid_out(rows.arrived), laid_out(rows.served), laid_out(rows.lag)
+    seen = np.zeros(steps * size, bool)
+    seen[cell] = True
+    first_seen = np.argmax(seen.reshape(steps, size), axis=0)
+    before = np.arange(steps)[:, None] < first_seen
+    waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
+    known = ~np.isnan(arrived)
+    arrivals = np.where(before, 0.0, _filled(arrived))
+    late = first_seen > 0
+    arrivals[first_seen[late], np.flatnonzero(late)] += waiting[late]
+    expected = None
+    if frame.horizon_s is not None:
+        forecast = np.where(rows.horizon_s == frame.horizon_s, np.maximum(rows.forecast, 0.0), np.nan)
+        expected = laid_out(forecast)
+    return Part(
+        begin=begin,
+        arrivals=_whole(arrivals),
+        start_lags=_whole(np.where(late, 0.0, waiting)),
+        expected=expected,
+        lag=np.where(before, 0.0, lag).sum(axis=1),
+        cells=int((~before).sum()),
+        unknown=int((~known & ~before).sum()),
+        never_known=int((~known.any(axis=0)).sum()),
+        appeared=int(late.sum()),
+        rates=largest_rates(served, lag, frame.step_s),
+        served=served.sum(axis=1),
+        known_lag=np.nan_to_num(lag).sum(axis=1),
+    )
+
+
+def check_size(group: str, steps: int, partitions: int, most: int = MOST) -> None:
+    """Refuse a history that is too large.
+
+    Raises:
+        HistoryError: it has more than ``most`` steps x partitions.
+    """
+    if steps * partitions > most:
+        raise HistoryError(
+            f"group {group!r}: {steps:,} steps of {partitions:,} partitions are too many at once: "
+            f"choose a part with --since and --until"
+        )
+
+
+def step_length(group: str, shortest: float, longest: float, partition: int) -> int:
+    """Return the length of the steps, microseconds.
+
+    Args:
+        group: id of the group.
+        shortest: length of its shortest step, seconds.
+        longest: length of its longest step.
+        partition: its lowest number of a partition.
+
+    Raises:
+        HistoryError: steps have different lengths or none, or the number is negative.
+    """
+    if shortest != longest:
+        raise HistoryError(
+            f"group {group!r}: steps of {shortest:g} s and of {longest:g} s: "
+            f"choose a part with --since and --until"
+        )
+    if (step_us := round(shortest * MICROSECONDS)) <= 0:
+        raise HistoryError(f"group {group!r}: steps of {shortest:g} s")
+    if partition < 0:
+        raise HistoryError(f"group {group!r}: a partition with the number {partition}")
+    return step_us
+
+
+def _refuse_doubles(group: str, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
+    _, first, counts = np.unique(cell, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        row = int(first[np.argmax(counts > 1)])
+        raise HistoryError(
+            f"group {group!r}: {rows.topic[row]}-{rows.partition[row]} has a step more than once: "
+            f"is this the output of two pipelines?"
+        )
+
+
+def _waiting_when_first_seen(
+    arrived: Floats, served: Floats, lag: Floats, first_seen: npt.NDArray[np.int64]
+) -> Floats:
+    """Return the lag before the first step of each partition, records of shape (partitions,)."""
+    every = np.arange(arrived.shape[1])
+    then = lag[first_seen, every] + np.nan_to_num(served[first_seen, every] - arrived[first_seen, every])
+    waiting: Floats = np.maximum(np.nan_to_num(then), 0.0)
+    return waiting
+
+
+def _filled(table: Floats) -> Floats:
+    """Fill NaN by column: linear in between, the nearest value at the ends, 0 in a column without values."""
+    filled: Floats = table.copy()
+    steps = np.arange(len(table))
+    for column in np.flatnonzero(np.isnan(table).any(axis=0)):
+        known = ~np.isnan(table[:, column])
+        filled[:, column] = np.interp(steps, steps[known], table[known, column]) if known.any() else 0.0
+    return filled
+
+
+def _whole(values: Floats) -> npt.NDArray[np.int64]:
+    whole: npt.NDArray[np.int64] = np.rint(values).astype(np.int64)
+    return whole
