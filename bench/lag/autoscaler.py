@@ -82,16 +82,17 @@ class Keda:
 
     Args:
         threshold: ``lagThreshold``, records.
+        stabilization_s: as of ``Hpa``.
     """
 
-    def __init__(self, threshold: int) -> None:
-        self._threshold = threshold
+    def __init__(self, threshold: int, stabilization_s: float = 300) -> None:
+        self._threshold, self._stabilization_s = threshold, stabilization_s
         self._hpa: Hpa | None = None
 
     def __call__(self, view: View) -> int:
         """Return the size."""
         partitions = len(view.lag)
-        self._hpa = self._hpa or Hpa(self._threshold, partitions)
+        self._hpa = self._hpa or Hpa(self._threshold, partitions, self._stabilization_s)
         lag = min(float(np.rint(view.lag).sum()), partitions * self._threshold)
         return self._hpa.replicas(view.now_s, lag, view.replicas)
 

@@ -139,12 +139,14 @@ class Simulation:
     @property
     def arrived(self) -> Levels:
         """Records that arrived since the start, by partition, the lag at the start included."""
-        return self._work.arrived.copy()
+        arrived: Levels = self._work.arrived.copy()
+        return arrived
 
     @property
     def read(self) -> Levels:
         """Records read since the start, by partition."""
-        return self._work.read.copy()
+        read: Levels = self._work.read.copy()
+        return read
 
     @property
     def present(self) -> list[int]:

@@ -17,6 +17,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka_assignors import CooperativeLagAwareAssignor, CooperativeStickyAssignor
 from kafka_assignors.broker.ports import HOST
 from kafka_assignors.plan import TopicPartition
@@ -139,6 +141,9 @@ def test_forecasts_of_a_feed_decide_on_the_second_half_of_the_horizon(fresh: Fre
         assert (code, report["members"], report["advised"], report["notes"]) == (1, 2, 4, [])
         assert [(step["arriving"], step["members"]) for step in report["steps"]] == [(0, 1), (288, 4)]
         assert report["steps"][1]["limit"]["member_partitions"] == 2
+        used = report["forecasts"]
+        assert (used["source"], used["partitions"]) == (feed.topic, 4)
+        assert used["period_s"] + used["age_s"] == pytest.approx(HOUR_MS / 1000, abs=1)
         feed.forget(tps[0])
         code, report = size(group, "--load-topic", feed.topic)
         assert [step["arriving"] for step in report["steps"]] == [0, 216]
