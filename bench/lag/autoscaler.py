@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.cli.size.load import history_of
-from kafka_assignors.plan import NO_MEMBER
 from kafka_assignors.simulation import ChurnStep, History, Outcome, Pauses, Scenario, Strategy
-from kafka_assignors.simulation.churn import Act
+from kafka_assignors.simulation.churn import Act, first_members
 from kafka_assignors.simulation.history import Counts, Levels
-from kafka_assignors.simulation.simulate import _Simulation
+from kafka_assignors.simulation.simulate import Simulation
 from kafka_assignors.simulation.sizing import Target, size
 
 SYNC_S = 15.0  # between two decisions of an HPA
@@ -79,16 +78,21 @@ class Hpa:
 
 
 class Keda:
-    """KEDA's Kafka scaler: all lag over ``lagThreshold``, at most one replica for each partition."""
+    """KEDA's Kafka scaler: all lag over ``lagThreshold``, at most one replica for each partition.
 
-    def __init__(self, threshold: int) -> None:
-        self._threshold = threshold
+    Args:
+        threshold: ``lagThreshold``, records.
+        stabilization_s: as of ``Hpa``.
+    """
+
+    def __init__(self, threshold: int, stabilization_s: float = 300) -> None:
+        self._threshold, self._stabilization_s = threshold, stabilization_s
         self._hpa: Hpa | None = None
 
     def __call__(self, view: View) -> int:
         """Return the size."""
         partitions = len(view.lag)
-        self._hpa = self._hpa or Hpa(self._threshold, partitions)
+        self._hpa = self._hpa or Hpa(self._threshold, partitions, self._stabilization_s)
         lag = min(float(np.rint(view.lag).sum()), partitions * self._threshold)
         return self._hpa.replicas(view.now_s, lag, view.replicas)
 
@@ -143,7 +147,7 @@ class Sized:
         self._advised = sizing.advised
 
 
-class ScaledGroup(_Simulation):
+class ScaledGroup:
     """A group that starts with one member and is scaled every 15 s.
 
     Attributes:
@@ -163,42 +167,34 @@ class ScaledGroup(_Simulation):
     ) -> None:
         # The churn only names the members; the autoscaler decides when they join and leave.
         named = (ChurnStep("join", history.length_s / 2),) * (history.partitions - 1)
-        super().__init__(history, Scenario("day", strategy, 1, churn=named, pauses=pauses))
-        self._rule, self._commit_age_s = rule, commit_age_s
+        self._group = Simulation(history, Scenario("day", strategy, 1, churn=named, pauses=pauses))
+        self._names = first_members(history.partitions)
+        self._length_s, self._rule, self._commit_age_s = history.length_s, rule, commit_age_s
         self._replicas = [0]  # as numbers of members, in the order of their start
         self.member_s, self.most, self.scalings = 0.0, 1, 0
 
     def play(self) -> Outcome:
         """Simulate the day and return its outcome."""
-        self._start()
-        self._record_step()
-        committed = self._work.read.copy()
-        for tick in range(1, int(self._history.length_s / SYNC_S)):
+        self._group.start()
+        for tick in range(1, int(self._length_s / SYNC_S)):
             self._until(tick * SYNC_S - self._commit_age_s)
-            committed = self._work.read.copy()
+            committed = self._group.read
             self._until(tick * SYNC_S)
             self._scale(committed)
-        self._until(self._history.length_s)
-        return self._outcome.build(self._now, series=True)
+        self._until(self._length_s)
+        return self._group.build_outcome()
 
     def _until(self, end: float) -> None:
-        """Advance to a time, with all events and steps until then."""
-        before = self._now
-        while self._now < end:
-            boundary = self._work.boundary
-            self._advance(min(end, boundary, self._events[0][0] if self._events else np.inf))
-            self._handle_due(boundary)
-        self.member_s += (end - before) * len(self._replicas)
+        self.member_s += max(end - self._group.now, 0.0) * len(self._replicas)
+        self._group.advance_to(end)
 
     def _scale(self, committed: Levels) -> None:
-        present = sorted(self._group.present)
-        owners = np.searchsorted(present, self._group.owner)
-        is_moving = self._in_round or bool((self._group.owner == NO_MEMBER).any())
+        group, present, owners = self._group, self._group.present, self._group.owners
         view = View(
-            self._now,
-            np.maximum(self._work.arrived - committed, 0.0),
-            self._work.arrived.copy(),
-            None if is_moving else owners,
+            group.now,
+            np.maximum(group.arrived - committed, 0.0),
+            group.arrived,
+            None if owners is None else np.searchsorted(present, owners),
             len(present),
             len(self._replicas),
         )
@@ -207,8 +203,8 @@ class ScaledGroup(_Simulation):
         while len(self._replicas) < wanted:
             number = min(set(range(len(self._names))) - {*self._replicas})
             self._replicas.append(number)
-            self._apply(Act("join", self._now, self._names[number]))
-        while len(self._replicas) > wanted and self._replicas[-1] in self._group.present:
+            group.apply(Act("join", group.now, self._names[number]))
+        while len(self._replicas) > wanted and self._replicas[-1] in present:
             number = self._replicas.pop()  # Kubernetes ends the youngest pod
-            self._apply(Act("leave", self._now, self._names[number]))
+            group.apply(Act("leave", group.now, self._names[number]))
         self.most = max(self.most, len(self._replicas))

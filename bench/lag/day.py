@@ -96,6 +96,11 @@ class Row:
 # --- the day -----------------------------------------------------------------------------------------------
 
 
+def airborne_s(flight: Flight) -> float:
+    """Return the seconds from a flight's departure until it has landed."""
+    return TAXI_S + 3600 * float(json.loads(flight.value)["distance"]) / MPH
+
+
 def positions(flights: Sequence[Flight], partitions: int, begin_s: int, minutes: int) -> Counts:
     """Return the records of each minute and partition: all flights in the air send their positions.
 
@@ -104,8 +109,8 @@ def positions(flights: Sequence[Flight], partitions: int, begin_s: int, minutes:
     place = cache(lambda key: partition_of(key, partitions))
     change = np.zeros((minutes + 1, partitions), np.int64)
     for flight in flights:
-        seconds = TAXI_S + 3600 * float(json.loads(flight.value)["distance"]) / MPH
-        first, last = ((at - begin_s) // MINUTE_S for at in (flight.at, flight.at + round(seconds)))
+        landed = flight.at + round(airborne_s(flight))
+        first, last = ((at - begin_s) // MINUTE_S for at in (flight.at, landed))
         change[min(max(first, 0), minutes), place(flight.key)] += 1
         change[min(max(last, 0), minutes), place(flight.key)] -= 1
     in_the_air: Counts = np.cumsum(change[:-1], axis=0)

@@ -16,6 +16,7 @@ Rules:
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import NamedTuple
 
 from kafka_assignors.forecast.forecasters import (
@@ -159,6 +160,12 @@ class Model:
             error=self.spread * self.miss if self.scored >= LEAST_SCORES else None,
         )
 
+    def parts(self, at: int, count: int) -> list[float]:
+        """Split the forecast from the end of a step on into equal parts of the horizon; records of each."""
+        ends = [self.settings.horizon * part // count for part in range(1, count + 1)]
+        within = [_mean(self._weights(), self._each(at, end)) for end in ends]
+        return [max(last - first, 0.0) for first, last in pairwise([0.0, *within])]
+
     def _clipped(self, rate: float, expected: float) -> float:
         """Clip an outlier, unless outliers continue."""
         deviation = rate - expected
@@ -214,10 +221,11 @@ class Model:
             self.weights = [favour / total for favour in favours]
         return self.weights
 
-    def _each(self, at: int) -> list[float]:
-        """Return the records each forecaster expects within the horizon; `OTHERS` are last."""
-        horizon_s = self.settings.horizon_s
-        stretches = self._stretches(at)
+    def _each(self, at: int, within: int | None = None) -> list[float]:
+        """Return the records each forecaster expects within the horizon, or less; `OTHERS` are last."""
+        whole_s = self.settings.horizon_s
+        horizon_s = whole_s if within is None else within / SECOND
+        stretches = self._stretches(at, self.settings.horizon if within is None else within)
         season = _total([adds * seconds for adds, _, seconds in stretches])
         *before, usual = (
             _total([rates[index] * seconds for _, rates, seconds in stretches]) for index in range(3)
@@ -234,7 +242,7 @@ class Model:
                 records = self._at_least_0(level, trend, stretches, seasonal=seasonal)
             forecasts.append(records)
         first = forecasts[FIRST]
-        forecasts.append(first if self.last is None else self.last)
+        forecasts.append(first if self.last is None else self.last * (horizon_s / whole_s))
         scale = (self.recent * SCALE_S + SCALE_DOUBT) / (self.expected * SCALE_S + SCALE_DOUBT)
         forecasts += [first if math.isnan(some) else some for some in (*before, usual, scale * usual)]
         return forecasts
@@ -259,9 +267,9 @@ class Model:
         faded = horizon_s * (1 - math.exp(-seconds / horizon_s))
         return self.keep / (1 - self.keep) * (seconds - faded)
 
-    def _stretches(self, at: int) -> list[_Stretch]:
-        """Return the quarters of an hour ahead, and their seconds within the horizon."""
-        stop, quarter = at + self.settings.horizon, at // QUARTER
+    def _stretches(self, at: int, within: int) -> list[_Stretch]:
+        """Return the quarters of an hour ahead, and their seconds within so many microseconds."""
+        stop, quarter = at + within, at // QUARTER
         if self.ahead_of != (quarter, self.season.changes):
             last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER
             ahead = range(quarter, last + 1)

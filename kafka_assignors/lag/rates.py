@@ -37,9 +37,14 @@ class Rate:
 
 
 class Rates:
-    """Computes rates from repeated looks at the same partitions."""
+    """Computes rates from repeated looks at the same partitions.
 
-    def __init__(self) -> None:
+    Args:
+        window_s: rates are means over this time, or over the two last looks if they are further apart.
+    """
+
+    def __init__(self, window_s: float = WINDOW_S) -> None:
+        self._window_s = window_s
         self._looks: deque[tuple[float, Mapping[TopicPartition, Offsets]]] = deque()
         self._moved_at: dict[TopicPartition, tuple[int | None, float]] = {}
 
@@ -50,7 +55,7 @@ class Rates:
             if known is None or known[0] != current.committed:
                 self._moved_at[tp] = current.committed, now_s
         self._looks.append((now_s, offsets))
-        while len(self._looks) > 2 and self._looks[1][0] <= now_s - WINDOW_S:
+        while len(self._looks) > 2 and self._looks[1][0] <= now_s - self._window_s:
             self._looks.popleft()
         then_s, before = self._looks[0]
         self._moved_at = {tp: at for tp, at in self._moved_at.items() if tp in offsets or tp in before}

@@ -6,7 +6,7 @@ file                    purpose                                          key nam
 ``history.py``          arrivals by step and partition                   ``History``
 ``churn.py``            joins, leaves and kills, and their times         ``ChurnStep``, ``parse``
 ``scenario.py``         strategy, members, and the cost of rebalances    ``Scenario``, ``Strategy``
-``simulate.py``         the event loop                                   ``simulate``
+``simulate.py``         the event loop                                   ``simulate``, ``Simulation``
 ``group.py``            the rounds of the group, through the planners    ``GroupModel``
 ``leader.py``           the lag the leader knows, and its requests       ``KnownLag``
 ``consumption.py``      records arrived and read so far                  ``Consumption``

@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.plan import NO_MEMBER
 from kafka_assignors.simulation.churn import Act, first_members
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
@@ -44,11 +45,22 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
     Raises:
         OptionError: the service rate is unknown, or the churn goes beyond the history.
     """
-    return _Simulation(history, scenario).run(series=series)
+    return Simulation(history, scenario).run(series=series)
 
 
-class _Simulation:
-    """The state of one simulation."""
+class Simulation:
+    """The state of one simulation.
+
+    ``simulate`` runs it with the churn of its scenario.  A caller that decides on the churn as it goes calls
+    ``start``, then ``advance_to`` and ``apply`` in turn, and ``build_outcome``.
+
+    Args:
+        history: the arrivals.
+        scenario: the strategy and the members; its churn names those that join later.
+
+    Raises:
+        OptionError: as ``simulate``.
+    """
 
     def __init__(self, history: History, scenario: Scenario) -> None:
         rate = scenario.service_rate or history.service_rate
@@ -90,14 +102,13 @@ class _Simulation:
     def run(self, *, series: bool) -> Outcome:
         """Simulate until the last record is read, or the limit."""
         history = self._history
-        self._start()
+        self.start()
         for number, act in enumerate(self._acts):
             self._schedule(act.at, "churn", number)
         if self._scenario.replan_s is not None:
             self._schedule(self._scenario.replan_s, "replan")
         limit = self._scenario.drain_limit_s
         limit = history.length_s + (max(history.length_s, _LEAST_LIMIT_S) if limit is None else limit)
-        self._record_step()
         while not self._is_over(limit):
             boundary = self._work.boundary
             until = min(boundary, self._events[0][0] if self._events else np.inf)
@@ -107,7 +118,46 @@ class _Simulation:
             self._handle_due(boundary)
         if self._work.step * history.step_s < self._now:
             self._record_step()
+        return self.build_outcome(series=series)
+
+    def advance_to(self, end: float) -> None:
+        """Advance to a time, with all events and steps until then; seconds."""
+        while self._now < end:
+            boundary = self._work.boundary
+            self._advance(min(end, boundary, self._events[0][0] if self._events else np.inf))
+            self._handle_due(boundary)
+
+    def build_outcome(self, *, series: bool = True) -> Outcome:
+        """Return the figures until now."""
         return self._outcome.build(self._now, series=series)
+
+    @property
+    def now(self) -> float:
+        """Seconds since the start."""
+        return self._now
+
+    @property
+    def arrived(self) -> Levels:
+        """Records that arrived since the start, by partition, the lag at the start included."""
+        arrived: Levels = self._work.arrived.copy()
+        return arrived
+
+    @property
+    def read(self) -> Levels:
+        """Records read since the start, by partition."""
+        read: Levels = self._work.read.copy()
+        return read
+
+    @property
+    def present(self) -> list[int]:
+        """Numbers of the members of the group, ascending; the scenario's first members have the lowest."""
+        return sorted(self._group.present)
+
+    @property
+    def owners(self) -> Counts | None:
+        """Number of the owner of each partition; None: the group rebalances, or a partition has no owner."""
+        is_settled = not self._in_round and not (self._group.owner == NO_MEMBER).any()
+        return self._group.owner.copy() if is_settled else None
 
     def _handle_due(self, boundary: float) -> None:
         """Handle the events that are due now, and the end of a step at ``boundary``."""
@@ -132,7 +182,7 @@ class _Simulation:
             self._reads[self._group.present].all()
         )
 
-    def _start(self) -> None:
+    def start(self) -> None:
         """Assign the partitions to the members of the start."""
         owners, first = self._scenario.owners, first_members(self._scenario.members)
         for number in range(len(first)):
@@ -151,6 +201,7 @@ class _Simulation:
         if self._work.lag().sum() > NOTHING:
             self._outcome.record_disturbance(0.0, 0.0)
         self._watch_skew()
+        self._record_step()
 
     def _schedule(self, at: float, event: _Event, number: int = 0) -> None:
         heapq.heappush(self._events, (at, next(self._tie), event, number))
@@ -214,7 +265,7 @@ class _Simulation:
 
     def _handle(self, event: _Event, number: int) -> None:
         if event == "churn":
-            self._apply(self._acts[number])
+            self.apply(self._acts[number])
         elif event == "join":
             self._starting -= 1
             self._alive[number] = True
@@ -243,7 +294,8 @@ class _Simulation:
             self._known_lag.removed(self._group.owner == number)
         self._group.remove(number)
 
-    def _apply(self, act: Act) -> None:
+    def apply(self, act: Act) -> None:
+        """Let a member join, leave or die now."""
         number = self._number[act.member]
         self._outcome.record_disturbance(self._now, float(self._work.lag().sum()))
         if act.kind == "join":

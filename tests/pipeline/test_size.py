@@ -50,17 +50,26 @@ def test_size_is_that_of_the_end_of_the_recording(folder: Path) -> None:
     code, report = size(folder, "g")
     assert (code, report["rate"], report["rate_measured"]) == (0, 24, True)
     assert report["time"] == "2026-11-22T10:10:00.000+00:00"
-    assert [step["arriving"] for step in report["steps"]] == [42, 42]
-    assert (report["members"], report["advised"]) == (None, 2)
+    assert [step["arriving"] for step in report["steps"]] == [42]
+    assert (report["members"], report["advised"], report["forecasts"]) == (None, 2, None)
+    assert report["notes"][0].startswith("the recording is too short to forecast 6 partitions")
     busy = (START + timedelta(seconds=300)).isoformat()
     code, report = size(folder, "g", "--until", busy, "--recorded-members", "2", "--rate", "40")
-    assert [step["arriving"] for step in report["steps"]] == [126, 126]
+    assert [step["arriving"] for step in report["steps"]] == [126]
     assert (code, report["members"], report["advised"]) == (1, 2, 6)
 
 
-def test_recording_without_forecasts_or_group(folder: Path) -> None:
-    _, report = size(folder, "h", "--strategy", "range")
-    assert len(report["steps"]) == 1
-    assert report["notes"] == ["the recording has no forecasts: its last arrivals are taken to last"]
+def test_later_steps_are_forecast_from_the_recording(folder: Path) -> None:
+    """Also of one without forecasts of the pipeline."""
+    _, report = size(folder, "h", "--strategy", "range", "--horizon", "2m")
+    assert [step["starts_s"] for step in report["steps"]] == [0, 30, 60, 90]
+    assert report["steps"][0]["arriving"] == 42
+    assert report["forecasts"] == {
+        "source": "the load model", "partitions": 6, "period_s": 120, "age_s": 0,
+    }  # fmt: skip
+    assert report["notes"] == []
+
+
+def test_recording_without_the_group(folder: Path) -> None:
     with pytest.raises(HistoryError, match="no rows of group 'x' in the requested time"):
         size(folder, "x")

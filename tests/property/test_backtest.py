@@ -25,7 +25,7 @@ from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simu
 from kafka_assignors.simulation.churn import KINDS, ChurnStep, rehearse
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, Levels
-from kafka_assignors.simulation.simulate import _Simulation
+from kafka_assignors.simulation.simulate import Simulation
 from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, EVERY, LAG_AWARE, STICKY
 from tests.support.searching import times
 
@@ -166,7 +166,7 @@ def exact_imbalance(group_model: GroupModel, load: Counts, counts: object) -> tu
     return measure(group, resolve(group), owned).max_load or 0, lag_lower_bound(group)
 
 
-def expected_anew(simulation: _Simulation, lag: Levels) -> Counts:
+def expected_anew(simulation: Simulation, lag: Levels) -> Counts:
     """The load with forecasts, computed anew at each check."""
     whole = np.rint(lag).astype(np.int64)
     history = simulation._history
@@ -210,7 +210,7 @@ def test_shortened_check_decides_as_an_exact_one(
     quick = simulate(load, tried)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GroupModel, "imbalance", exact_imbalance)
-        patch.setattr(_Simulation, "_with_expected", expected_anew)
+        patch.setattr(Simulation, "_with_expected", expected_anew)
         slow = simulate(load, tried)
     assert quick.figures() == slow.figures()
     assert quick.moves == slow.moves

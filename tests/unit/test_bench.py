@@ -15,6 +15,7 @@ PROGRAMS = (
     "bench.lag.capacity",
     "bench.lag.forecasts",
     "bench.lag.lags",
+    "bench.lag.live",
     "bench.lag.record",
     "bench.pauses",
     "bench.pipeline",

@@ -9,8 +9,10 @@ import pytest
 
 from bench.lag.autoscaler import Hpa, Keda, ScaledGroup, Sized, View
 from bench.lag.day import SEND_HZ, STRATEGIES, Case, case_of, fixed, forecasts, positions, scaled
+from bench.lag.live.day import Cost, Lapse, rate_of, row, traffic, waits_of
 from demo.data.events import Flight, find_archive, read_flights
 from demo.data.flight_samples import partition_of
+from demo.group.logs import Entry
 from kafka_assignors.simulation import History, Pauses, Scenario, parse, simulate
 from kafka_assignors.simulation.sizing import Target
 
@@ -106,3 +108,51 @@ def test_day_of_flights_has_its_busiest_minute_and_forecasts() -> None:
     assert history.service_rate == pytest.approx(history.arrivals.sum(axis=1).max() / 60 / 8)
     assert case.expected.shape == (288, PARTITIONS)
     assert (case.expected >= 0).all()
+
+
+# --- the day on a broker -----------------------------------------------------------------------------------
+
+
+def flight(at: int, minutes: int) -> Flight:
+    return Flight(at, b"ORD", json.dumps({"distance": str(7 * (minutes - 30))}).encode())
+
+
+def test_flight_sends_from_its_departure_until_it_lands_and_within_the_day_only() -> None:
+    lapse = Lapse(day_s=240, send_s=120)
+    day_s = 86_400
+    due = traffic([flight(1000, 40)], 0, lapse)
+    assert len(due) == 20
+    assert 1000 <= due[0][0] * lapse.speed < 1120
+    assert due[-1][0] - due[0][0] == pytest.approx(19 * 120 / lapse.speed)
+    both = traffic([flight(-1200, 40), flight(day_s - 1200, 40)], 0, lapse)
+    assert [at for at, _ in both] == sorted(at for at, _ in both)
+    assert {at < 120 for at, _ in both} == {True, False}
+    assert all(0 <= at < 240 for at, _ in both)
+    assert len(both) == 20
+
+
+def test_busiest_members_just_keep_up_with_the_busiest_ten_minutes() -> None:
+    lapse = Lapse(day_s=1440, busiest=5)  # ten minutes of the day are ten seconds
+    due = [(float(second), flight(0, 40)) for second in [*range(100), *[500] * 99]]
+    assert rate_of(due, lapse) == (99 / 10) / 5
+
+
+def test_row_counts_waits_moves_and_members_from_the_logs() -> None:
+    second = 1_000_000_000
+    driver = [Entry(10 * second, "sent", (0,), 0, 1), Entry(12 * second, "sent", (1,), 0, 0)]
+    members = {
+        "m1": [
+            Entry(2 * second, "assigned", (0, 1)),
+            Entry(11 * second, "done", (0,), 0, 0),
+            Entry(13 * second, "revoked", (1,)),
+            Entry(14 * second, "done", (0,), 1, 1),
+        ],
+        "m2": [Entry(13 * second, "assigned", (1,)), Entry(32 * second, "done", (1,), 0, 0)],
+    }
+    members["m2"].append(Entry(33 * second, "done", (0,), 1, 1))  # again: the first time counts
+    assert sorted(waits_of(driver, members).tolist()) == [1, 4, 20]
+    cost = Cost(member_s=20.0, most=2, scalings=1, started={"m1": second, "m2": 10 * second})
+    lapse = Lapse(day_s=240, target_s=10)
+    assert row("a rule", lapse, cost, driver, members) == (
+        "a rule", "2.0", "2", "8.33 s", "19.7 s", "20.0 s", "33.3%", "1", "1", "2.0 s",
+    )  # fmt: skip

@@ -22,7 +22,7 @@ from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.retention import Retentions
 from kafka_assignors.lag.fetch.sending import FEW, Sender
-from kafka_assignors.lag.rates import Rates
+from kafka_assignors.lag.rates import WINDOW_S, Rates
 from kafka_assignors.lag.reading import OldestUnread, Position, next_unread
 from kafka_assignors.lag.retention import Retention, share_left
 from kafka_assignors.lag.settings import fetch_settings
@@ -44,9 +44,16 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 class LagReader:
-    """Reads the lag of groups; connects at the first read, and again if a broker does not answer."""
+    """Reads the lag of groups; connects at the first read, and again if a broker does not answer.
 
-    def __init__(self, settings: Mapping[str, Any], reset: Reset) -> None:
+    Args:
+        settings: as ``connection_settings`` makes them.
+        reset: where consumers of the groups start without a commit.
+        window_s: rates are means over this time.
+    """
+
+    def __init__(self, settings: Mapping[str, Any], reset: Reset, window_s: float = WINDOW_S) -> None:
+        self._window_s = window_s
         self._reset = reset
         self._connection = Connection(settings)
         self._fetch_settings = fetch_settings(settings, "-", reset)
@@ -74,7 +81,7 @@ class LagReader:
         )
         # A watched pattern sees groups come and go.
         self._owners = {name: self._owners[name] for name in groups.states}
-        self._rates = {name: self._rates.get(name) or Rates() for name in groups.states}
+        self._rates = {name: self._rates.get(name) or Rates(self._window_s) for name in groups.states}
         failures |= {name: _failure(name, error) for name, error in groups.failures.items()}
         try:
             if groups.no_offsets is not None:

@@ -30,6 +30,7 @@ from kafka_assignors.cli.tables import duration, show
 from kafka_assignors.errors import MissingExtraError, OptionError
 from kafka_assignors.lag import Reset
 from kafka_assignors.lag.feed.sources import Expected
+from kafka_assignors.lag.rates import WINDOW_S
 from kafka_assignors.pipeline.session import session, submitted
 from kafka_assignors.plan import Group
 from kafka_assignors.simulation.sizing import Target
@@ -149,7 +150,8 @@ def command(
         raise click.UsageError("GROUP must be the name of one group")
     if horizon_s < max_time_lag_s:
         raise click.UsageError("--horizon must not be shorter than --max-time-lag")
-    request = SizeRequest(group_id, Target(max_time_lag_s, headroom), horizon_s, rate, _known(strategy))
+    target = Target(max_time_lag_s, headroom)
+    request = SizeRequest(group_id, target, horizon_s, rate, _known(strategy), load_topic)
     if recording is not None:
         if bootstrap or config or load_topic or listen:
             raise click.UsageError("--recording is instead of a cluster, --load-topic and --serve")
@@ -160,7 +162,8 @@ def command(
         raise click.UsageError("--until and --recorded-members are only with --recording")
     settings = client_settings(bootstrap, config)
     feed = None if load_topic is None else partial(_forecasts, settings, group_id, load_topic)
-    with closing(LagReader(settings, reset)) as reader:
+    # The rate of a member needs a longer time than arrivals, because members commit every few seconds.
+    with closing(LagReader(settings, reset, WINDOW_S if rate is None else every_s)) as reader:
         sizes = GroupSizes(lambda: reader.read([group_id]).reports[0], request, feed)
         if listen is not None:
             _serve(listen, every_s, sizes, group_id)

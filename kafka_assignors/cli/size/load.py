@@ -24,6 +24,23 @@ _COMMIT_S = 10.0
 """Records read but not committed count as lag: twice the default interval of auto-commit."""
 
 
+@dataclass(frozen=True, slots=True)
+class Forecasts:
+    """The forecasts that the later steps of a load are made of.
+
+    Attributes:
+        source: the topic they were read from, or the model that made them.
+        partitions: number of partitions that have one.
+        period_s: the time they cover, seconds from now.
+        age_s: age of the oldest one, seconds.
+    """
+
+    source: str
+    partitions: int
+    period_s: float
+    age_s: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GroupLoad:
     """A group, its lag and its expected arrivals.
@@ -33,12 +50,14 @@ class GroupLoad:
         members: number of members; None: unknown, or none.
         owners: owner of each partition, as an index into the members; None: not all have one.
         notes: remarks on the load, a sentence each.
+        forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
     """
 
     history: History
     members: int | None
     owners: Counts | None
     notes: tuple[str, ...]
+    forecasts: Forecasts | None = None
 
 
 def partitions_of(report: Report) -> dict[str, int]:
@@ -77,6 +96,20 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
     return rates
 
 
+def has_stopped(looks: Sequence[Report], span_s: float) -> bool:
+    """Return whether records waited at all looks and no look has seen another commit.
+
+    The members do not read, or commit less often than the group is looked at.
+
+    Args:
+        looks: as in ``member_rates``.
+        span_s: seconds from the first to the last one.
+    """
+    is_late = all(any(partition.lag for partition in look.partitions) for look in looks)
+    rates = [partition.rate for partition in looks[-1].partitions if partition.rate is not None]
+    return is_late and bool(rates) and all(rate.commit_unchanged_s >= span_s for rate in rates)
+
+
 def capacities_of(report: Report) -> dict[str, float]:
     """Return the capacity of each member; 1 if it sends none, or one that the leader ignores."""
     kind = STRATEGIES.get(report.group.strategy)
@@ -96,7 +129,12 @@ def _read(strategy: Assignor, user_data: bytes) -> MemberReport:
 
 
 def group_load(
-    now: Report, horizon_s: float, rate: float | None, *, expected: Expected | None = None
+    now: Report,
+    horizon_s: float,
+    rate: float | None,
+    *,
+    expected: Expected | None = None,
+    source: str = "the feed",
 ) -> GroupLoad:
     """Return the load of a group.
 
@@ -106,6 +144,7 @@ def group_load(
             are taken to last until its end.
         rate: records/s that a member of capacity 1 reads; None: unknown.
         expected: forecasts; a partition without one keeps its measured arrivals.
+        source: name of their topic.
 
     Raises:
         GroupError: the group has no partitions.
@@ -144,11 +183,12 @@ def group_load(
             f"members have capacities from {min(capacities):g} to {max(capacities):g}: "
             f"sizes are of members with their mean, {fmean(capacities):.3g}"
         )
-    steps = [arriving]
-    if expected is not None:
+    if expected is not None and expected.problem:
+        notes.append(expected.problem)
+    steps, forecasts = [arriving], None
+    if expected is not None and expected.arrivals and expected.period_s > 0:
         steps.append(_forecast(expected, arriving, index))
-        if expected.problem:
-            notes.append(expected.problem)
+        forecasts = Forecasts(source, len(expected.arrivals), expected.period_s, expected.age_s)
     return GroupLoad(
         history=history_of(
             now.group.group_id, topics, steps, lag, horizon_s=horizon_s, rate=rate, capacity=fmean(capacities)
@@ -156,6 +196,7 @@ def group_load(
         members=len(now.members) or None,
         owners=None if (owners == NO_MEMBER).any() else owners,
         notes=tuple(notes),
+        forecasts=forecasts,
     )
 
 
@@ -194,7 +235,6 @@ def history_of(
 def _forecast(expected: Expected, arriving: Levels, index: Mapping[TopicPartition, int]) -> Levels:
     """Return the records/s of each partition in the period of the forecasts."""
     rates: Levels = arriving.copy()
-    if expected.period_s > 0:
-        for partition, records in expected.arrivals.items():
-            rates[index[partition]] = records / expected.period_s
+    for partition, records in expected.arrivals.items():
+        rates[index[partition]] = records / expected.period_s
     return rates

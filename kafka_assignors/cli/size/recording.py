@@ -8,17 +8,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafka_assignors.cli.size.load import GroupLoad, history_of
+from kafka_assignors.cli.size.load import Forecasts, GroupLoad, history_of
 from kafka_assignors.cli.size.report import SizeReport
 from kafka_assignors.cli.size.sizes import DEFAULT, SizeRequest, size_report
-from kafka_assignors.cli.tables import counted
+from kafka_assignors.cli.tables import counted, duration
 from kafka_assignors.errors import HistoryError
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.bucket.parts import forecast_parts
+from kafka_assignors.forecast.settings import QUARTER
 from kafka_assignors.pipeline.backtest.recorded import MICROSECONDS, LoadColumns, Recorded, assemble
 from kafka_assignors.simulation.history import History, Levels
-from kafka_assignors.strategies import load_strategy
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_PARTS = 4
+"""Steps of the horizon, if it has as many whole steps of the recording."""
+
+_STEP_US = 300 * MICROSECONDS
+"""The model learns steps of five minutes, if those of the recording are shorter: its cost is by step."""
+
+_LEARNT_US = 28 * 86_400 * MICROSECONDS
+"""The model learns the last four weeks; it forecasts by the three weeks before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +61,8 @@ def recorded_size(spark: SparkSession, recording: Recording, request: SizeReques
     recorded = assemble(request.group_id, rows, recorded_members=recording.members)
     load = load_at_end(rows, recorded, recording, request)
     name = request.strategy or DEFAULT
-    by_load = recorded.history.expected is not None and load_strategy(name).by_forecast
     end = datetime.fromtimestamp(int(rows.time.max()) / MICROSECONDS, timezone.utc)
-    report = size_report(
-        request, load, name, end.isoformat(timespec="milliseconds"), by_load=by_load, recorded=True
-    )
+    report = size_report(request, load, name, end.isoformat(timespec="milliseconds"), recorded=True)
     guess = f"a recording does not have the strategy: sizes are planned with {DEFAULT} (--strategy)"
     return report if request.strategy else report.with_notes(guess)
 
@@ -85,15 +93,16 @@ def load_at_end(
     lags = _last_lags(rows, history, window)
     if unknown := int(np.isnan(lags).sum()):
         notes.append(f"the lag of {counted(unknown, 'partition')} is unknown and counts as none")
-    if history.expected is None or history.horizon_s is None:
-        notes.append("the recording has no forecasts: its last arrivals are taken to last")
-    else:
-        forecast = _last(history.expected[-window:]) / history.horizon_s
-        if unknown := int(np.isnan(forecast).sum()):
-            notes.append(
-                f"{counted(unknown, 'partition')} without a forecast: the last arrivals are taken to last"
-            )
-        steps.append(np.where(np.isnan(forecast), steps[0], forecast))
+    later = later_arrivals(history, int(rows.time.max()), request.horizon_s)
+    known = 0 if later is None else int((~np.isnan(later[0])).sum())
+    if later is None:
+        notes.append(f"a horizon of {duration(1000 * request.horizon_s)} has no two steps of the recording")
+    elif known < history.partitions:
+        short = counted(history.partitions - known, "partition")
+        notes.append(f"the recording is too short to forecast {short}: the last arrivals are taken to last")
+    if later is not None and known:
+        steps += [np.where(np.isnan(part), steps[0], part) for part in later[1:]]
+    forecasts = Forecasts("the load model", known, request.horizon_s) if known else None
     return GroupLoad(
         history=history_of(
             request.group_id,
@@ -106,7 +115,42 @@ def load_at_end(
         members=recording.members,
         owners=None,
         notes=tuple(notes),
+        forecasts=forecasts,
     )
+
+
+def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | None:
+    """Return the records/s that the load model expects in each part of a horizon.
+
+    The model learns the arrivals of the last weeks; unknown ones are interpolated, as in the history.
+
+    Args:
+        history: the recorded arrivals.
+        end: end of its last step, microseconds since 1970.
+        horizon_s: length of the horizon.
+
+    Returns:
+        Records/s, of shape (parts, partitions), at most four parts; NaN where the history is too short.
+        None: the horizon has no two parts of whole steps.
+    """
+    step_us, horizon_us = (round(seconds * MICROSECONDS) for seconds in (history.step_s, horizon_s))
+    for parts in range(_PARTS, 1, -1):
+        fits = [
+            count
+            for count in range(1, max(_STEP_US // step_us, 1) + 1)
+            if not QUARTER % (count * step_us) and not horizon_us % (parts * count * step_us)
+        ]
+        if fits:
+            break
+    else:
+        return None
+    together = fits[-1]
+    steps = min(history.steps, _LEARNT_US // step_us) // together
+    arrivals = history.arrivals[history.steps - steps * together :]
+    arrivals = arrivals.reshape(steps, together, history.partitions).sum(axis=1)
+    settings = LoadSettings(step_s=together * history.step_s, horizon_s=horizon_s)
+    expected: Levels = forecast_parts(arrivals, end, settings, parts) * (parts / horizon_s)
+    return expected
 
 
 def _last_lags(rows: LoadColumns, history: History, window: int) -> Levels:
@@ -119,11 +163,3 @@ def _last_lags(rows: LoadColumns, history: History, window: int) -> Levels:
     lags = np.full(history.partitions, np.nan)
     lags[place[order]] = known.lag[order]  # of a repeated place the last value stays
     return lags
-
-
-def _last(table: Levels) -> Levels:
-    """Return the last known value of each column; NaN if there is none."""
-    last: Levels = np.full(table.shape[1], np.nan)
-    for values in table:
-        last = np.where(np.isnan(values), last, values)
-    return last

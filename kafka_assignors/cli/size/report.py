@@ -9,6 +9,7 @@ from typing import Any
 from rich.console import Group as Lines
 from rich.text import Text
 
+from kafka_assignors.cli.size.load import Forecasts
 from kafka_assignors.cli.tables import ROWS, Columns, columns, counted, duration, partition_name
 from kafka_assignors.plan import shown
 from kafka_assignors.simulation.sizing import Cost, Least, Reason, Sizing
@@ -26,6 +27,7 @@ class SizeReport:
         strategy: the strategy that the sizes were planned with.
         sizing: the sizes.
         is_measured: the rate of a member was measured.
+        forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
         notes: remarks, a sentence each.
         recorded: the load is from a recording.
     """
@@ -35,6 +37,7 @@ class SizeReport:
     strategy: str
     sizing: Sizing
     is_measured: bool
+    forecasts: Forecasts | None = None
     notes: tuple[str, ...] = ()
     recorded: bool = False
 
@@ -75,6 +78,7 @@ class SizeReport:
             ],
             "hot": [{**asdict(hot), "arriving": round(hot.arriving, 3)} for hot in sizing.hot],
             "behind": sizing.behind,
+            "forecasts": None if self.forecasts is None else _rounded(asdict(self.forecasts)),
             "stay": _cost(sizing.stay),
             "scale": _cost(sizing.scale),
             "notes": list(self.notes),
@@ -109,6 +113,7 @@ def size_lines(report: SizeReport) -> Lines:
     parts += [Text(line, style="yellow") for line in _warnings(report)]
     how = "as measured" if report.is_measured else "as given"
     free = f", {sizing.target.headroom:.0%} of it kept free" if sizing.target.headroom else ""
+    parts.append(Text(_forecast_line(report)))
     parts.append(Text(f"a member reads {sizing.rate:,.1f} records/s, {how}{free}"))
     parts += [Text(_cost_line(cost, sizing.members)) for cost in (sizing.stay, sizing.scale) if cost]
     return Lines(*parts)
@@ -172,6 +177,17 @@ def _warnings(report: SizeReport) -> Iterator[str]:
             f"the present lag of {counted(sizing.behind, 'partition')} is more than one member reads in time"
         )
     yield from report.notes
+
+
+def _forecast_line(report: SizeReport) -> str:
+    forecasts = report.forecasts
+    if forecasts is None:
+        return "later steps: no forecasts, the arrivals of now are taken to last"
+    when = report.time if report.recorded else f"{duration(1000 * forecasts.age_s)} ago"
+    return (
+        f"later steps: forecasts of {shown(forecasts.source)} from {when}, "
+        f"for {duration(1000 * forecasts.period_s)} and {counted(forecasts.partitions, 'partition')}"
+    )
 
 
 def _cost_line(cost: Cost, members: int | None) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from kafka_assignors.cli.lag.report import Report
-from kafka_assignors.cli.size.load import GroupLoad, group_load, member_rates, partitions_of
+from kafka_assignors.cli.size.load import GroupLoad, group_load, has_stopped, member_rates, partitions_of
 from kafka_assignors.cli.size.report import SizeReport
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
@@ -44,6 +44,7 @@ class SizeRequest:
         horizon_s: length of the horizon.
         rate: records/s of a member of capacity 1; None: measured.
         strategy: name of the strategy; None: the group's.
+        load_topic: topic of the forecasts; None: there are none.
     """
 
     group_id: str
@@ -51,6 +52,7 @@ class SizeRequest:
     horizon_s: float
     rate: float | None = None
     strategy: str | None = None
+    load_topic: str | None = None
 
 
 class GroupSizes:
@@ -73,11 +75,16 @@ class GroupSizes:
         self._look, self._request, self._forecasts, self._clock = look, request, forecasts, clock
         self._looks: deque[tuple[float, Report]] = deque()
         self._rates: deque[float] = deque(maxlen=_MEASUREMENTS)
+        self._before: frozenset[str] | None = None
+        self._settled: frozenset[str] | None = None  # members at the last look at a stable group
         self._advised: int | None = None
 
     def look(self) -> Report:
         """Read the group, and keep the looks that the reader's rates are computed from."""
         now, report = self._clock(), self._look()
+        self._before = self._settled
+        if report.group.state not in REBALANCING:
+            self._settled = frozenset(member.member_id for member in report.members)
         self._looks.append((now, report))
         while len(self._looks) > 2 and self._looks[1][0] <= now - WINDOW_S:
             self._looks.popleft()
@@ -87,28 +94,44 @@ class GroupSizes:
         """Return the size from one more look.
 
         Raises:
-            GroupError: it is the first look, the group is rebalancing, its strategy is unknown, it has no
-                partitions, or no rate could be measured.
+            GroupError: it is the first look, the group is rebalancing or was restarted since the look before,
+                its strategy is unknown, it has no partitions, or no rate could be measured.
         """
         request, now = self._request, self.look()
         if len(self._looks) < 2:
             raise GroupError(f"one look at group {request.group_id!r} so far: a size needs two")
         if now.group.state in REBALANCING:  # the broker returns neither owners nor the strategy meanwhile
             raise GroupError(f"group {request.group_id!r} is rebalancing: try again when it is stable")
+        if self._settled and not self._settled & (self._before or frozenset()):
+            raise GroupError(
+                f"group {request.group_id!r} has just started: no member was there at the look before, "
+                "so its lag does not show its size: try again"
+            )
         name, notes = strategy_of(request, now.group.strategy)
         rate, unequal = self._rate()
         expected = None if self._forecasts is None else self._forecasts(partitions_of(now))
-        load = group_load(now, request.horizon_s, rate, expected=expected)
-        by_load = expected is not None and load_strategy(name).by_forecast
-        report = size_report(request, load, name, now.time, by_load=by_load, stay_at=self._advised)
+        source = request.load_topic or ""
+        load = group_load(now, request.horizon_s, rate, expected=expected, source=source)
+        report = size_report(request, load, name, now.time, stay_at=self._advised)
         self._advised = report.sizing.advised
-        return report.with_notes(*notes, *unequal)
+        return report.with_notes(*notes, *unequal, *self._stopped(now))
+
+    def _stopped(self, now: Report) -> list[str]:
+        """Return a note if the members do not seem to read: no size helps then."""
+        span_s, looks = self._span_s, [report for _, report in self._looks]
+        if not now.members or span_s < _LEAST_S or not has_stopped(looks, span_s):
+            return []
+        return [f"no member has committed for {span_s:,.0f} s, though records wait: they may not read at all"]
+
+    @property
+    def _span_s(self) -> float:
+        return self._looks[-1][0] - self._looks[0][0]
 
     def _rate(self) -> tuple[float, list[str]]:
         """Return the records/s of a member of capacity 1, and a note if members differ."""
         if self._request.rate is not None:
             return self._request.rate, []
-        span_s = self._looks[-1][0] - self._looks[0][0]
+        span_s = self._span_s
         rates = member_rates([report for _, report in self._looks]) if span_s >= _LEAST_S else []
         if rates:
             self._rates.append(median(rates))
@@ -118,9 +141,11 @@ class GroupSizes:
                 f"give --rate, or --every {_LEAST_S:.0f}s"
             )
         if not self._rates:
+            why = "had lag at both looks"
+            if has_stopped([report for _, report in self._looks], span_s):
+                why = "has committed between the looks, though records wait"
             raise GroupError(
-                f"no member of {self._request.group_id!r} had lag at both looks, so its rate is unknown: "
-                "give --rate"
+                f"no member of {self._request.group_id!r} {why}, so its rate is unknown: give --rate"
             )
         rate = median(self._rates)
         if not rates or max(rates) <= _UNEQUAL * min(rates):
@@ -159,7 +184,6 @@ def size_report(
     strategy: str,
     time: str,
     *,
-    by_load: bool = False,
     stay_at: int | None = None,
     recorded: bool = False,
 ) -> SizeReport:
@@ -170,10 +194,10 @@ def size_report(
         load: the load.
         strategy: name of the strategy.
         time: of the load, ISO 8601.
-        by_load: the strategy plans with forecasts.
         stay_at: the last advice; None: there is none.
         recorded: the load is from a recording.
     """
+    by_load = load.forecasts is not None and load_strategy(strategy).by_forecast
     sizing = size(
         load.history,
         simulated(strategy, by_load=by_load),
@@ -182,4 +206,13 @@ def size_report(
         owners=load.owners,
         stay_at=stay_at,
     )
-    return SizeReport(request.group_id, time, strategy, sizing, request.rate is None, load.notes, recorded)
+    return SizeReport(
+        request.group_id,
+        time,
+        strategy,
+        sizing,
+        request.rate is None,
+        load.forecasts,
+        load.notes,
+        recorded,
+    )

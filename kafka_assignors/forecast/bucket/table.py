@@ -244,18 +244,11 @@ class Table:
     def restore(self, row: int) -> Partition:
         """Return the state of a partition."""
         partition = Partition(self.settings)
-        steps, model, season = partition.steps, partition.model, partition.model.season
+        steps = partition.steps
         ends, commits, growth = steps.ends, steps.commits, steps.growth
 
         def whole(name: str) -> int:
             return int(getattr(self, name)[row])
-
-        def real(name: str) -> float:
-            return float(getattr(self, name)[row])
-
-        def listed(name: str) -> list[Any]:
-            values: list[Any] = getattr(self, name)[:, row].tolist()
-            return values
 
         partition.newest = whole("newest")
         last = partition.last = self.sample(row)
@@ -274,6 +267,24 @@ class Table:
         steps.last_end = EndMark(step_end, whole("mark_end"), ends.epoch, far=through, through=through)
         ring = (whole("point_first") + np.arange(whole("points"))) % MOST_POINTS
         growth.times, growth.ends = self.point_at[ring, row].tolist(), self.point_end[ring, row].tolist()
+        partition.model = self.model(row)
+        return partition
+
+    def model(self, row: int) -> Model:
+        """Return the model of a partition."""
+        model = Model(self.settings)
+        season = model.season
+
+        def whole(name: str) -> int:
+            return int(getattr(self, name)[row])
+
+        def real(name: str) -> float:
+            return float(getattr(self, name)[row])
+
+        def listed(name: str) -> list[Any]:
+            values: list[Any] = getattr(self, name)[:, row].tolist()
+            return values
+
         model.seen, model.run, model.total, model.scored = map(whole, ("seen", "run", "total", "scored"))
         model.levels, model.trends, model.misses = map(listed, ("levels", "trends", "misses"))
         model.miss, model.deviation, model.spread = map(real, ("miss", "deviation", "spread"))
@@ -288,7 +299,7 @@ class Table:
         season.sum, season.above, season.mean = map(real, ("quarter_sum", "above", "season_mean"))
         for name in ("day", "day_seen", "week", "week_seen", "latest", "usual", "slots_seen"):
             setattr(season, name, listed(name))
-        return partition
+        return model
 
     def sample(self, row: int) -> Sample:
         """Return the last sample of a partition."""

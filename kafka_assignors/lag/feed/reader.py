@@ -9,7 +9,8 @@ from __future__ import annotations
 import logging
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_assignors.background import Background
@@ -134,11 +135,17 @@ class FeedReader:
             if entry is not None and self._is_fresh(entry.forecast, now_ms)
         }
         arrivals, lags = expected_of(fresh, now_ms)
-        period_s = period_ms(fresh, now_ms) / 1000
+        oldest_ms = min((forecast.time_ms for forecast in fresh.values()), default=now_ms)
+        expected = Expected(
+            arrivals,
+            lags,
+            period_s=period_ms(fresh, now_ms) / 1000,
+            age_s=max(now_ms - oldest_ms, 0.0) / 1000,
+        )
         if len(fresh) == len(known):
-            return Expected(arrivals, lags, period_s=period_s)
+            return expected
         why, is_logged = self._why_incomplete(len(known) - len(fresh), len(known), now_ms)
-        return Expected(arrivals, lags, f"load feed {self._topic}: {why}", is_logged, period_s)
+        return replace(expected, problem=f"load feed {self._topic}: {why}", is_logged=is_logged)
 
     def close(self) -> None:
         """End the threads.  A forked process leaves its parent's threads alone."""

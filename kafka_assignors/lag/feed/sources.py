@@ -31,6 +31,7 @@ class Expected:
         problem: why some forecasts are missing, as a line for the user; empty if none is.
         is_logged: whether the problem needs no warning: it is logged already, or no answer is due yet.
         period_s: length of the period, seconds; 0: unknown.
+        age_s: age of the oldest forecast, seconds; 0: unknown.
     """
 
     arrivals: Mapping[TopicPartition, float] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class Expected:
     problem: str = ""
     is_logged: bool = False
     period_s: float = 0.0
+    age_s: float = 0.0
 
 
 class LoadSource(Protocol):

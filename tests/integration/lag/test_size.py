@@ -12,14 +12,21 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka_assignors import CooperativeLagAwareAssignor, CooperativeStickyAssignor
 from kafka_assignors.broker.ports import HOST
+from kafka_assignors.cli.common import client_settings
+from kafka_assignors.cli.lag.reader import LagReader
+from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
+from kafka_assignors.errors import GroupError
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.simulation.sizing import Target
 from kafka_assignors.wire import load_feed
 from kafka_assignors.wire.load_feed import Forecast
 from tests.integration.conftest import FreshNames
@@ -139,11 +146,35 @@ def test_forecasts_of_a_feed_decide_on_the_second_half_of_the_horizon(fresh: Fre
         assert (code, report["members"], report["advised"], report["notes"]) == (1, 2, 4, [])
         assert [(step["arriving"], step["members"]) for step in report["steps"]] == [(0, 1), (288, 4)]
         assert report["steps"][1]["limit"]["member_partitions"] == 2
+        used = report["forecasts"]
+        assert (used["source"], used["partitions"]) == (feed.topic, 4)
+        assert used["period_s"] + used["age_s"] == pytest.approx(HOUR_MS / 1000, abs=1)
         feed.forget(tps[0])
         code, report = size(group, "--load-topic", feed.topic)
         assert [step["arriving"] for step in report["steps"]] == [0, 216]
         assert report["advised"] == 3  # the partition without arrivals shares a member
         assert report["notes"] == [f"load feed {feed.topic}: no fresh forecast of 1 of 4 partitions"]
+
+
+def test_group_that_was_restarted_at_once_has_a_size_from_its_second_look_on(fresh: FreshNames) -> None:
+    with (
+        Group(fresh, 4) as group,
+        closing(LagReader(client_settings(group.bootstrap, None), "earliest")) as reader,
+    ):
+        group.join_all(2, CooperativeStickyAssignor)
+        group.settled()
+        request = SizeRequest(group.group_id, Target(30, headroom=0), 3600, rate=100.0)
+        sizes = GroupSizes(lambda: reader.read([group.group_id]).reports[0], request)
+        sizes.look()
+        assert sizes.read().sizing.members == 2
+        for member in group.present():
+            member.close()
+        write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 2800))
+        group.join_all(2, CooperativeStickyAssignor)
+        group.settled()
+        with pytest.raises(GroupError, match="has just started: no member was there at the look before"):
+            sizes.read()
+        assert sizes.read().sizing.members == 2
 
 
 def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames) -> None:

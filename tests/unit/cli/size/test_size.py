@@ -13,7 +13,14 @@ from rich.console import Console
 from kafka_assignors.cli.group_lag import owners_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
 from kafka_assignors.cli.size import command as cli_size
-from kafka_assignors.cli.size.load import capacities_of, group_load, member_rates, partitions_of
+from kafka_assignors.cli.size.load import (
+    Forecasts,
+    capacities_of,
+    group_load,
+    has_stopped,
+    member_rates,
+    partitions_of,
+)
 from kafka_assignors.cli.size.report import SizeReport, headline, size_lines
 from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
 from kafka_assignors.errors import GroupError
@@ -40,12 +47,13 @@ def look(
     out: float = 1.0,
     strategy: str = "sticky",
     capacities: Sequence[float] = (1.0, 1.0),
+    name: str = "m",
 ) -> Report:
     """A group of one topic, dealt in turn, with these arrivals; a member commits ``out`` of them."""
     tps = [TopicPartition("orders", partition) for partition in range(len(rates))]
     joined = tuple(
         GroupMember(
-            f"m{member}",
+            f"{name}{member}",
             None,
             "c",
             "h",
@@ -57,7 +65,10 @@ def look(
     offsets = {tp: Offsets(0, lag, 0) for tp, lag in zip(tps, lags, strict=True)}
     group = GroupState("billing", "Stable", strategy if members else "", joined, dict.fromkeys(tps, 0))
     reading = Reading(dict(zip(tps, lags, strict=True)), offsets, {})
-    in_time = InTime(rates={tp: Rate(rate, rate * out, 0.0) for tp, rate in zip(tps, rates, strict=True)})
+    unchanged_s = 0.0 if out else 60.0
+    in_time = InTime(
+        rates={tp: Rate(rate, rate * out, unchanged_s) for tp, rate in zip(tps, rates, strict=True)}
+    )
     return report(group, reading, "earliest", TIME, in_time)
 
 
@@ -78,10 +89,16 @@ def test_load_is_the_arrivals_of_the_look_for_the_horizon() -> None:
 def test_forecasts_are_the_second_step_and_do_not_touch_other_partitions() -> None:
     now = look([1, 2], [0, 0])
     expected = Expected({TopicPartition("orders", 0): 600.0}, period_s=60.0, problem="no fresh forecast of 1")
-    load = group_load(now, 3600, 10, expected=expected)
+    load = group_load(now, 3600, 10, expected=expected, source="feed")
     assert load.history.step_s == 1800
     assert (load.history.arrivals / 1800).tolist() == [[1, 2], [10, 2]]
     assert load.notes == ("no fresh forecast of 1",)
+    assert load.forecasts == Forecasts("feed", 1, 60.0)
+
+
+def test_feed_without_a_fresh_forecast_leaves_the_arrivals_of_the_look() -> None:
+    load = group_load(look([1, 2], [0, 0]), 3600, 10, expected=Expected(problem="nothing fresh"))
+    assert (load.history.steps, load.forecasts, load.notes) == (1, None, ("nothing fresh",))
 
 
 def test_partitions_without_arrivals_lag_or_owner_are_noted_or_planned() -> None:
@@ -171,6 +188,41 @@ def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
         sized(given, now, moving)
 
 
+def test_look_at_a_group_that_has_just_started_gives_no_size_and_keeps_the_advice() -> None:
+    """All members were replaced between two looks; what they left waits."""
+    calm, late = look([7, 7, 7, 7], [0, 0, 0, 0], 4), look([7, 7, 7, 7], [9000] * 4, 4, name="new")
+    read = look([7, 7, 7, 7], [0, 0, 0, 0], 4, name="new")
+    moving = replace(late, group=replace(late.group, state="CompletingRebalance"))
+    sizes = GroupSizes(
+        iter([calm, calm, late, moving, late, read]).__next__, replace(REQUEST, rate=10.0), clock=Minutes()
+    )
+    sizes.look()
+    assert sizes.read().sizing.advised == 4
+    with pytest.raises(GroupError, match="has just started: no member was there at the look before"):
+        sizes.read()
+    with pytest.raises(GroupError, match="is rebalancing"):
+        sizes.read()
+    assert sizes.read().sizing.behind == 4
+    assert sizes.read().sizing.advised == 4
+
+
+def test_group_that_starts_while_it_is_looked_at_is_not_sized() -> None:
+    empty, started = look([8, 8], [900, 900], members=0), look([8, 8], [900, 900])
+    with pytest.raises(GroupError, match="has just started"):
+        sized(replace(REQUEST, rate=10.0), empty, started)
+
+
+def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
+    stuck = look([7, 7], [9000, 9000], out=0.0)
+    made = sized(replace(REQUEST, rate=10.0), stuck, stuck)
+    assert made.notes == ("no member has committed for 60 s, though records wait: they may not read at all",)
+    with pytest.raises(GroupError, match="has committed between the looks, though records wait, so its rate"):
+        sized(REQUEST, stuck, stuck)
+    assert not has_stopped([look([7, 7], [0, 0], out=0.0), stuck], 60)
+    assert not has_stopped([stuck, look([7, 7], [9000, 9000])], 60)
+    assert not has_stopped([stuck, stuck], 61)
+
+
 def test_empty_group_gets_a_size_with_a_note() -> None:
     now = look([8, 8], [0, 0], members=0)
     made = sized(replace(REQUEST, rate=10.0), now, now)
@@ -227,14 +279,17 @@ def shown_report() -> SizeReport:
     now = look([300, 310, 290, 305, 320, 900], [900, 1200, 800, 1000, 950, 4000])
     expected = Expected(
         {
-            tp: 60 * rate
+            tp: 3540 * rate
             for tp, rate in zip(sorted(owners_of(now.group)), [330, 340, 310, 330, 1500, 400], strict=True)
         },
-        period_s=60.0,
+        period_s=3540.0,
+        age_s=60.0,
     )
-    load = group_load(now, 3600, 1200.0, expected=expected)
+    load = group_load(now, 3600, 1200.0, expected=expected, source="kafka-assignors-load")
     sizing = size(load.history, simulated("cooperative-sticky"), Target(30), members=2, owners=load.owners)
-    return SizeReport("billing", TIME, "cooperative-sticky", sizing, is_measured=False)
+    return SizeReport(
+        "billing", TIME, "cooperative-sticky", sizing, is_measured=False, forecasts=load.forecasts
+    )
 
 
 def lines(report: SizeReport) -> list[str]:
@@ -257,6 +312,12 @@ def test_json_has_all_figures() -> None:
     assert parsed["steps"][0]["limit"]["topic"] == "orders"
     assert parsed["hot"][0]["partition"] == 4
     assert parsed["stay"]["members"] == 2
+    assert parsed["forecasts"] == {
+        "source": "kafka-assignors-load",
+        "partitions": 6,
+        "period_s": 3540,
+        "age_s": 60,
+    }
     assert parsed["scale"]["moved"] > 0
 
 
@@ -270,7 +331,7 @@ class Looks:
         self.looks = list(looks)
         self.closed = False
 
-    def __call__(self, settings: object, reset: str) -> Looks:
+    def __call__(self, settings: object, reset: str, window_s: float) -> Looks:
         return self
 
     def read(self, names: Sequence[str]) -> GroupsReport:
