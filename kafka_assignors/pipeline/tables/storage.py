@@ -14,6 +14,7 @@ from typing import Any
 
 from kafka_assignors.errors import PipelineError
 
+_ATOMIC_AT_CLOSE = ("s3a", "gs")
 _SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # special characters of Hadoop's patterns
 
 
@@ -32,10 +33,11 @@ class Storage:
         self._jvm = spark.sparkContext._jvm
         self.root = root
         # The session's settings, because those of the context lack the ones of spark.conf.set.
-        settings = spark._jsparkSession.sessionState().newHadoopConf()
+        self._settings = spark._jsparkSession.sessionState().newHadoopConf()
+        self._gateway = spark.sparkContext._gateway
         try:
             self._path = self._jvm.org.apache.hadoop.fs.Path(root)
-            self._files = self._path.getFileSystem(settings)
+            self._files = self._path.getFileSystem(self._settings)
         except Exception as error:
             raise PipelineError(f"cannot use the folder {root}: {_why(error)}") from error
 
@@ -80,6 +82,35 @@ class Storage:
         with closing(self._files.create(self._under(partial), True)) as stream:
             stream.write(bytearray(text.encode()))
         self.move(partial, name)
+
+    def overwrite(self, name: str, text: str) -> None:
+        """Replace a small file, or create it; a reader, or a crash, in between finds the old or the new text.
+
+        This is so on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``).
+        """
+        scheme, target = str(self._files.getUri().getScheme()), self._under(name)
+        if scheme in _ATOMIC_AT_CLOSE:
+            with closing(self._files.create(target, True)) as stream:
+                stream.write(bytearray(text.encode()))
+            return
+        partial = self._jvm.org.apache.hadoop.fs.Path(target.getParent(), f".{target.getName()}.partial")
+        with closing(self._files.create(partial, True)) as stream:
+            stream.write(bytearray(text.encode()))
+        if scheme == "file":
+            # The checksums are files of their own, and a reader must not find those of another text.
+            for path in (partial, target):
+                checksum = self._jvm.org.apache.hadoop.fs.Path(path.getParent(), f".{path.getName()}.crc")
+                self._files.delete(checksum, False)
+            if not self._files.rename(partial, target):
+                raise self._failed(f"{name} could not be replaced")
+            return
+        rename = getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
+        how = self._gateway.new_array(rename, 1)
+        how[0] = rename.OVERWRITE
+        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
+            self._files.getUri(), self._settings
+        )
+        context.rename(self._files.makeQualified(partial), self._files.makeQualified(target), how)
 
     def files(self, pattern: str) -> list[str]:
         """Return the files that match a pattern (``load/date=*/x-*``), sorted, relative to the root."""
