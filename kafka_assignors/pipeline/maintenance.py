@@ -3,7 +3,7 @@
 A stream writes a file a batch, and lists its finished files in ``_spark_metadata``.  Every tenth list, with
 ``.compact`` in its name, has all earlier files; readers and the model's stream see what is listed.
 
-- A merge, or the end of a day's retention, is one atomic replacement of the newest such list.  Readers see the
+- A merge, or the removal of old days, is one atomic replacement of the newest such list.  Readers see the
   small files or the merged one, never both.
 - Spark may write the next list at that moment from the one it has read before.  Then the replacement has no
   effect, and a later run repeats it: every run decides by the lists it finds.
@@ -184,7 +184,7 @@ class _Listed:
             batch for batch, name in self._names() if name.endswith(".compact")
         ):
             text = "\n".join(["v1", *(json.dumps(entry, separators=(",", ":")) for entry in kept)])
-            self._storage.overwrite(f"{self._folder}/_spark_metadata/{self._newest}.compact", text)
+            self._storage.write(f"{self._folder}/_spark_metadata/{self._newest}.compact", text)
         return merged is not None
 
     def _small(self) -> tuple[str, Mapping[date, Sequence[_Entry]]]:
@@ -193,10 +193,8 @@ class _Listed:
         token, read = self._read_by_model()
         if read is not None:
             # The model reads all files that are listed, so it has read all before one that it has read.
-            later = (
-                entry for batch in sorted(self.lists) if batch > self._newest for entry in self.lists[batch]
-            )
-            places = [_place(entry["path"]) for entry in [*entries, *later]]
+            batches = sorted(batch for batch in self.lists if batch >= self._newest)
+            places = [_place(entry["path"]) for batch in batches for entry in self.lists[batch]]
             entries = entries[: max((n + 1 for n, place in enumerate(places) if place in read), default=0)]
         small = defaultdict(list)
         for entry in entries:
@@ -226,7 +224,7 @@ class _Listed:
             .coalesce(1)
             .sortWithinPartitions(*_ORDER)
             .write.mode("overwrite")
-            .option("compression", "zstd")
+            .options(compression="zstd", maxRecordsPerFile=0)
             .parquet(storage.at(staging))
         )
         name = f"{MERGED}{token}-{uuid.uuid4().hex[:12]}.parquet"

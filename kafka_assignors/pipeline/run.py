@@ -113,7 +113,7 @@ def record(
     with _running(report) as streams:
         for name, start in _recorders(spark, wanted).items():
             streams[name] = RestartingQuery(name, start)
-        _run(streams, report, stop, on_report, _maintenance(spark, wanted))
+        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, wanted))
     return report
 
 
@@ -176,7 +176,7 @@ def run_pipeline(
             streams[name] = RestartingQuery(name, start, before=caught_up if name == "offsets" else None)
         start_model = partial(start_load_model, spark, wanted.root, wanted.load, **how)
         streams["load"] = RestartingQuery("load", start_model, has_worked=lambda load: load.batches > 0)
-        _run(streams, report, stop, on_report, _maintenance(spark, wanted), feeding)
+        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, wanted), feeding=feeding)
     _note_feed(feeding, report)
     return report
 
@@ -254,6 +254,7 @@ def _run(
     report: PipelineReport,
     stop: threading.Event,
     on_report: OnReport,
+    *,
     maintenance: Maintenance,
     feeding: Feeding | None = None,
 ) -> None:

@@ -57,7 +57,7 @@ def has_load(spark: SparkSession, root: str) -> bool:
 
 
 def bound_model(storage: Storage) -> dict[str, Any] | None:
-    """Return the model of the folder's checkpoint: its ``token``, ``settings`` and ``writers``; None: there is none.
+    """Return ``token``, ``settings`` and ``writers`` of the folder's model; None: there is none.
 
     Raises:
         PipelineError: the checkpoint is damaged.

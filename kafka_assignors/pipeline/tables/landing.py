@@ -213,7 +213,7 @@ def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
             f"{samples} in {storage.root} has files that are not of a stream: take another folder"
         )
     if about_known != wanted:
-        storage.overwrite(f"{checkpoint}/about.json", json.dumps(wanted, indent=1))
+        storage.write(f"{checkpoint}/about.json", json.dumps(wanted, indent=1))
 
 
 def _parsed(text: str, name: str) -> dict[str, Any]:

@@ -74,43 +74,32 @@ class Storage:
             return bytes(stream.readNBytes(limit)).decode(errors="replace"), start == 0
 
     def write(self, name: str, text: str) -> None:
-        """Write a small file atomically, and create its parents.
-
-        An existing file is removed first, so a reader, or a crash, in between finds none.
-        """
-        partial = f"{name}.partial"
-        with closing(self._files.create(self._under(partial), True)) as stream:
-            stream.write(bytearray(text.encode()))
-        self.move(partial, name)
-
-    def overwrite(self, name: str, text: str) -> None:
-        """Replace a small file, or create it; a reader, or a crash, in between finds the old or the new text.
+        """Write a small file, and create its parents; a reader, or a crash, finds the old or the new text.
 
         This is so on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``).
         """
         scheme, target = str(self._files.getUri().getScheme()), self._under(name)
+        self._make(target.getParent())
         if scheme in _ATOMIC_AT_CLOSE:
             with closing(self._files.create(target, True)) as stream:
                 stream.write(bytearray(text.encode()))
             return
-        partial = self._jvm.org.apache.hadoop.fs.Path(target.getParent(), f".{target.getName()}.partial")
+        fs = self._jvm.org.apache.hadoop.fs
+        partial = fs.Path(target.getParent(), f".{target.getName()}.partial")
         with closing(self._files.create(partial, True)) as stream:
             stream.write(bytearray(text.encode()))
         if scheme == "file":
             # The checksums are files of their own, and a reader must not find those of another text.
             for path in (partial, target):
-                checksum = self._jvm.org.apache.hadoop.fs.Path(path.getParent(), f".{path.getName()}.crc")
-                self._files.delete(checksum, False)
+                self._files.delete(fs.Path(path.getParent(), f".{path.getName()}.crc"), False)
             if not self._files.rename(partial, target):
-                raise self._failed(f"{name} could not be replaced")
+                raise self._failed(f"{name} could not be written")
             return
-        rename = getattr(self._jvm.org.apache.hadoop.fs, "Options$Rename")
-        how = self._gateway.new_array(rename, 1)
-        how[0] = rename.OVERWRITE
-        context = self._jvm.org.apache.hadoop.fs.FileContext.getFileContext(
-            self._files.getUri(), self._settings
-        )
-        context.rename(self._files.makeQualified(partial), self._files.makeQualified(target), how)
+        kinds = getattr(fs, "Options$Rename")
+        overwrite = self._gateway.new_array(kinds, 1)
+        overwrite[0] = kinds.OVERWRITE
+        context = fs.FileContext.getFileContext(self._files.getUri(), self._settings)
+        context.rename(self._files.makeQualified(partial), self._files.makeQualified(target), overwrite)
 
     def files(self, pattern: str) -> list[str]:
         """Return the files that match a pattern (``load/date=*/x-*``), sorted, relative to the root."""
