@@ -196,9 +196,13 @@ class _Listed:
             batches = sorted(batch for batch in self.lists if batch >= self._newest)
             places = [_place(entry["path"]) for batch in batches for entry in self.lists[batch]]
             entries = entries[: max((n + 1 for n, place in enumerate(places) if place in read), default=0)]
+        # A reader that has an earlier list must find its files: another list has to keep them for it.
+        others = (entry for batch, them in self.lists.items() if batch != self._newest for entry in them)
+        kept = {entry["path"] for entry in others}
         small = defaultdict(list)
         for entry in entries:
-            if not _place(entry["path"]).rpartition("/")[2].startswith(MERGED):
+            merged = _place(entry["path"]).rpartition("/")[2].startswith(MERGED)
+            if entry["path"] in kept and not merged:
                 small[_day(entry)].append(entry)
         return token, small
 

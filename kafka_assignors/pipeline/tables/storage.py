@@ -80,26 +80,23 @@ class Storage:
         """
         scheme, target = str(self._files.getUri().getScheme()), self._under(name)
         self._make(target.getParent())
-        if scheme in _ATOMIC_AT_CLOSE:
-            with closing(self._files.create(target, True)) as stream:
-                stream.write(bytearray(text.encode()))
-            return
-        fs = self._jvm.org.apache.hadoop.fs
-        partial = fs.Path(target.getParent(), f".{target.getName()}.partial")
-        with closing(self._files.create(partial, True)) as stream:
+        fs, files, written = self._jvm.org.apache.hadoop.fs, self._files, target
+        if scheme == "file":
+            files = files.getRawFileSystem()  # without checksums, which are files of their own
+        if scheme not in _ATOMIC_AT_CLOSE:
+            written = fs.Path(target.getParent(), f".{target.getName()}.partial")
+        with closing(files.create(written, True)) as stream:
             stream.write(bytearray(text.encode()))
         if scheme == "file":
-            # The checksums are files of their own, and a reader must not find those of another text.
-            for path in (partial, target):
-                self._files.delete(fs.Path(path.getParent(), f".{path.getName()}.crc"), False)
-            if not self._files.rename(partial, target):
+            files.delete(fs.Path(target.getParent(), f".{target.getName()}.crc"), False)
+            if not files.rename(written, target):  # which replaces a file on a local disk only
                 raise self._failed(f"{name} could not be written")
-            return
-        kinds = getattr(fs, "Options$Rename")
-        overwrite = self._gateway.new_array(kinds, 1)
-        overwrite[0] = kinds.OVERWRITE
-        context = fs.FileContext.getFileContext(self._files.getUri(), self._settings)
-        context.rename(self._files.makeQualified(partial), self._files.makeQualified(target), overwrite)
+        elif written is not target:
+            kinds = getattr(fs, "Options$Rename")
+            overwrite = self._gateway.new_array(kinds, 1)
+            overwrite[0] = kinds.OVERWRITE
+            context = fs.FileContext.getFileContext(files.getUri(), self._settings)
+            context.rename(files.makeQualified(written), files.makeQualified(target), overwrite)
 
     def files(self, pattern: str) -> list[str]:
         """Return the files that match a pattern (``load/date=*/x-*``), sorted, relative to the root."""
