@@ -5,7 +5,7 @@ name does.
 
 - ``session``, ``connector``: Spark sessions, and the options of Spark's Kafka connector.
 - ``record/``, ``model/``, ``feed/``: the three stages.  ``run``: all of them.
-- ``restarting_query``: restarts failed streams.
+- ``restarting_query``: restarts failed streams.  ``maintenance``: merges small files, deletes old days.
 - ``tables/``: the recorded samples and the load table.  ``history``: reads them for back-tests.
 - ``backtest/``: compares strategies on a recorded history.
 - ``faults``: errors of Spark as errors of this package.  ``time``: timestamps.
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kafka_assignors.pipeline.feed.feed import write_feed
     from kafka_assignors.pipeline.feed.topic import create_feed
     from kafka_assignors.pipeline.history import read_history
+    from kafka_assignors.pipeline.maintenance import maintain
     from kafka_assignors.pipeline.model.backcast import forecast_errors
     from kafka_assignors.pipeline.model.job import run_load_model, start_load_model
     from kafka_assignors.pipeline.model.model import model_load
@@ -43,6 +44,7 @@ __all__ = [
     "group_samples",
     "import_samples",
     "local_session",
+    "maintain",
     "model_load",
     "read_history",
     "read_load",
@@ -63,6 +65,7 @@ _MODULES = {
     "group_samples": "record.sampler",
     "import_samples": "tables.importing",
     "local_session": "session",
+    "maintain": "maintenance",
     "model_load": "model.model",
     "read_history": "history",
     "read_load": "model.sink",

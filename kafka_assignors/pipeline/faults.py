@@ -127,8 +127,8 @@ _RULES = [
     ),
     (
         r"Python worker failed to connect",
-        "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start again; "
-        "what was finished is kept",
+        "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start "
+        "again; what was finished is kept",
     ),
     (
         r"Python worker exited unexpectedly|ExecutorLostFailure",

@@ -23,6 +23,7 @@ from kafka_assignors.pipeline.connector import connector_options
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.feed.feed import Feed, landed_records, newest_records, write_feed
 from kafka_assignors.pipeline.feed.feeding import Feeding
+from kafka_assignors.pipeline.maintenance import Maintenance, maintain
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model, start_load_model
 from kafka_assignors.pipeline.model.model import FORGET_S
 from kafka_assignors.pipeline.record.offsets import record_offsets, record_offsets_once
@@ -53,6 +54,7 @@ class PipelineOptions:
         sampler: whether to sample the groups.
         offsets_topic: whether to record the commits in ``__consumer_offsets``.
         feed_topic: topic of the feed; None: no feed.
+        keep_days: number of days to keep before today, of samples and load; None: all.
     """
 
     root: str
@@ -65,6 +67,7 @@ class PipelineOptions:
     sampler: bool = True
     offsets_topic: bool = True
     feed_topic: str | None = None
+    keep_days: int | None = None
 
     @property
     def which(self) -> dict[str, Any]:
@@ -82,8 +85,8 @@ class PipelineReport:
         load: report of the load model.
         fed: records written to the feed.
         unfed: failed writes of the feed.  Their forecasts are written with those of a later batch.
-        down: stages that do not work at present (``samples``, ``offsets``, ``load``, ``feed``), and why.
-            They are restarted.
+        down: stages that do not work at present (``samples``, ``offsets``, ``load``, ``feed``,
+            ``maintenance``), and why.  They are restarted.
     """
 
     samples: SamplesReport | None = None
@@ -104,12 +107,13 @@ def record(
     report = PipelineReport()
     if stop is None:
         _record_once(spark, wanted, report)
+        maintain(spark, wanted.root, keep_days=wanted.keep_days)
         on_report(report)
         return report
     with _running(report) as streams:
         for name, start in _recorders(spark, wanted).items():
             streams[name] = RestartingQuery(name, start)
-        _run(streams, report, stop, on_report)
+        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, wanted))
     return report
 
 
@@ -144,6 +148,7 @@ def run_pipeline(
         )
         if topic is not None:
             report.fed = write_feed(spark, wanted.root, options, topic)
+        maintain(spark, wanted.root, keep_days=wanted.keep_days)
         on_report(report)
         return report
 
@@ -171,9 +176,13 @@ def run_pipeline(
             streams[name] = RestartingQuery(name, start, before=caught_up if name == "offsets" else None)
         start_model = partial(start_load_model, spark, wanted.root, wanted.load, **how)
         streams["load"] = RestartingQuery("load", start_model, has_worked=lambda load: load.batches > 0)
-        _run(streams, report, stop, on_report, feeding)
+        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, wanted), feeding=feeding)
     _note_feed(feeding, report)
     return report
+
+
+def _maintenance(spark: SparkSession, wanted: PipelineOptions) -> Maintenance:
+    return Maintenance(partial(maintain, spark, wanted.root, keep_days=wanted.keep_days))
 
 
 def _writers(wanted: PipelineOptions) -> list[str]:
@@ -245,14 +254,17 @@ def _run(
     report: PipelineReport,
     stop: threading.Event,
     on_report: OnReport,
+    *,
+    maintenance: Maintenance,
     feeding: Feeding | None = None,
 ) -> None:
-    """Restart failed streams and report, until the pipeline is stopped."""
+    """Restart failed streams, maintain the folder and report, until the pipeline is stopped."""
     while not stop.wait(_LOOK_S):
         for name, stream in streams.items():
             stream.check()
             setattr(report, name, stream.report())
-        down = {name: stream.down for name, stream in streams.items()}
+        maintenance.check()
+        down = {name: stream.down for name, stream in streams.items()} | {"maintenance": maintenance.down}
         report.down = {name: str(error) for name, error in down.items() if error is not None}
         _note_feed(feeding, report)
         on_report(report)

@@ -41,6 +41,8 @@ STREAMING = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     OFFSET_FETCHING: "true",
+    # The model's list of all files it has read is written again at this interval of batches, instead of 10.
+    "spark.sql.streaming.fileSource.log.compactInterval": "1000",
     # By default Spark redacts only passwords; options with a private key or a login have other names.
     "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore[.]key",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 import time
@@ -9,7 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.connector import connector_options
+from kafka_assignors.pipeline.maintenance import maintain
 from kafka_assignors.pipeline.record.offsets import record_offsets
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.samples import record_samples
@@ -17,27 +20,34 @@ from kafka_assignors.pipeline.restarting_query import RestartingQuery
 from kafka_assignors.pipeline.session import local_session
 
 LOOK_EVERY_S = 0.2
+MERGED_AT_ONCE = 5
 
 
 def record(settings: dict[str, Any], root: str, group: str) -> None:
     """Sample a group until killed."""
     with local_session("recording", cores=1, memory="512m") as spark:
         _keep(
-            lambda: record_samples(spark, settings, root, groups=[group], every_s=LOOK_EVERY_S, timeout_s=30)
+            lambda: record_samples(spark, settings, root, groups=[group], every_s=LOOK_EVERY_S, timeout_s=30),
+            lambda: maintain(spark, root, files=MERGED_AT_ONCE),
         )
 
 
 def record_commits(settings: dict[str, Any], root: str, groups: str) -> None:
     """Record the commits of some groups (a JSON list) until killed, without pauses between batches."""
     with local_session("recording commits", cores=2, memory="512m") as spark:
-        _keep(lambda: record_offsets(spark, settings, root, groups=json.loads(groups), every_s=0))
+        _keep(
+            lambda: record_offsets(spark, settings, root, groups=json.loads(groups), every_s=0),
+            lambda: maintain(spark, root, files=MERGED_AT_ONCE),
+        )
 
 
-def _keep(start: Callable[[], Any]) -> None:
+def _keep(start: Callable[[], Any], tidy: Callable[[], Any]) -> None:
     # On a busy machine Spark may fail the stream, because it waits too briefly for a Python worker.
     recording = RestartingQuery("recording", start)
     while True:
         recording.check()
+        with contextlib.suppress(PipelineError):  # a list that Spark deletes while it is read
+            tidy()
         time.sleep(0.1)
 
 

@@ -18,12 +18,14 @@ from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.sink import read_load
+from kafka_assignors.pipeline.session import STREAMING
 from kafka_assignors.pipeline.tables.landing import COLUMNS, land_stream, read_samples
 from kafka_assignors.pipeline.time import utc_date
 from tests.pipeline.samples import Look, load_rows, write_file
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)
 MINUTES = 5  # of looks in a file
+INTERVAL = "spark.sql.streaming.fileSource.log.compactInterval"
 Damage = Callable[[Path], None]
 
 
@@ -131,8 +133,12 @@ def test_deleted_file_is_counted_once_and_others_are_read(spark: SparkSession, t
 
 
 @pytest.mark.long
-def test_incomplete_file_is_found_in_any_batch_of_a_long_run(spark: SparkSession, tmp_path: Path) -> None:
+def test_incomplete_file_is_found_in_any_batch_of_a_long_run(
+    spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
     """Covers batches whose records Spark has compacted."""
+    spark.conf.set(INTERVAL, "10")
+    request.addfinalizer(lambda: spark.conf.set(INTERVAL, STREAMING[INTERVAL]))
     for number in range(12):
         write_file(tmp_path, "import", number, looks(number))
     for batch in (9, 10):

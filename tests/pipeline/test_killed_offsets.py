@@ -71,7 +71,10 @@ def kept_by_the_broker(bootstrap: str, groups: list[str]) -> Counter[Commit]:
 def test_killed_recording_loses_no_commit_and_lands_none_twice(
     spark: SparkSession, bootstrap: str, tmp_path: Path
 ) -> None:
-    """Kill the stream as a batch begins, while its files are written, and before Spark records the batch."""
+    """Kill the stream as a batch begins, while its files are written, and before Spark records the batch.
+
+    Files are merged all the time, so the kill comes at any point of a merge.
+    """
     names = FreshNames(bootstrap)
     groups, topic = sorted(names.group() for _ in range(GROUPS)), names.topic(PARTITIONS)
     settings, root = {"bootstrap_servers": [bootstrap]}, tmp_path / "root"

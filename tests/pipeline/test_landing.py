@@ -101,7 +101,7 @@ def test_samples_of_all_writers_are_read_as_batch_and_as_stream(
     assert writers(spark, root) == ("one", "two")
     assert committed(read_samples(spark, root)) == [1, 2, 3]
     query = (
-        stream_samples(spark, root, writers(spark, root))
+        stream_samples(spark, root, writers(spark, root), "model")
         .writeStream.format("parquet")
         .option("path", str(tmp_path / "out"))
         .option("checkpointLocation", str(tmp_path / "checkpoint"))
@@ -248,7 +248,7 @@ def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: s
     refused("is about topic t, not u: take another folder", topic="u")
     refused("is about cluster c, not d", cluster="d")
     about = json.loads((checkpoint / "about.json").read_text())
-    (checkpoint / ".about.json.crc").unlink()
+    (checkpoint / ".about.json.crc").unlink(missing_ok=True)
     (checkpoint / "about.json").write_text(json.dumps({**about, "columns": {"time": "int"}}))
     refused("is of samples with other columns")
     (checkpoint / "about.json").write_text("{")
@@ -266,6 +266,26 @@ def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: s
     (tmp_path / "moved").rename(checkpoint)
     land(spark, root, tmp_path / "in", samples(spark, [row(1, 2)]))
     assert committed(read_samples(spark, root)) == [1, 2]
+
+
+def test_recording_goes_on_with_a_new_nullable_column(spark: SparkSession, root: str, tmp_path: Path) -> None:
+    """Recordings of an earlier version lack the column.  Without a required one they are refused."""
+    land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))
+    file = Path(root, "checkpoints/sampler/about.json")
+    whole = json.loads(file.read_text())
+
+    def without(name: str) -> None:
+        columns = {column: kind for column, kind in whole["columns"].items() if column != name}
+        file.with_name(".about.json.crc").unlink(missing_ok=True)
+        file.write_text(json.dumps({**whole, "columns": columns}))
+
+    without("begin_offset")
+    land(spark, root, tmp_path / "in", samples(spark, [row(1, 2)]))
+    assert json.loads(file.read_text()) == whole
+    assert committed(read_samples(spark, root)) == [1, 2]
+    without("group")
+    with pytest.raises(PipelineError, match="is of samples with other columns"):
+        land(spark, root, tmp_path / "in", samples(spark, [row(2, 3)]))
 
 
 def test_stream_killed_at_its_start_can_be_restarted(spark: SparkSession, root: str, tmp_path: Path) -> None:

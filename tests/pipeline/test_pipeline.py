@@ -384,6 +384,10 @@ def run_command(*arguments: object) -> str:
             "--horizon: expected 1 to 10,000 whole steps of 60 s, got 90",
         ),
         (["pipeline", "run", "g", "--bootstrap", "h:1", "--forget", "0"], "0 is not in the range x>=1"),
+        (
+            ["record", "g", "--bootstrap", "h:1", "--keep", "0d"],
+            "expected a number of days such as 90d, got 0d",
+        ),
     ],
 )
 def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> None:

@@ -36,8 +36,8 @@ class Writer:
         return bool(under_way(root, self.name) & self._listed(root))
 
     def files(self, root: Path) -> list[Path]:
-        """Return all files, listed or not."""
-        return list((root / "samples" / self.name).glob("date=*/*.parquet"))
+        """Return the files of batches, listed or not."""
+        return list((root / "samples" / self.name).glob("date=*/part-*.parquet"))
 
     def in_no_list(self, root: Path) -> set[str]:
         """Return the names of files that are in no list."""

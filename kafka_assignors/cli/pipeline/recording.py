@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -100,6 +101,7 @@ def recording_command(command: Callable[..., None]) -> Callable[..., None]:
         config: BinaryIO | None,
         root: str,
         every_s: float,
+        keep_days: int | None,
         for_s: float | None,
         once: bool,
         cores: int | None,
@@ -112,13 +114,24 @@ def recording_command(command: Callable[..., None]) -> Callable[..., None]:
         if once and for_s is not None:
             raise click.UsageError("--for has no effect with --once: leave one out")
         settings = client_settings(bootstrap, config)
-        wanted = PipelineOptions(root, settings, groups=groups, groups_like=groups_like, every_s=every_s)
+        wanted = PipelineOptions(
+            root, settings, groups=groups, groups_like=groups_like, every_s=every_s, keep_days=keep_days
+        )
         command(RecordingOptions(wanted, for_s, once, cores, memory, output == "json"), **own)
 
     with_options = call
     for option in reversed(_OPTIONS):
         with_options = option(with_options)
     return click.argument("groups", metavar="[GROUP]...", nargs=-1)(connection_options(with_options))
+
+
+def _days(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+    """Parse a number of days, such as ``90d``."""
+    if text is None:
+        return None
+    if (match := re.fullmatch(r"([1-9]\d{0,4})d?", text)) is None:
+        raise click.BadParameter(f"expected a number of days such as 90d, got {text}")
+    return int(match[1])
 
 
 _OPTIONS = (
@@ -143,6 +156,13 @@ _OPTIONS = (
         default=10.0,
         show_default=True,
         help="Interval between two samples of the groups.",
+    ),
+    click.option(
+        "--keep",
+        "keep_days",
+        metavar="DAYS",
+        callback=_days,
+        help="Delete samples and load of earlier days, for example 90d.  [default: keep all]",
     ),
     click.option(
         "--for",

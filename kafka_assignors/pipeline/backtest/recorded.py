@@ -69,6 +69,9 @@ def assemble(
     Cost: O(rows + steps x partitions), and a few arrays of that size.
 
     Args:
+        group: id of the group.
+        rows: rows of this group, at least one.
+        recorded_members: number of members of the group; see ``service_rate``.
         table: makes the arrays of the history.
 
     Raises:

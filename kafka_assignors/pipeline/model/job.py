@@ -128,9 +128,9 @@ def start_load_model(
     with one_line(f"the load model of {root}"):
         storage = Storage(spark, root)
         sink = LoadSink(storage, settings, writers(spark, root))
-        read, unread = sink.bind()
+        token, read, unread = sink.bind()
         run = LoadRun(storage, sink, settings, LoadReport(unread=unread), on_batch)
-        samples = stream_samples(spark, root, read, files_per_batch=files_per_batch)
+        samples = stream_samples(spark, root, read, token, files_per_batch=files_per_batch)
         trigger: dict[str, Any] = (
             {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
         )

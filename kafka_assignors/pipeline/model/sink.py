@@ -56,6 +56,15 @@ def has_load(spark: SparkSession, root: str) -> bool:
         return any(name.startswith("date=") for name in Storage(spark, root).folders("load"))
 
 
+def bound_model(storage: Storage) -> dict[str, Any] | None:
+    """Return ``token``, ``settings`` and ``writers`` of the folder's model; None: there is none.
+
+    Raises:
+        PipelineError: the checkpoint is damaged.
+    """
+    return _stored(storage, f"{CHECKPOINT}/_model.json", {"token": str, "settings": dict, "writers": list})
+
+
 class LoadSink:
     """Writes the folder ``load/``.
 
@@ -79,20 +88,20 @@ class LoadSink:
             "state_version": VERSION,
         }
 
-    def bind(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    def bind(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
         """Store one token with rows and checkpoint, or check that they have the same.
 
         Returns:
-            The writers whose samples the model reads, which existed at its first start; and the writers added
-            later, which it does not read.
+            The token; the writers whose samples the model reads, which existed at its first start; and the
+            writers added later, which it does not read.
 
         Raises:
             PipelineError: there are no samples yet; or rows, checkpoint and settings do not belong together.
         """
         storage = self._storage
         existing = self._writers
-        bound = self._stored(f"{CHECKPOINT}/_model.json", {"token": str, "settings": dict, "writers": list})
-        rows = self._stored("load/_model.json", {"token": str})
+        bound = bound_model(storage)
+        rows = _stored(storage, "load/_model.json", {"token": str})
         has_rows = any(name.startswith("date=") for name in storage.folders("load"))
         if bound is None:
             if rows is not None or has_rows:
@@ -121,7 +130,7 @@ class LoadSink:
             if folder.startswith(_STAGING):
                 storage.remove(f"load/{folder}")
         writers = tuple(bound["writers"])
-        return writers, tuple(name for name in existing if name not in writers)
+        return bound["token"], writers, tuple(name for name in existing if name not in writers)
 
     def land(self, rows: DataFrame, batch: int) -> None:
         """Land the rows of a batch, and replace those of an earlier attempt.
@@ -161,17 +170,16 @@ class LoadSink:
             name for folder in folders for name in self._storage.files(f"{folder}/part-{batch:09d}-*.parquet")
         ]
 
-    def _stored(self, name: str, kinds: dict[str, type]) -> dict[str, Any] | None:
-        """Read a file of the model; None without a file."""
-        text = self._storage.read(name)
-        if text is None:
-            return None
-        try:
-            stored = read_json(text)
-        except ValueError:
-            stored = None
-        if not isinstance(stored, dict) or not all(isinstance(stored.get(n), kinds[n]) for n in kinds):
-            raise PipelineError(
-                f"{self._storage.root}/{name} is damaged, or not of a load model: {_LEARN_AGAIN}"
-            )
-        return stored
+
+def _stored(storage: Storage, name: str, kinds: dict[str, type]) -> dict[str, Any] | None:
+    """Read a file of the model; None without a file."""
+    text = storage.read(name)
+    if text is None:
+        return None
+    try:
+        stored = read_json(text)
+    except ValueError:
+        stored = None
+    if not isinstance(stored, dict) or not all(isinstance(stored.get(n), kinds[n]) for n in kinds):
+        raise PipelineError(f"{storage.root}/{name} is damaged, or not of a load model: {_LEARN_AGAIN}")
+    return stored

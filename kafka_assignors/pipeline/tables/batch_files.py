@@ -9,8 +9,8 @@ the batch is repeated.  The format is stable across versions::
     offsets/7      v1, settings, then a line a source: {"logOffset":5}, or - while it has no files
     sources/0/5    v1, then a line a file: {"path":"file:///...","timestamp":...,"batchId":5}
 
-Every tenth of the latter has ``.compact`` in its name, and lists all earlier files before its own.  So only
-its end is read, however long the stream has run.
+Some of the latter, at a fixed interval, have ``.compact`` in their names, and list all earlier files before
+their own.  So only their ends are read, however long the stream has run.
 """
 
 from __future__ import annotations

@@ -43,6 +43,9 @@ _NEVER_NULL = tuple(name for name, _, required in _FIELD.findall(SAMPLES) if req
 _NULLABLE = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 """Schema for reading; Spark would trust a NOT NULL even if the file has nulls."""
 
+MERGED = "merged-"
+"""Begin of the name of a merged file; the token of the model that has read its samples follows."""
+
 
 def land_stream(
     samples: DataFrame,
@@ -133,7 +136,7 @@ def read_samples(
 
 
 def stream_samples(
-    spark: SparkSession, root: str, names: tuple[str, ...], *, files_per_batch: int | None = None
+    spark: SparkSession, root: str, names: tuple[str, ...], token: str, *, files_per_batch: int | None = None
 ) -> DataFrame:
     """Read the samples of some writers as a stream.
 
@@ -143,16 +146,32 @@ def stream_samples(
         spark: the session.
         root: folder of the pipeline.
         names: names of the writers.
+        token: token of the reading model, by which it skips merged files of samples that it has read.
         files_per_batch: maximum files of each writer in a batch; None: no limit.
     """
+    from pyspark.sql import functions as F
+
     # Spark silently skips files older than the newest one by more than this.
     options = {"maxFileAge": "3650d"}
     if files_per_batch is not None:
         options["maxFilesPerTrigger"] = str(files_per_batch)
     reader = spark.readStream.schema(_NULLABLE).options(**options)
     # A union has no file names for errors, so each writer is checked separately.
-    parts = [_without_nulls(reader.parquet(f"{root}/samples/{name}")) for name in names]
+    unread = ~F.col("_metadata.file_name").startswith(f"{MERGED}{token}-")
+    parts = [_without_nulls(reader.parquet(f"{root}/samples/{name}").where(unread)) for name in names]
     return reduce(lambda left, right: left.unionByName(right), parts)
+
+
+def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
+    """Read some files of a writer.
+
+    Raises:
+        PipelineError: a file (named) is damaged.
+    """
+    rows = spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*files)
+    if damaged := find_damage(spark, folder, files, rows.schema):
+        raise PipelineError(f"cannot use {damaged[0]}")
+    return _without_nulls(rows)
 
 
 def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
@@ -173,8 +192,9 @@ def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
     # Spark creates the folder of the list before that of the checkpoint.  After a kill in between, both are
     # empty.
     listed = finished and bool(storage.files(f"{samples}/_spark_metadata/[0-9]*"))
-    if known is not None:
-        _compare(_parsed(known, f"{checkpoint}/about.json"), wanted, f"{checkpoint} in {storage.root}")
+    about_known = None if known is None else _parsed(known, f"{checkpoint}/about.json")
+    if about_known is not None:
+        _compare(about_known, wanted, f"{checkpoint} in {storage.root}")
     elif started:
         raise PipelineError(f"{checkpoint} in {storage.root} belongs to another program: take another folder")
     if listed and not started:
@@ -192,7 +212,7 @@ def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
         raise PipelineError(
             f"{samples} in {storage.root} has files that are not of a stream: take another folder"
         )
-    if known is None:
+    if about_known != wanted:
         storage.write(f"{checkpoint}/about.json", json.dumps(wanted, indent=1))
 
 
@@ -208,10 +228,19 @@ def _compare(known: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
     for name in sorted({*known, *wanted}):
         if known.get(name) != wanted.get(name):
             if name == "columns":
+                if _can_grow(known.get(name)):
+                    continue
                 raise PipelineError(f"{where} is of samples with other columns: take another folder")
             raise PipelineError(
                 f"{where} is about {name} {known.get(name)}, not {wanted.get(name)}: take another folder"
             )
+
+
+def _can_grow(known: Any) -> bool:
+    """Return whether samples with these columns can get the missing ones, which must be nullable."""
+    columns = known if isinstance(known, dict) else {}
+    new = COLUMNS.keys() - columns.keys()
+    return columns.items() <= COLUMNS.items() and new.isdisjoint(_NEVER_NULL)
 
 
 def _named(writer: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from kafka_assignors.errors import PipelineError
 
+_ATOMIC_AT_CLOSE = ("s3a", "gs")
 _SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # special characters of Hadoop's patterns
 
 
@@ -32,10 +33,11 @@ class Storage:
         self._jvm = spark.sparkContext._jvm
         self.root = root
         # The session's settings, because those of the context lack the ones of spark.conf.set.
-        settings = spark._jsparkSession.sessionState().newHadoopConf()
+        self._settings = spark._jsparkSession.sessionState().newHadoopConf()
+        self._gateway = spark.sparkContext._gateway
         try:
             self._path = self._jvm.org.apache.hadoop.fs.Path(root)
-            self._files = self._path.getFileSystem(settings)
+            self._files = self._path.getFileSystem(self._settings)
         except Exception as error:
             raise PipelineError(f"cannot use the folder {root}: {_why(error)}") from error
 
@@ -72,18 +74,33 @@ class Storage:
             return bytes(stream.readNBytes(limit)).decode(errors="replace"), start == 0
 
     def write(self, name: str, text: str) -> None:
-        """Write a small file atomically, and create its parents.
+        """Write a small file, and create its parents; a reader, or a crash, finds the old or the new text.
 
-        An existing file is removed first, so a reader, or a crash, in between finds none.
+        This is so on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``).
         """
         self.write_bytes(name, text.encode())
 
     def write_bytes(self, name: str, data: bytes) -> None:
         """Write a small file as `write` does."""
-        partial = f"{name}.partial"
-        with closing(self._files.create(self._under(partial), True)) as stream:
+        scheme, target = str(self._files.getUri().getScheme()), self._under(name)
+        self._make(target.getParent())
+        fs, files, written = self._jvm.org.apache.hadoop.fs, self._files, target
+        if scheme == "file":
+            files = files.getRawFileSystem()  # without checksums, which are files of their own
+        if scheme not in _ATOMIC_AT_CLOSE:
+            written = fs.Path(target.getParent(), f".{target.getName()}.partial")
+        with closing(files.create(written, True)) as stream:
             stream.write(bytearray(data))
-        self.move(partial, name)
+        if scheme == "file":
+            files.delete(fs.Path(target.getParent(), f".{target.getName()}.crc"), False)
+            if not files.rename(written, target):  # which replaces a file on a local disk only
+                raise self._failed(f"{name} could not be written")
+        elif written is not target:
+            kinds = getattr(fs, "Options$Rename")
+            overwrite = self._gateway.new_array(kinds, 1)
+            overwrite[0] = kinds.OVERWRITE
+            context = fs.FileContext.getFileContext(files.getUri(), self._settings)
+            context.rename(files.makeQualified(written), files.makeQualified(target), overwrite)
 
     def files(self, pattern: str) -> list[str]:
         """Return the files that match a pattern (``load/date=*/x-*``), sorted, relative to the root."""

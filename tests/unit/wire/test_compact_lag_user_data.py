@@ -72,7 +72,9 @@ def test_bytes_of_claims_and_lags() -> None:
 def test_bytes_of_a_service_rate() -> None:
     """The negative byte of 2^(56 / 8) records a second, and of none, in place of the capacity."""
     for rate, units in ((128.0, -138), (0.0, -1)):
-        data = compact_lag_user_data.encode(Claims({}, 5, still_owns=False), {}, 0, 1.0, PLENTY, service_rate=rate)
+        data = compact_lag_user_data.encode(
+            Claims({}, 5, still_owns=False), {}, 0, 1.0, PLENTY, service_rate=rate
+        )
         plain = compact_lag_user_data.encode(Claims({}, 5, still_owns=False), {}, 0, 2.0, PLENTY)
         assert data == plain.replace(int32(2048), int32(units))
         sent = lag_user_data.decode(data)

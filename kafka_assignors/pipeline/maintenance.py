@@ -1,0 +1,257 @@
+"""Maintains a recording while streams write it: merges small files of samples, and deletes old days.
+
+A stream writes a file a batch, and lists its finished files in ``_spark_metadata``.  Every tenth list, with
+``.compact`` in its name, has all earlier files; readers and the model's stream see what is listed.
+
+- A merge, or the removal of old days, is one atomic replacement of the newest such list.  Readers see the
+  small files or the merged one, never both.
+- Spark may write the next list at that moment from the one it has read before.  Then the replacement has no
+  effect, and a later run repeats it: every run decides by the lists it finds.
+- A file is deleted if no list names it and it is older than a day.  Spark keeps the lists of the last hundred
+  batches, so a running reader has its files.  A crash at any point leaves files in no list.
+- The model must not miss a sample, nor read it again.  So only files that it has read are merged, and the
+  merged file's name has the model's token, by which the model skips it.  Another model reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date, datetime, timedelta, timezone
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.model.sink import CHECKPOINT, bound_model
+from kafka_assignors.pipeline.tables.batch_files import files_of
+from kafka_assignors.pipeline.tables.landing import COLUMNS, MERGED, read_files, writers
+from kafka_assignors.pipeline.tables.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_LOG = logging.getLogger(__name__)
+
+FILES = 360
+"""Number of files of a day that are merged: an hour of looks every 10 s."""
+
+_ANY_MODEL = "all"
+_FIRST_S, _AGAIN_S, _PAUSE_S = 60.0, 60.0, 3600.0
+_GRACE = timedelta(days=1)
+_WHOLE = (1 << 31) - 1
+_LAST_BATCHES = 3  # of the model, searched for the last file it has read
+_ORDER = ("group", "topic", "partition", "time")  # similar rows side by side compress best
+
+_Entry = dict[str, Any]  # a line of a list
+
+
+class Maintenance:
+    """Maintains a recording about once an hour; a failure is logged, and it is tried again.
+
+    Args:
+        run: maintains the recording; returns whether there is more to do.
+        now: clock in seconds, as ``time.monotonic``.
+
+    Attributes:
+        down: why the last run failed; None: it worked.
+    """
+
+    def __init__(self, run: Callable[[], bool], now: Callable[[], float] = time.monotonic) -> None:
+        self._run = run
+        self._now = now
+        self._due = now() + _FIRST_S
+        self.down: KafkaAssignorsError | None = None
+
+    def check(self) -> None:
+        """Run if it is time; call this regularly."""
+        if self._now() < self._due:
+            return
+        pause_s = _PAUSE_S
+        try:
+            if self._run():
+                pause_s = _AGAIN_S
+            self.down = None
+        except KafkaAssignorsError as error:
+            _LOG.warning("maintenance: %s; trying again in %.0f min", error, pause_s / 60)
+            self.down = error
+        self._due = self._now() + pause_s
+
+
+def maintain(
+    spark: SparkSession,
+    root: str,
+    *,
+    keep_days: int | None = None,
+    files: int = FILES,
+    now: datetime | None = None,
+) -> bool:
+    """Merge small files of one day of each writer, and delete days that are too old.
+
+    Args:
+        spark: the session.
+        root: folder of the pipeline.
+        keep_days: number of days to keep before today, of samples and load; None: all.
+        files: number of files of a day from which on they are merged; those of a past day always are.
+        now: the present time; None: by the clock.
+
+    Returns:
+        Whether there was something to merge, so there may be more.
+
+    Raises:
+        PipelineError: a file cannot be read or written; nothing is lost.
+    """
+    now = now or datetime.now(timezone.utc)
+    first = date.min if keep_days is None else now.date() - timedelta(days=keep_days)
+    with one_line(f"maintenance of {root}"):
+        storage = Storage(spark, root)
+        _delete_days(storage, "load", first)
+        merged = False
+        for writer in writers(spark, root):
+            listed = _Listed(spark, storage, writer)
+            if not listed.lists:  # an import
+                _delete_days(storage, f"samples/{writer}", first)
+                continue
+            listed.delete_unlisted(now - _GRACE)
+            merged |= listed.shorten(first, now.date(), files)
+        return merged
+
+
+def _delete_days(storage: Storage, folder: str, first: date) -> None:
+    """Delete the folders of the days before the first."""
+    for name in storage.folders(folder):
+        if name.startswith("date=") and date.fromisoformat(name.removeprefix("date=")) < first:
+            storage.remove(f"{folder}/{name}")
+
+
+class _Listed:
+    """The listed files of a stream that writes samples.
+
+    Attributes:
+        lists: the lists that exist, by their batch: each one's files, in the order of their batches.
+    """
+
+    def __init__(self, spark: SparkSession, storage: Storage, writer: str) -> None:
+        self._spark = spark
+        self._storage = storage
+        self._writer = writer
+        self._folder = f"samples/{writer}"
+        self._newest = -1  # the newest list of all files before it
+        self.lists: dict[int, list[_Entry]] = {}
+        for batch, name in self._names():
+            text = storage.read(name, limit=_WHOLE) or ""
+            self.lists[batch] = [json.loads(line) for line in text.split("\n")[1:] if line]
+            if name.endswith(".compact"):
+                self._newest = max(self._newest, batch)
+
+    def delete_unlisted(self, before: datetime) -> None:
+        """Delete files that no list names, unless they are younger."""
+        days = [name for name in self._storage.folders(self._folder) if name.startswith("date=")]
+        if not days:
+            return
+        options = {"modifiedBefore": f"{before:%Y-%m-%dT%H:%M:%S}", "timeZone": "UTC"}
+        folders = [f"{self._storage.root}/{self._folder}/{day}" for day in days]
+        old = self._spark.read.schema("time timestamp").options(**options).parquet(*folders).inputFiles()
+        listed = {_place(entry["path"]) for entries in self.lists.values() for entry in entries}
+        for place in {_place(file) for file in old} - listed:
+            self._storage.remove(f"{self._folder}/{place}")
+
+    def shorten(self, first: date, today: date, files: int) -> bool:
+        """Merge the files of one day, and take days before the first out of the list.
+
+        Returns:
+            Whether files were merged.
+        """
+        if self._newest < 0:
+            return False
+        entries = self.lists[self._newest]
+        kept = [entry for entry in entries if _day(entry) >= first]
+        merged = None
+        token, small = self._small()
+        for day, group in sorted(small.items()):
+            if day >= first and (len(group) >= files or (day < today and len(group) > 1)):
+                merged = self._merge(day, group, token)
+                paths = {entry["path"] for entry in group}
+                place = next(n for n, entry in enumerate(kept) if entry["path"] in paths)
+                kept[place] = merged
+                kept = [entry for entry in kept if entry["path"] not in paths]
+                break
+        if kept != entries and self._newest == max(
+            batch for batch, name in self._names() if name.endswith(".compact")
+        ):
+            text = "\n".join(["v1", *(json.dumps(entry, separators=(",", ":")) for entry in kept)])
+            self._storage.write(f"{self._folder}/_spark_metadata/{self._newest}.compact", text)
+        return merged is not None
+
+    def _small(self) -> tuple[str, Mapping[date, Sequence[_Entry]]]:
+        """Return the token for the name of a merged file, and the files that may be merged, by day."""
+        entries = self.lists[self._newest]
+        token, read = self._read_by_model()
+        if read is not None:
+            # The model reads all files that are listed, so it has read all before one that it has read.
+            batches = sorted(batch for batch in self.lists if batch >= self._newest)
+            places = [_place(entry["path"]) for batch in batches for entry in self.lists[batch]]
+            entries = entries[: max((n + 1 for n, place in enumerate(places) if place in read), default=0)]
+        # A reader that has an earlier list must find its files: another list has to keep them for it.
+        others = (entry for batch, them in self.lists.items() if batch != self._newest for entry in them)
+        kept = {entry["path"] for entry in others}
+        small = defaultdict(list)
+        for entry in entries:
+            merged = _place(entry["path"]).rpartition("/")[2].startswith(MERGED)
+            if entry["path"] in kept and not merged:
+                small[_day(entry)].append(entry)
+        return token, small
+
+    def _read_by_model(self) -> tuple[str, set[str] | None]:
+        """Return the model's token and its last files; None: no model reads this writer."""
+        model = bound_model(self._storage)
+        if model is None or self._writer not in model["writers"]:
+            return _ANY_MODEL, None
+        commits = self._storage.files(f"{CHECKPOINT}/commits/[0-9]*")
+        last = max((int(name.rpartition("/")[2]) for name in commits), default=-1)
+        batches = range(max(0, last - _LAST_BATCHES + 1), last + 1)
+        read = (file for batch in batches for file in files_of(self._storage, CHECKPOINT, batch))
+        return model["token"], {_place(file) for file in read}
+
+    def _merge(self, day: date, entries: Sequence[_Entry], token: str) -> _Entry:
+        """Write one file with the rows of others; return its line of a list."""
+        storage, staging = self._storage, f"{self._folder}/_merging"
+        rows = read_files(
+            self._spark, f"{storage.root}/{self._folder}", [unquote(entry["path"]) for entry in entries]
+        )
+        (
+            rows.select(*(name for name in COLUMNS if name != "date"))
+            .coalesce(1)
+            .sortWithinPartitions(*_ORDER)
+            .write.mode("overwrite")
+            .options(compression="zstd", maxRecordsPerFile=0)
+            .parquet(storage.at(staging))
+        )
+        name = f"{MERGED}{token}-{uuid.uuid4().hex[:12]}.parquet"
+        [part] = storage.files(f"{staging}/*.parquet")
+        storage.move(part, f"{self._folder}/date={day}/{name}")
+        storage.remove(staging)
+        path = f"{entries[0]['path'].rpartition('/')[0]}/{name}"
+        return {**entries[0], "path": path, "size": storage.size(path), "modificationTime": _now_ms()}
+
+    def _names(self) -> Iterator[tuple[int, str]]:
+        """Return the lists that exist: their batch and their name."""
+        for name in self._storage.files(f"{self._folder}/_spark_metadata/[0-9]*"):
+            yield int(name.rpartition("/")[2].removesuffix(".compact")), name
+
+
+def _place(path: str) -> str:
+    """Return the last two parts of a file's URI, decoded: its day's folder and its name."""
+    return "/".join(unquote(path).split("/")[-2:])
+
+
+def _day(entry: _Entry) -> date:
+    return date.fromisoformat(_place(entry["path"]).partition("/")[0].removeprefix("date="))
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,183 @@
+"""Merges and deletions in a recording: every sample is read once, by readers and by the model."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from kafka_assignors.errors import PipelineError
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline.maintenance import maintain
+from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
+from kafka_assignors.pipeline.model.model import model_load
+from kafka_assignors.pipeline.model.sink import read_load
+from kafka_assignors.pipeline.tables.landing import COLUMNS, land_stream, read_samples
+from kafka_assignors.pipeline.tables.storage import Storage
+from tests.pipeline.samples import START, Look, land, load_rows, write_file
+
+SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)
+MINUTES = 5  # of looks in a file
+TODAY = datetime.fromtimestamp(START, timezone.utc)
+COMPACT = "samples/sampler/_spark_metadata/9.compact"  # Spark's list of the first ten batches
+
+
+def looks(file: int) -> list[Look]:
+    return [Look(60 * n, 10 * n, 9 * n) for n in range(file * MINUTES, (file + 1) * MINUTES)]
+
+
+def record(spark: SparkSession, root: Path, files: range, *, hours_apart: int = 0) -> None:
+    """Let a stream land some files of samples, each in a batch of its own."""
+    for file in files:
+        later = 3600 * hours_apart * file
+        write_file(
+            root / "given", "x", file, [look._replace(after=look.after + later) for look in looks(file)]
+        )
+    types = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
+    given = spark.readStream.schema(types).option("maxFilesPerTrigger", 1).option("maxFileAge", "3650d")
+    samples = given.parquet(str(root / "given" / "samples" / "x" / "date=*"))
+    query = land_stream(
+        samples.withColumn("date", F.to_date("time")), str(root), "sampler", available_now=True
+    )
+    assert query.awaitTermination(240)
+
+
+def run(spark: SparkSession, root: Path) -> LoadReport:
+    return run_load_model(spark, str(root), SETTINGS, available_now=True)
+
+
+def rows(spark: SparkSession, root: Path) -> list[tuple[Any, ...]]:
+    return sorted(tuple(row) for row in read_samples(spark, str(root)).collect())
+
+
+def modelled(spark: SparkSession, root: Path) -> list[tuple[Any, ...]]:
+    """Return the load as a batch over all samples gives it."""
+    return load_rows(model_load(read_samples(spark, str(root)), SETTINGS, flush=False))
+
+
+def listed(spark: SparkSession, root: Path) -> list[str]:
+    """Return the names of the files that are read, merged ones first."""
+    files = read_samples(spark, str(root)).inputFiles()
+    return sorted(file.rpartition("/")[2] for file in files)
+
+
+def on_disk(root: Path) -> list[str]:
+    return sorted(file.name for file in (root / "samples" / "sampler").glob("date=*/*.parquet"))
+
+
+def test_model_reads_each_sample_once_before_and_after_a_merge(spark: SparkSession, tmp_path: Path) -> None:
+    """The stream goes on over its next full list; a new model reads the merged file."""
+    record(spark, tmp_path, range(12))
+    assert run(spark, tmp_path).samples == 12 * MINUTES
+    before = rows(spark, tmp_path)
+    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
+    assert rows(spark, tmp_path) == before
+    assert [name.startswith("merged-") for name in listed(spark, tmp_path)] == [True, False, False, False]
+    assert not maintain(spark, str(tmp_path), files=5, now=TODAY), "nothing is left to merge"
+    record(spark, tmp_path, range(12, 22))
+    report = run(spark, tmp_path)
+    assert (report.samples, report.late, report.duplicates, report.gone) == (10 * MINUTES, 0, 0, 0)
+    expected = modelled(spark, tmp_path)
+    assert load_rows(read_load(spark, str(tmp_path))) == expected
+    assert len(listed(spark, tmp_path)) == 14
+
+    shutil.rmtree(tmp_path / "load")
+    shutil.rmtree(tmp_path / "checkpoints" / "load")
+    report = run(spark, tmp_path)
+    assert (report.samples, report.late, report.duplicates) == (22 * MINUTES, 0, 0)
+    assert load_rows(read_load(spark, str(tmp_path))) == expected
+
+
+def test_files_that_the_model_has_not_read_are_not_merged(spark: SparkSession, tmp_path: Path) -> None:
+    record(spark, tmp_path, range(4))
+    run(spark, tmp_path)
+    record(spark, tmp_path, range(4, 12))
+    assert maintain(spark, str(tmp_path), files=2, now=TODAY)
+    assert len(listed(spark, tmp_path)) == 1 + 8
+    report = run(spark, tmp_path)
+    assert (report.samples, report.late, report.duplicates) == (8 * MINUTES, 0, 0)
+    assert load_rows(read_load(spark, str(tmp_path))) == modelled(spark, tmp_path)
+
+
+def test_few_files_of_a_day_are_merged_when_it_is_over(spark: SparkSession, tmp_path: Path) -> None:
+    record(spark, tmp_path, range(12))
+    before = rows(spark, tmp_path)
+    assert not maintain(spark, str(tmp_path), now=TODAY)
+    assert maintain(spark, str(tmp_path), now=TODAY + timedelta(days=1))
+    assert rows(spark, tmp_path) == before
+    assert run(spark, tmp_path).samples == 12 * MINUTES
+
+
+def test_old_days_are_deleted_and_the_recording_goes_on(spark: SparkSession, tmp_path: Path) -> None:
+    """Covers a writer without a list, and the load."""
+    record(spark, tmp_path, range(12), hours_apart=6)
+    land(spark, tmp_path, [Look(0, 1, 1), Look(2 * 86_400, 1, 1)])
+    run(spark, tmp_path)
+    first = (TODAY + timedelta(days=2)).date()
+    newer = [row for row in rows(spark, tmp_path) if row[-1] >= first]
+    maintain(spark, str(tmp_path), keep_days=1, now=TODAY + timedelta(days=3))
+    assert rows(spark, tmp_path) == newer
+    dates = {row.date for row in read_load(spark, str(tmp_path)).select("date").collect()}
+    assert min(dates) >= first
+    assert not (tmp_path / "samples" / "import" / "date=2013-11-09").exists()
+    record(spark, tmp_path, range(12, 22), hours_apart=6)
+    assert [row for row in rows(spark, tmp_path) if row in newer] == newer
+    assert run(spark, tmp_path).samples == 10 * MINUTES
+
+
+def test_merged_files_are_deleted_once_no_list_names_them(spark: SparkSession, tmp_path: Path) -> None:
+    record(spark, tmp_path, range(12))
+    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
+    before = rows(spark, tmp_path)
+    tomorrow = datetime.now(timezone.utc) + timedelta(days=2)  # all files are older than a day then
+    maintain(spark, str(tmp_path), files=5, now=tomorrow)
+    assert len(on_disk(tmp_path)) == 13, "earlier lists still name them"
+    for batch in range(9):  # as Spark does after a hundred batches
+        (tmp_path / COMPACT).with_name(str(batch)).unlink()
+    maintain(spark, str(tmp_path), files=5, now=tomorrow)
+    assert on_disk(tmp_path) == listed(spark, tmp_path)
+    assert rows(spark, tmp_path) == before
+
+
+def test_merge_that_does_not_get_into_the_list_changes_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is cut short before the list is replaced, or Spark replaces the list from an earlier one."""
+    record(spark, tmp_path, range(12))
+    run(spark, tmp_path)
+    before, text = rows(spark, tmp_path), (tmp_path / COMPACT).read_text()
+
+    def full(*_: object) -> None:
+        raise PipelineError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "write", full)
+        with pytest.raises(PipelineError, match="the disk is full"):
+            maintain(spark, str(tmp_path), files=5, now=TODAY)
+    assert rows(spark, tmp_path) == before
+    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
+    assert rows(spark, tmp_path) == before
+    (tmp_path / COMPACT).write_text(text)
+    assert rows(spark, tmp_path) == before
+    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
+    assert rows(spark, tmp_path) == before
+    record(spark, tmp_path, range(12, 14))
+    assert run(spark, tmp_path).samples == 2 * MINUTES
+
+
+def test_damaged_file_is_named_and_stays_in_the_list(spark: SparkSession, tmp_path: Path) -> None:
+    record(spark, tmp_path, range(12))
+    text = (tmp_path / COMPACT).read_text()
+    first = (tmp_path / COMPACT).with_name("0").read_text()
+    victim = next(file for file in on_disk(tmp_path) if file in first)
+    [file] = tmp_path.rglob(victim)
+    file.write_bytes(b"")
+    file.with_name(f".{victim}.crc").unlink()
+    with pytest.raises(PipelineError, match=victim):
+        maintain(spark, str(tmp_path), files=5, now=TODAY)
+    assert (tmp_path / COMPACT).read_text() == text
