@@ -107,6 +107,10 @@ KAFKA = "org.apache.kafka.common.errors"
             "hdfs://node:8020/our load/b-1.parquet is gone, but the list of written files has it: restore it",
         ),
         (
+            "org.apache.spark.SparkException: Python worker failed to connect back.",
+            "a Python worker of Spark did not start within 10 s",
+        ),
+        (
             "Python worker exited unexpectedly (crashed)",
             "a worker process of Spark died: start again",
         ),
