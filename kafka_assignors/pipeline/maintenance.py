@@ -1,7 +1,7 @@
 """Maintains a recording while streams write it: merges small files of samples, and deletes old days.
 
 A stream writes a file a batch, and lists its finished files in ``_spark_metadata``.  Every tenth list, with
-``.compact`` in its name, has all earlier files; readers and the model's stream see what is listed.
+``.compact`` in its name, has all earlier files; readers and the model's stream see the listed files only.
 
 - A merge, or the removal of old days, is one atomic replacement of the newest such list.  Readers see the
   small files or the merged one, never both.

@@ -34,7 +34,7 @@ READY_S, DRAIN_S, LEAVE_S = 60.0, 120.0, 30.0
 
 
 class Members:
-    """The member processes of a group, and what they cost."""
+    """The member processes of a group, and their hours."""
 
     def __init__(self, fleet: Fleet, config: Callable[[str], WorkerConfig]) -> None:
         self._fleet, self._config = fleet, config

@@ -36,7 +36,7 @@ class LagOptions(Options):
         lag_max_age_ms: the leader ignores older reports.
         capacity: how fast this consumer reads, compared with the others: 2 reads twice as fast as 1.  The
             strategies minimise the longest time to drain, which is lag over capacity.  ``measured``: the
-            member measures what it reads while it has a backlog, and 1 is the median of the group.
+            member measures its records/s while it has a backlog, and 1 is the median of the group.
         group_record_bytes: limit of the group's record at the broker: its ``message.max.bytes``.  The members
             of a larger group send their lag and the partitions they own in a shorter form.
         rebalance_on_skew: whether the leader requests a rebalance when lag has become uneven: True, or a

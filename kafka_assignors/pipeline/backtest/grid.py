@@ -193,7 +193,7 @@ def draws(
     halfway = [(step.at + after.at) / 2 for step, after in itertools.pairwise(churn)]
     while True:
         times = random.uniform([0.0, *halfway], [*halfway, length_s]).tolist()
-        # To the digits that the script shows, because outcomes are told apart by it.
+        # Rounded as the script shows them, because the script identifies an outcome.
         steps = tuple(ChurnStep(step.kind, float(f"{at:g}")) for step, at in zip(churn, times, strict=True))
         ascending = [0.0, *(step.at for step in steps), length_s]
         if all(at < after for at, after in itertools.pairwise(ascending)):

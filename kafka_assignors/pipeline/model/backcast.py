@@ -62,8 +62,8 @@ def forecast_errors(load: DataFrame) -> list[Backcast]:
     """Compare written forecasts to the arrivals; rows of ``LOAD`` in."""
     from pyspark.sql import functions as F
 
-    at = F.unix_micros("time").alias("at")
-    rows = load.select(*KEY, at, "step_s", "horizon_s", *_COLUMNS)
+    time_us = F.unix_micros("time").alias("at")
+    rows = load.select(*KEY, time_us, "step_s", "horizon_s", *_COLUMNS)
     return _scored(rows.groupBy(*KEY, "step_s", "horizon_s").applyInArrow(_over_load, _SCHEMA))
 
 

@@ -79,7 +79,7 @@ def test_slow_member_gets_fewer_records_once_its_rate_is_known(fresh: FreshNames
         owned = group.settled()
         assert set(plan_of(group, 2)["capacities"].values()) == {1.0}
         assert len(owned[slow.name]) > PARTITIONS / 3
-        group.wait_until(lambda: service_rate(fast) and service_rate(slow), "both to measure what they read")
+        group.wait_until(lambda: service_rate(fast) and service_rate(slow), "service rates of both")
         assert service_rate(slow) <= 1.05 / Slow.work_s  # it cannot be faster; the wire rounds by 4.4 %
 
         group.join(CooperativeLagAwareAssignor, listener=Fast, **settings)

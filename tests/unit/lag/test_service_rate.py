@@ -1,4 +1,4 @@
-"""The service rate of a member: what it commits while it has a backlog."""
+"""The service rate of a member: the records a second that it commits while it has a backlog."""
 
 from __future__ import annotations
 

@@ -84,9 +84,9 @@ def test_unit_of_the_rates_does_not_matter(rates: list[float], factor: float) ->
 @given(st.lists(st.floats(1, 1_000), min_size=1, max_size=12), st.data())
 def test_faster_member_never_counts_less(rates: list[float], data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(rates))))
-    found = dict(zip(order, capacities(of(*(rates[i] for i in order))), strict=True))
+    by_member = dict(zip(order, capacities(of(*(rates[i] for i in order))), strict=True))
     ranked = sorted(order, key=lambda i: rates[i])
-    assert all(found[a] <= found[b] for a, b in pairwise(ranked))
+    assert all(by_member[a] <= by_member[b] for a, b in pairwise(ranked))
 
 
 # --- the leader -------------------------------------------------------------------------------------------
@@ -115,8 +115,8 @@ def counts(report: PlanReport) -> list[int]:
 @KINDS
 def test_leader_plans_with_the_ratio_of_rates(kind: type[LagAssignor]) -> None:
     report = planned(kind, [member("a", 64.0), member("b", 128.0), member("c", 0.0), member("d", None, 4.0)])
-    found = [m.capacity for m in report.target.group.members]
-    assert found == pytest.approx([2**-0.5, 2**0.5, 1, 4])
+    capacity_of_each = [m.capacity for m in report.target.group.members]
+    assert capacity_of_each == pytest.approx([2**-0.5, 2**0.5, 1, 4])
 
 
 def test_partitions_follow_measured_rates() -> None:
@@ -177,7 +177,7 @@ def test_leader_logs_who_has_measured_once_for_each_change(caplog: pytest.LogCap
 
 
 def test_member_reports_what_it_measures() -> None:
-    """In both forms; what it reads while the group rebalances does not count."""
+    """In both forms; records read during a rebalance do not count."""
     own = OwnReport(None)
     for at_s, commit in ((0, 0), (10, 640)):
         own.begin([A])

@@ -32,7 +32,7 @@ HOURS = [
     (1, 2, 2, 1), (3, 3, 3, 2), (4, 4, 3, 3), (8, 8, 8, 6), (12, 8, 8, 8), (16, 6, 6, 6), (18, 4, 5, 5),
     (20, 3, 3, 3),
 ]  # fmt: skip
-"""Hour of the day, the least size for what came in the next hour, the size by forecast, and the size that
+"""Hour of the day, the least size for the arrivals of the next hour, the size by forecast, and the size that
 lasting arrivals would have.  By forecast 21 of all 24 hours are exact, three differ by a member."""
 
 
@@ -102,7 +102,7 @@ def traffic(days: int) -> Counts:
 
 
 def least_size(arrivals: Counts) -> int:
-    """Return the least size that holds the target in what came, by trying every size."""
+    """Return the least size that keeps the target with the later arrivals, by trying every size."""
     topics = {"a": 1, "b": PARTITIONS - 1}
     came = History("billing", STEP_S, topics, arrivals, np.zeros(PARTITIONS, np.int64), service_rate=RATE)
     return next(

@@ -189,7 +189,7 @@ def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
 
 
 def test_look_at_a_group_that_has_just_started_gives_no_size_and_keeps_the_advice() -> None:
-    """All members were replaced between two looks; what they left waits."""
+    """All members were replaced between two looks; the records that they left wait."""
     calm, late = look([7, 7, 7, 7], [0, 0, 0, 0], 4), look([7, 7, 7, 7], [9000] * 4, 4, name="new")
     read = look([7, 7, 7, 7], [0, 0, 0, 0], 4, name="new")
     moving = replace(late, group=replace(late.group, state="CompletingRebalance"))

@@ -147,13 +147,15 @@ def test_undrained_candidate_shows_never_and_failed_one_shows_dashes(results: Re
 def test_interval_of_replicates_is_shown_in_brackets(results: Results) -> None:
     show = {row.label: row.show for row in ROWS}
     intervals = {"moved": (3.0, 12.4), "drain_s": (10.06, 1234.5), "r_score": (0.0, 0.456)}
-    one = CandidateResult({**results["candidates"][0], "moved": 7.0, "r_score": 0.25, "intervals": intervals})
-    one.update({"drain_s": 12.0, "drained": 20, "scenarios": 20, "failed": 0})
-    assert show["partitions moved"](one) == "7 (3 to 12)"
-    assert show["R-score"](one) == "0.25 (0.00 to 0.46)"
-    assert show["drain time"](one) == "12.0 s (10.1 to 1,234.5)"
-    assert show["drain time"]({**one, "drained": 3}) == "12.0 s (10.1 to 1,234.5, 3 of 20)"
-    results["candidates"][0], results["replicates"] = one, 20
+    candidate = CandidateResult(
+        {**results["candidates"][0], "moved": 7.0, "r_score": 0.25, "intervals": intervals}
+    )
+    candidate.update({"drain_s": 12.0, "drained": 20, "scenarios": 20, "failed": 0})
+    assert show["partitions moved"](candidate) == "7 (3 to 12)"
+    assert show["R-score"](candidate) == "0.25 (0.00 to 0.46)"
+    assert show["drain time"](candidate) == "12.0 s (10.1 to 1,234.5)"
+    assert show["drain time"]({**candidate, "drained": 3}) == "12.0 s (10.1 to 1,234.5, 3 of 20)"
+    results["candidates"][0], results["replicates"] = candidate, 20
     text = render(results)
     assert figures_of(text)["moves"]["data"][0]["text"][0] == "7<br>(3 to 12)"
     assert "7 <small>(3 to 12)</small>" in section_of(text, "In figures")

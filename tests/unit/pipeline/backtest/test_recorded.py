@@ -129,19 +129,19 @@ def test_parts_join_to_the_whole_history(width: int, recorded_members: int | Non
         part_of(frame, of.where((begin <= numbers) & (numbers < begin + width)), begin, min(begin + width, 8))
         for begin in begins
     )
-    found = joined(frame, parts, recorded_members=recorded_members)
+    in_parts = joined(frame, parts, recorded_members=recorded_members)
     assert whole.history.service_rate is not None
     assert whole.unknown > 0
     assert (whole.never_known, whole.appeared) == ((1, 5) if hole else (0, 6))
-    assert found.unknown == whole.unknown
-    assert (found.never_known, found.appeared) == (whole.never_known, whole.appeared)
-    np.testing.assert_array_equal(found.lag, whole.lag)
+    assert in_parts.unknown == whole.unknown
+    assert (in_parts.never_known, in_parts.appeared) == (whole.never_known, whole.appeared)
+    np.testing.assert_array_equal(in_parts.lag, whole.lag)
     for field in fields(History):
-        mine, theirs = (getattr(one.history, field.name) for one in (found, whole))
-        if isinstance(theirs, np.ndarray):
-            np.testing.assert_array_equal(mine, theirs)
+        of_parts, of_whole = (getattr(each.history, field.name) for each in (in_parts, whole))
+        if isinstance(of_whole, np.ndarray):
+            np.testing.assert_array_equal(of_parts, of_whole)
         else:
-            assert mine == theirs, field.name
+            assert of_parts == of_whole, field.name
 
 
 @pytest.mark.parametrize(

@@ -73,12 +73,12 @@ def test_figure_of_replicates_is_the_median_of_their_means_with_an_interval() ->
     assert totals["replicates"] == 21
     assert totals["judged_by"] == 2 * 22
     assert {row["replicate"] for row in totals["scenarios"]} == set(range(22))
-    one = next(candidate for candidate in totals["candidates"] if candidate["strategy"] == "sticky")
+    sticky = next(candidate for candidate in totals["candidates"] if candidate["strategy"] == "sticky")
     means = [(replicate + 3 * replicate + 5 + 5) / 4 for replicate in range(1, 22)]  # r + 2.5
-    assert one["moved"] == np.median(means) == 13.5
-    assert one["intervals"]["moved"] == (4.5, 22.5)
-    assert (one["drain_s"], one["intervals"]["drain_s"], one["drained"]) == (2.0, (2.0, 2.0), 2)
-    assert set(one["intervals"]) == {row for row in one if isinstance(one[row], float)}  # type: ignore[literal-required]
+    assert sticky["moved"] == np.median(means) == 13.5
+    assert sticky["intervals"]["moved"] == (4.5, 22.5)
+    assert (sticky["drain_s"], sticky["intervals"]["drain_s"], sticky["drained"]) == (2.0, (2.0, 2.0), 2)
+    assert set(sticky["intervals"]) == {row for row in sticky if isinstance(sticky[row], float)}  # type: ignore[literal-required]
     assert results(of, *tried(of, grid(["range"])))["candidates"][0]["intervals"] == {}
 
 
