@@ -1,16 +1,16 @@
-"""Errors of forecasts, computed from samples and from the written load."""
+"""Errors of forecasts, computed from the written load."""
 
 from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_assignors.errors import OptionError
 from kafka_assignors.forecast import LoadSettings, Partition, Sample
-from kafka_assignors.forecast.scoring import Totals, score, totals
-from kafka_assignors.pipeline.model.backcast import backcast, forecast_errors
+from kafka_assignors.forecast.scoring import Totals, compare, score
+from kafka_assignors.pipeline.model.backcast import forecast_errors
 from kafka_assignors.pipeline.model.model import model_load
 from tests.pipeline.samples import START, Look, samples_df
 
@@ -30,43 +30,32 @@ def history() -> list[Look]:
     return looks
 
 
-def by_hand(looks: list[Look], group: str, settings: LoadSettings) -> Totals:
+def by_hand(looks: list[Look], group: str) -> Totals:
     """Return the score of a group, computed without Spark."""
     sums = []
     for place in range(PARTITIONS):
-        partition = Partition(settings)
+        partition = Partition(SETTINGS)
         rows, _ = partition.take(
             Sample((START + int(look.after)) * 1_000_000, 0, look.end or 0, look.committed or 0)
             for look in looks
             if (look.group, look.partition) == (group, place)
         )
-        sums.append(totals(rows + partition.flush(), settings))
+        arrived, forecast, error = np.array(
+            [
+                (row.step.arrived, row.outlook and row.outlook.arrivals, row.outlook and row.outlook.error)
+                for row in rows + partition.flush()
+            ],
+            float,
+        ).T
+        sums.append(compare(arrived, forecast, error, SETTINGS))
     return Totals(*(sum(column) for column in zip(*sums, strict=True)))
 
 
-def test_errors_are_added_up_by_group_and_horizon(spark: SparkSession) -> None:
+def test_errors_of_a_written_load_are_added_up_by_group(spark: SparkSession) -> None:
     looks = history()
-    backcasts = backcast(samples_df(spark, looks), SETTINGS, horizons=(900, 3600))
-    assert [(row.group, row.horizon_s) for row in backcasts] == [
-        ("g", 900), ("g", 3600), ("other", 900), ("other", 3600),
-    ]  # fmt: skip
-    for row in backcasts:
-        settings = LoadSettings(step_s=300, horizon_s=row.horizon_s)
-        expected = score(by_hand(looks, row.group, settings))
-        assert row.score[:7] == pytest.approx(expected[:7])
+    errors = forecast_errors(model_load(samples_df(spark, looks), SETTINGS))
+    assert [(row.group, row.horizon_s) for row in errors] == [("g", 900), ("other", 900)]
+    for row in errors:
+        assert row.score[:7] == pytest.approx(score(by_hand(looks, row.group))[:7])
         assert row.score.forecasts > PARTITIONS * 500
         assert row.score.mase < 1
-
-
-def test_written_load_has_the_same_errors(spark: SparkSession) -> None:
-    samples = samples_df(spark, history())
-    of_samples = backcast(samples, SETTINGS, horizons=(900,))
-    of_load = forecast_errors(model_load(samples, SETTINGS))
-    assert [row[:2] for row in of_load] == [row[:2] for row in of_samples]
-    for row, other in zip(of_load, of_samples, strict=True):
-        assert row.score[:7] == pytest.approx(other.score[:7])
-
-
-def test_horizon_that_is_not_whole_steps_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(OptionError, match="horizon_s"):
-        backcast(samples_df(spark, [Look(0, 0, 0)]), SETTINGS, horizons=(1000,))

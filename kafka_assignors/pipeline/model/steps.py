@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.forecast import UNKNOWN, LoadSettings, Sample, SampleCounts
+from kafka_assignors.forecast import UNKNOWN, LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, Rows
 from kafka_assignors.forecast.bucket.steps import Samples
@@ -157,12 +157,6 @@ def _without_empty(rows: Rows) -> Rows:
     unknown = QUALITIES.index("unknown")
     kept = ~(empty & np.append(goes_on, False) & (rows.quality != unknown))
     return Rows(*(column[kept] for column in rows))
-
-
-def samples_of(table: pa.Table) -> list[Sample]:
-    """Return the samples of a partition, from columns of `with_numbers`."""
-    columns = (table.column(name).to_pylist() for name in ORDER)
-    return [Sample(*values) for values in zip(*columns, strict=True)]
 
 
 def _arrow_schema() -> pa.Schema:

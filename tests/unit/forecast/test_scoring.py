@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.scoring import Totals, baselines, compare, score, totals
-from tests.unit.forecast.looks import look, rows_of
+from kafka_assignors.forecast.scoring import Totals, baselines, compare, score
 
 SETTINGS = LoadSettings(step_s=900, horizon_s=1800)
 DAY = 96  # steps
@@ -102,17 +101,3 @@ def test_errors_are_means_and_ratios() -> None:
     assert result.mase == 0.7
     assert result.coverage == 0.5
     assert math.isnan(result.beside_best)
-
-
-def test_missing_rows_are_unknown_steps() -> None:
-    settings = LoadSettings(step_s=60, horizon_s=120, delay_s=0)
-    rows = rows_of([look(60 * n, 3 * n) for n in [*range(20), *range(40, 60)]], settings)
-    arrived, forecast, error = np.full((3, 59), np.nan)
-    for row in rows:
-        index = (row.step.at - rows[0].step.at) // settings.step
-        arrived[index] = np.nan if row.step.arrived is None else row.step.arrived
-        forecast[index] = np.nan if row.outlook is None else row.outlook.arrivals
-        error[index] = np.nan if row.outlook is None or row.outlook.error is None else row.outlook.error
-    assert totals(rows, settings) == compare(arrived, forecast, error, settings)
-    assert 0 < totals(rows, settings).judged <= totals(rows, settings).forecasts
-    assert totals([], settings).forecasts == 0
