@@ -9,7 +9,7 @@ from demo.view.answer import RULE, answer
 from demo.view.table import DRAIN_ROWS, ROWS
 from kafka_assignors.pipeline.backtest import phrases
 from kafka_assignors.pipeline.backtest.page import TEMPLATES
-from kafka_assignors.pipeline.backtest.rows import ROWS as BACKTEST_ROWS
+from kafka_assignors.pipeline.backtest.phrases import ROWS as BACKTEST_ROWS
 from kafka_assignors.report.page import html_page, require_plotly
 from kafka_assignors.report.palette import NO_OWNER, STRATEGIES, strategy_colour
 

@@ -17,9 +17,9 @@ from demo.pipeline.results import PipelineResult
 from demo.pipeline.words import forecasts, recorded_in_all
 from demo.results import DrainResult, Results, StrategyResult
 from demo.view.answer import answer
+from kafka_assignors.pipeline.backtest.phrases import ROWS as BACKTEST_ROWS
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
-from kafka_assignors.pipeline.backtest.rows import ROWS as BACKTEST_ROWS
 from kafka_assignors.report.rows import ResultT, Row, seconds
 
 ROWS: tuple[Row[StrategyResult], ...] = (

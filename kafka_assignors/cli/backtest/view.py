@@ -9,6 +9,7 @@ from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import ROWS as MOST_ROWS
 from kafka_assignors.cli.tables import Columns, columns, more
 from kafka_assignors.pipeline.backtest.phrases import (
+    ROWS,
     about_figures,
     about_group,
     for_each_group,
@@ -17,7 +18,6 @@ from kafka_assignors.pipeline.backtest.phrases import (
     verdict,
 )
 from kafka_assignors.pipeline.backtest.results import Results
-from kafka_assignors.pipeline.backtest.rows import ROWS
 
 
 def backtest_lines(results: Results) -> Lines:

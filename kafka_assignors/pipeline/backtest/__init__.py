@@ -9,12 +9,10 @@ file             purpose                                                 key nam
 ``recorded``     parts as a history                                      ``Recorded``, ``assemble``
 ``service_rate`` the service rate of a member, from a history            ``service_rate``
 ``job``          the trials on Spark, one task each                      ``run_trials``
-``downsampling`` fewer points of a series, for plots                     ``downsampled``
 ``results``      the shape of results.json                               ``Results``
 ``summary``      outcomes of trials as results                           ``summed_up``
 ``files``        results.parquet, series.parquet, results.json           ``save``, ``prepare``
-``phrases``      the results as sentences                                ``verdict``, ``reasons``
-``rows``         the figures of a candidate, for terminal and page       ``ROWS``
+``phrases``      the results as sentences and as rows of a table         ``verdict``, ``ROWS``
 ``figures``      plots; imports plotly                                   ``drawn``, ``course``
 ``page``         the HTML report, of ``templates``                       ``render``
 ===============  ======================================================  ====================================

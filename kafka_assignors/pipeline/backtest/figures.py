@@ -9,8 +9,8 @@ from typing import Any
 import plotly.graph_objects as go
 from plotly.subplots import make_subplots
 
+from kafka_assignors.pipeline.backtest.phrases import ROWS
 from kafka_assignors.pipeline.backtest.results import CandidateResult, PlotResult, Results
-from kafka_assignors.pipeline.backtest.rows import ROWS
 from kafka_assignors.report.drawing import LOOK, Mark, bars, mark
 from kafka_assignors.simulation import parse
 

@@ -12,16 +12,20 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from kafka_assignors.errors import KafkaAssignorsError
-from kafka_assignors.pipeline.backtest.downsampling import downsampled
 from kafka_assignors.pipeline.backtest.grid import Trial
 from kafka_assignors.simulation import History, Outcome, Series, simulate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+POINTS = 300
+"""Maximum number of points of a series."""
 
 _POLL_S = 0.2
 _JOBS = 2
@@ -58,6 +62,22 @@ def try_out(history: History, trial: Trial) -> TrialResult:
         outcome=replace(outcome, moves=(), series=None),
         series=None if outcome.series is None else downsampled(outcome.series),
     )
+
+
+def downsampled(series: Series, points: int = POINTS) -> Series:
+    """Keep the point with the largest lag of each few points, so that no peak is lost.
+
+    The first and the last point stay.  A short series is returned unchanged.
+    """
+    count = len(series.at)
+    if count <= points:
+        return series
+    inner = np.arange(1, count - 1)
+    starts = inner[np.searchsorted(inner * (points - 2) // (count - 1), np.arange(points - 2))]
+    ends = np.append(starts[1:], count - 1)
+    peaks = [start + int(np.argmax(series.lag[start:end])) for start, end in zip(starts, ends, strict=True)]
+    indices = np.array([0, *peaks, count - 1])
+    return Series(*(getattr(series, field.name)[indices] for field in fields(series)))
 
 
 def run_trials(

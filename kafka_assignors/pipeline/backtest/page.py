@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kafka_assignors.pipeline.backtest import phrases
+from kafka_assignors.pipeline.backtest.phrases import ROWS
 from kafka_assignors.pipeline.backtest.results import Results
-from kafka_assignors.pipeline.backtest.rows import ROWS
 from kafka_assignors.report.page import html_page, require_plotly
 from kafka_assignors.report.palette import NO_OWNER, strategy_colour
 

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from kafka_assignors.errors import KafkaAssignorsError
-from kafka_assignors.pipeline.backtest.downsampling import POINTS
 from kafka_assignors.pipeline.backtest.grid import Trial
-from kafka_assignors.pipeline.backtest.job import TrialResult
+from kafka_assignors.pipeline.backtest.job import POINTS, TrialResult
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.results import (
     KIND,

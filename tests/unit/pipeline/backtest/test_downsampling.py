@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.pipeline.backtest.downsampling import downsampled
+from kafka_assignors.pipeline.backtest.job import downsampled
 from kafka_assignors.simulation import Series
 
 

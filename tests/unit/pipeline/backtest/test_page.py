@@ -8,9 +8,8 @@ import pytest
 
 from kafka_assignors.pipeline.backtest.figures import MOST_BARS
 from kafka_assignors.pipeline.backtest.page import render
-from kafka_assignors.pipeline.backtest.phrases import for_each_group, left_out, reasons, verdict
+from kafka_assignors.pipeline.backtest.phrases import ROWS, for_each_group, left_out, reasons, verdict
 from kafka_assignors.pipeline.backtest.results import CandidateResult, Results
-from kafka_assignors.pipeline.backtest.rows import ROWS
 from kafka_assignors.report import page as report_page
 from kafka_assignors.report.palette import NO_OWNER, strategy_colour
 from tests.unit.pipeline.backtest.trials import small_results
