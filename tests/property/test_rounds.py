@@ -49,19 +49,25 @@ def test_holds_list_exactly_the_partitions_not_at_their_target(group: Group) -> 
 
 
 @given(group=joining)
-def test_two_rounds_settle_a_group(group: Group) -> None:
-    """After the holders revoke, the second round gives the rest and moves nothing else."""
+def test_two_rounds_settle_a_group_and_three_a_contested_one(group: Group) -> None:
+    """After the holders revoke, the second round gives the rest and moves nothing else.
+
+    A contested partition stays with one holder in the first round, which may then own too many.
+    """
     claims = resolve(group)
+    is_contested = bool(claims.holders)
     target = plan_sticky(group, claims)
     first, _held = this_round(group, claims, target)
-    again = next_generation(group, first, 9, still_owns=True)
-    claims = resolve(again)
-    second, held = this_round(again, claims, plan_sticky(again, claims))
+    last = first
+    for generation in (9, 10) if is_contested else (9,):
+        again = next_generation(group, last, generation, still_owns=True)
+        claims = resolve(again)
+        last, held = this_round(again, claims, plan_sticky(again, claims))
     assert not held
     after_first = oracle.by_partition(first)
-    after_second = oracle.by_partition(second)
-    assert {tp: after_second[tp] for tp in after_first} == after_first
-    assert after_second.keys() == oracle.wanted(group).keys()
+    after_last = oracle.by_partition(last)
+    assert is_contested or after_first.items() <= after_last.items()
+    assert after_last.keys() == oracle.wanted(group).keys()
 
 
 @given(group=settled_groups(), topics=st.frozensets(st.sampled_from(TOPICS)), data=st.data())

@@ -288,6 +288,11 @@ def even(owned: Owned) -> list[str]:
     return [f"uneven: {counts}"] if max(counts.values()) - min(counts.values()) > 1 else []
 
 
+def unchecked(owned: Owned) -> list[str]:
+    """Allow any shares: with `fairest-sticky`, a member keeps what it got while it was alone."""
+    return []
+
+
 def single_active(owned: Owned) -> list[str]:
     """Exactly one member owns partitions."""
     active = [member for member, partitions in owned.items() if partitions]
