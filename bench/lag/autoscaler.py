@@ -80,6 +80,10 @@ class Hpa:
 class Keda:
     """KEDA's Kafka scaler: all lag over ``lagThreshold``, at most one replica for each partition.
 
+    KEDA cuts a lag that asks for more replicas than partitions.  It divides whole numbers, so it does not cut
+    a lag that is less than one threshold above.  From eleven partitions on, a cut lag is within the HPA's
+    tolerance for a group with one replica less than partitions, so the group stays there.
+
     Args:
         threshold: ``lagThreshold``, records.
         stabilization_s: as of ``Hpa``.
@@ -93,7 +97,9 @@ class Keda:
         """Return the size."""
         partitions = len(view.lag)
         self._hpa = self._hpa or Hpa(self._threshold, partitions, self._stabilization_s)
-        lag = min(float(np.rint(view.lag).sum()), partitions * self._threshold)
+        lag = float(np.rint(view.lag).sum())
+        if lag // self._threshold > partitions:
+            lag = partitions * self._threshold
         return self._hpa.replicas(view.now_s, lag, view.replicas)
 
 

@@ -62,6 +62,18 @@ def test_keda_divides_all_lag_and_has_a_replica_for_each_partition_at_most() -> 
     assert Keda(10)(view(1000, 3)) == PARTITIONS
 
 
+@pytest.mark.parametrize(
+    ("lag", "replicas", "size"),
+    [(160, 15, 15), (169, 15, 16), (170, 15, 15), (4000, 15, 15), (4000, 14, 16)],
+    ids=["tolerated", "not cut", "cut, and tolerated", "far behind", "two short"],
+)
+def test_keda_cuts_lag_by_whole_thresholds_and_the_hpa_tolerates_one_replica_less(
+    lag: int, replicas: int, size: int
+) -> None:
+    lags = np.array([float(lag)] + [0.0] * 15)
+    assert Keda(10)(View(0.0, lags, lags, None, replicas, replicas)) == size
+
+
 def test_scaled_group_is_the_simulation_of_the_same_joins() -> None:
     history, pauses = load(40), Pauses(start_s=20.0)
     group = ScaledGroup(history, STRATEGY, pauses, lambda seen: 3 if seen.now_s >= 600 else 1)
