@@ -33,12 +33,15 @@ class Forecasts:
         partitions: number of partitions that have one.
         period_s: the time they cover, seconds from now.
         age_s: age of the oldest one, seconds.
+        mean_from_s: seconds from now from which a step has the mean of this time.  None: each step has a
+            forecast of its own.
     """
 
     source: str
     partitions: int
     period_s: float
     age_s: float = 0.0
+    mean_from_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,7 +191,9 @@ def group_load(
     steps, forecasts = [arriving], None
     if expected is not None and expected.arrivals and expected.period_s > 0:
         steps.append(_forecast(expected, arriving, index))
-        forecasts = Forecasts(source, len(expected.arrivals), expected.period_s, expected.age_s)
+        forecasts = Forecasts(
+            source, len(expected.arrivals), expected.period_s, expected.age_s, mean_from_s=horizon_s / 2
+        )
     return GroupLoad(
         history=history_of(
             now.group.group_id, topics, steps, lag, horizon_s=horizon_s, rate=rate, capacity=fmean(capacities)

@@ -113,7 +113,7 @@ def size_lines(report: SizeReport) -> Lines:
     parts += [Text(line, style="yellow") for line in _warnings(report)]
     how = "as measured" if report.is_measured else "as given"
     free = f", {sizing.target.headroom:.0%} of it kept free" if sizing.target.headroom else ""
-    parts.append(Text(_forecast_line(report)))
+    parts += [Text(line) for line in _forecast_lines(report)]
     parts.append(Text(f"a member reads {sizing.rate:,.1f} records/s, {how}{free}"))
     parts += [Text(_cost_line(cost, sizing.members)) for cost in (sizing.stay, sizing.scale) if cost]
     return Lines(*parts)
@@ -179,15 +179,22 @@ def _warnings(report: SizeReport) -> Iterator[str]:
     yield from report.notes
 
 
-def _forecast_line(report: SizeReport) -> str:
+def _forecast_lines(report: SizeReport) -> Iterator[str]:
     forecasts = report.forecasts
     if forecasts is None:
-        return "later steps: no forecasts, the arrivals of now are taken to last"
+        yield "later steps: no forecasts, the arrivals of now are taken to last"
+        return
     when = report.time if report.recorded else f"{duration(1000 * forecasts.age_s)} ago"
-    return (
+    period = duration(1000 * forecasts.period_s)
+    yield (
         f"later steps: forecasts of {shown(forecasts.source)} from {when}, "
-        f"for {duration(1000 * forecasts.period_s)} and {counted(forecasts.partitions, 'partition')}"
+        f"for {period} and {counted(forecasts.partitions, 'partition')}"
     )
+    if forecasts.mean_from_s is not None:
+        yield (
+            f"+{duration(1000 * forecasts.mean_from_s)} and all of it rest on the mean of these {period}: "
+            "a rise within them may need more members"
+        )
 
 
 def _cost_line(cost: Cost, members: int | None) -> str:

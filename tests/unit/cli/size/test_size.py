@@ -30,6 +30,7 @@ from kafka_assignors.lag.fetch.group import GroupMember, GroupState
 from kafka_assignors.lag.rates import Rate
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.simulation import Scenario, simulate
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.wire import lag_user_data
 from tests.support.examples import ROOT
@@ -93,7 +94,7 @@ def test_forecasts_are_the_second_step_and_do_not_touch_other_partitions() -> No
     assert load.history.step_s == 1800
     assert (load.history.arrivals / 1800).tolist() == [[1, 2], [10, 2]]
     assert load.notes == ("no fresh forecast of 1",)
-    assert load.forecasts == Forecasts("feed", 1, 60.0)
+    assert load.forecasts == Forecasts("feed", 1, 60.0, mean_from_s=1800)
 
 
 def test_feed_without_a_fresh_forecast_leaves_the_arrivals_of_the_look() -> None:
@@ -299,6 +300,33 @@ def lines(report: SizeReport) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
+def test_report_says_from_which_step_its_sizes_rest_on_a_mean() -> None:
+    """The load doubles in the second half of the horizon, which the mean of a forecast does not show."""
+    now = look([1.0] * 12, [0] * 12)
+    expected = Expected(dict.fromkeys(owners_of(now.group), 3600 * 1.5), period_s=3600.0)
+    load = group_load(now, 3600, 10, expected=expected, source="feed")
+    sizing = size(load.history, simulated("sticky"), Target(30, headroom=0), members=2)
+    least = [_least_by_trying(rate) for rate in (1.0, 1.5, 2.0)]
+    assert (least, [step.least.members for step in sizing.steps]) == ([2, 2, 3], least[:2])
+    made = SizeReport("billing", TIME, "sticky", sizing, is_measured=False, forecasts=load.forecasts)
+    said = "+30m and all of it rest on the mean of these 1h: a rise within them may need more members"
+    assert said in lines(made)
+    measured = group_load(now, 3600, 10)
+    assert said not in lines(replace(made, forecasts=measured.forecasts))
+    recorded = Forecasts("the load model", 12, 3600.0)
+    assert said not in lines(replace(made, forecasts=recorded, recorded=True))
+
+
+def _least_by_trying(rate: float) -> int:
+    """Return the least size that holds 30 s for an hour of 12 partitions, if a member reads 10 records/s."""
+    history = group_load(look([rate] * 12, [0] * 12), 3600, 10).history
+    return next(
+        members
+        for members in range(1, 13)
+        if simulate(history, Scenario("", simulated("sticky"), members)).time_lag_max <= 30
+    )
+
+
 def test_page_shows_the_report() -> None:
     assert "\n".join(lines(shown_report())) in PAGE
 
@@ -317,6 +345,7 @@ def test_json_has_all_figures() -> None:
         "partitions": 6,
         "period_s": 3540,
         "age_s": 60,
+        "mean_from_s": 1800,
     }
     assert parsed["scale"]["moved"] > 0
 
