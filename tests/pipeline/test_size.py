@@ -65,7 +65,7 @@ def test_later_steps_are_forecast_from_the_recording(folder: Path) -> None:
     assert [step["starts_s"] for step in report["steps"]] == [0, 30, 60, 90]
     assert report["steps"][0]["arriving"] == 42
     assert report["forecasts"] == {
-        "source": "the load model", "partitions": 6, "period_s": 120, "age_s": 0,
+        "source": "the load model", "partitions": 6, "period_s": 120, "age_s": 0, "mean_from_s": None,
     }  # fmt: skip
     assert report["notes"] == []
 
