@@ -105,3 +105,14 @@ def test_longer_target_never_needs_more_members(load: History, strategy: Strateg
     repeated = replace(load, arrivals=np.repeat(load.arrivals, 20, axis=0))  # tried as long for both
     assume(not limits(repeated, 80.0, short).hot.any())
     assert size(repeated, strategy, long).horizon.members <= size(repeated, strategy, short).horizon.members
+
+
+@FEW
+@given(loads(), st.sampled_from(BY_COUNT), TARGETS, st.sampled_from([1.1, 1.5, 3.0]), st.sampled_from([1, 4]))
+def test_higher_load_never_needs_fewer_members(
+    load: History, strategy: Strategy, target: Target, times_more: float, hotter: int
+) -> None:
+    """Also if partitions become too much for one member."""
+    low = replace(load, arrivals=load.arrivals * hotter, start_lags=np.zeros_like(load.start_lags))
+    high = replace(low, arrivals=np.ceil(low.arrivals * times_more).astype(np.int64))
+    assert size(high, strategy, target).horizon.members >= size(low, strategy, target).horizon.members

@@ -116,7 +116,7 @@ class Search:
 
     def _reachable(self, history: History, limit: Limits, most: int) -> Limits:
         """Return the limits, relaxed where not even the largest size keeps them."""
-        time_lags = self._time_lags(history, self._planned(history, most), limit.rate, most)
+        time_lags = self._time_lags(limit.counted, self._planned(history, most), limit.rate, most)
         late = time_lags > _EXACT * limit.allowed
         if not late.any():
             return limit
@@ -124,7 +124,7 @@ class Search:
 
     def _search(self, history: History, wanted: Sequence[Limits], most: int) -> tuple[int, int]:
         """Return the least size that keeps the limits, or ``most`` untried, and a size that does not."""
-        low = members = self._bound(history, wanted[0], most)
+        low = members = _bound(wanted[0], most)
         failed = low - 1
         while members < most and not self._holds(history, wanted, members):
             failed = members
@@ -155,39 +155,14 @@ class Search:
                 break
         return group.owner
 
-    def _bound(self, history: History, limit: Limits, most: int) -> int:
-        """Return a size below which no plan holds the target.
-
-        All lag of a moment has to be read within the time allowed, and members read no more than their rate.
-        Members that could share each partition would have no more lag.
-        """
-        of = ~limit.hot
-        if not of.any():
-            return 1
-        demand = History(
-            group=history.group,
-            step_s=history.step_s,
-            topics={"all": 1},
-            arrivals=history.arrivals[:, of].sum(axis=1, keepdims=True),
-            start_lags=history.start_lags[of].sum(keepdims=True),
-        )
-        longest = float(limit.allowed[of].max())
-        low, high = 0, most
-        while high - low > 1:
-            middle = (low + high) // 2
-            capacity = limit.rate * middle * longest
-            fits = float(largest_backlog(demand, limit.rate, middle)[0]) <= capacity
-            low, high = (low, middle) if fits else (middle, high)
-        return high
-
     def _holds(self, history: History, wanted: Sequence[Limits], members: int) -> bool:
         owners = self._planned(history, members)
-        if any(_falls_behind(history, owners, limit, members) for limit in wanted):
+        if any(_falls_behind(owners, limit, members) for limit in wanted):
             return False
-        return all(self._is_within(history, owners, limit, members) for limit in wanted)
+        return all(self._is_within(owners, limit, members) for limit in wanted)
 
-    def _is_within(self, history: History, owners: Counts, limit: Limits, members: int) -> bool:
-        return bool((self._time_lags(history, owners, limit.rate, members) <= limit.allowed).all())
+    def _is_within(self, owners: Counts, limit: Limits, members: int) -> bool:
+        return bool((self._time_lags(limit.counted, owners, limit.rate, members) <= limit.allowed).all())
 
     def _planned(self, history: History, members: int) -> Counts:
         load = history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
@@ -213,13 +188,15 @@ class Search:
         """Return the partition and the member that make a size too small."""
         owners = self._planned(history, members)
         limit = next(
-            (limit for limit in wanted[:-1] if not self._is_within(history, owners, limit, members)),
+            (limit for limit in wanted[:-1] if not self._is_within(owners, limit, members)),
             wanted[-1],
         )
-        time_lags = self._time_lags(history, owners, limit.rate, members)
+        time_lags = counted = self._time_lags(limit.counted, owners, limit.rate, members)
+        if limit.hot.any():
+            time_lags = self._time_lags(history, owners, limit.rate, members)
         load = (history.start_lags + history.arrivals.sum(axis=0)) / history.length_s
         # Of partitions that wait equally long, the one with the largest load.
-        worst = int(np.lexsort((load, np.round(time_lags / limit.allowed, 3)))[-1])
+        worst = int(np.lexsort((load, np.round(counted / limit.allowed, 3)))[-1])
         is_same = owners == owners[worst]
         place = Group((), history.topics).at(worst)
         return Reason(
@@ -234,18 +211,35 @@ class Search:
         )
 
 
-def _falls_behind(history: History, owners: Counts, limit: Limits, members: int) -> bool:
+def _bound(limit: Limits, most: int) -> int:
+    """Return a size below which no plan keeps a limit.
+
+    All lag of a moment has to be read within the time allowed, and members read no more than their rate.
+    Members that could share each partition would have no more lag.
+    """
+    history = limit.counted
+    start, arrivals = history.start_lags.sum(keepdims=True), history.arrivals.sum(axis=1, keepdims=True)
+    longest = float(limit.allowed.max(initial=0.0))
+    low, high = 0, most
+    while high - low > 1:
+        middle = (low + high) // 2
+        rate = limit.rate * middle
+        fits = float(largest_backlog(start, arrivals, rate * history.step_s)[0]) <= rate * longest
+        low, high = (low, middle) if fits else (middle, high)
+    return high
+
+
+def _falls_behind(owners: Counts, limit: Limits, members: int) -> bool:
     """Return whether a member has more lag at one moment than it reads in the time allowed.
 
     Such a size needs no simulation.
     """
-    cool = ~limit.hot
+    history = limit.counted
     longest = np.zeros(members)
-    np.maximum.at(longest, owners[cool], limit.allowed[cool])
-    backlog: Levels = np.bincount(owners[cool], history.start_lags[cool], members).astype(np.float64)
-    largest = backlog
-    for arrivals in history.arrivals:
-        backlog = backlog + np.bincount(owners[cool], arrivals[cool], members) - limit.rate * history.step_s
-        backlog = np.maximum(backlog, 0.0)
-        largest = np.maximum(largest, backlog)
+    np.maximum.at(longest, owners, limit.allowed)
+    start, *arrivals = (
+        np.bincount(owners, records, members).astype(np.float64)
+        for records in (history.start_lags, *history.arrivals)
+    )
+    largest = largest_backlog(start, arrivals, limit.rate * history.step_s)
     return bool((largest > limit.rate * longest).any())

@@ -75,8 +75,8 @@ class Sizing:
         advised: the size the group should have now.
         steps: sizes by step.
         horizon: the least size that holds the target over the whole horizon without another scaling.
-        hot: partitions that are too much for one member with its headroom.  Sizes count with those that a
-            member of its own reads in time without it.
+        hot: partitions that are too much for one member with its headroom.  Sizes count with what a member of
+            its own reads in time.
         behind: number of partitions whose present lag even a member of its own does not read in time.
         stay: with the present size; None: unknown.
         scale: with the advised size; None: it is the present one, or that is unknown.
@@ -171,7 +171,7 @@ def size(
         advised = max(stay_at, lower)
         if stay_at > horizon.members:
             shrunk = search.least(lasting, rate * (1 - DOWN_MARGIN)).members
-            # At the smaller rate another partition may be too much for one member, and then not count.
+            # A plan for fewer members may be the better one at the smaller rate.
             advised = min(stay_at, max(shrunk, lower, horizon.members))
     present = None if members is None else _Present(history, strategy, members, owners, pauses or Pauses())
     return Sizing(

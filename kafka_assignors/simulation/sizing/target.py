@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -65,13 +66,15 @@ class Limits:
 
     Attributes:
         rate: records/s of a member.
-        allowed: seconds: the target; infinite for hot partitions, because no size helps; and about the time
-            that a member of its own takes if the present lag is more than that reads in time.
+        counted: the history, but of a hot partition only what a member of its own reads in time.
+        allowed: seconds: the target, or about the time that a member of its own takes if the present lag is
+            more than that reads in time.
         hot: partitions that are too much for one member by their arrivals.
         behind: partitions that are too much for one member by their present lag alone.
     """
 
     rate: float
+    counted: History
     allowed: Levels
     hot: np.ndarray[tuple[int], np.dtype[np.bool_]]
     behind: np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -88,12 +91,11 @@ def service_rate(history: History, target: Target) -> float:
     return history.service_rate * (1 - target.headroom)
 
 
-def largest_backlog(history: History, rate: float, size: int = 1) -> Levels:
-    """Return the largest lag of each partition if ``size`` members of ``rate`` records/s read it alone."""
-    backlog = history.start_lags.astype(np.float64)
-    largest = backlog
-    for arrivals in history.arrivals:
-        backlog = np.maximum(backlog + arrivals - rate * size * history.step_s, 0.0)
+def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float) -> Levels:
+    """Return the largest lag of each reader, which starts with a lag and reads at most ``read`` a step."""
+    backlog = largest = start
+    for arriving in arrivals:
+        backlog = np.maximum(backlog + arriving - read, 0.0)
         largest = np.maximum(largest, backlog)
     return largest
 
@@ -101,29 +103,46 @@ def largest_backlog(history: History, rate: float, size: int = 1) -> Levels:
 def checks(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
     """Return the limits that a size has to keep: at this rate, and perhaps at the members' whole rate.
 
-    A partition that is too much for one member only because of the headroom has a limit at the whole rate.
-    Otherwise it would have none, and share a member that does not even keep up without headroom.
+    A partition that is too much for one member at this rate counts only in part.  A size that holds that part
+    has to hold all of it, too, if members can at their whole rate.
     """
-    reduced, whole = limits(history, rate, target), limits(history, history.service_rate or rate, target)
-    return (reduced, whole) if (reduced.hot & ~whole.hot).any() else (reduced,)
+    reduced = limits(history, rate, target)
+    return (
+        (reduced, limits(history, history.service_rate or rate, target)) if reduced.hot.any() else (reduced,)
+    )
 
 
 def limits(history: History, rate: float, target: Target) -> Limits:
     """Return what a size can reach in a history at this rate."""
+    read = rate * history.step_s
     most = target.max_time_lag_s + EXACT_S
-    fresh = replace(history, start_lags=np.zeros_like(history.start_lags))
-    hot = largest_backlog(fresh, rate) > rate * most
-    alone = largest_backlog(history, rate) / rate
+    start = history.start_lags.astype(np.float64)
+    hot = largest_backlog(np.zeros_like(start), history.arrivals, read) > rate * most
+    alone = largest_backlog(start, history.arrivals, read) / rate
     behind = (alone > most) & ~hot
-    allowed = np.where(behind, alone * NEAR, target.max_time_lag_s)
-    return Limits(rate, np.where(hot, np.inf, allowed) + EXACT_S, hot, behind)
+    allowed = np.where(behind, alone * NEAR, target.max_time_lag_s) + EXACT_S
+    return Limits(rate, _counted(history, hot, rate, target), allowed, hot, behind)
+
+
+def _counted(
+    history: History, hot: np.ndarray[tuple[int], np.dtype[np.bool_]], rate: float, target: Target
+) -> History:
+    """Return the history without the records of hot partitions that a member of its own reads too late."""
+    most = rate * target.max_time_lag_s
+    start_lags, arrivals = history.start_lags.copy(), history.arrivals.copy()
+    start_lags[hot] = np.minimum(start_lags[hot], int(most))
+    backlog = start_lags[hot].astype(np.float64)
+    for arriving in arrivals:
+        backlog = np.maximum(backlog + arriving[hot] - rate * history.step_s, 0.0)
+        arriving[hot] -= np.ceil(np.maximum(backlog - most, 0.0)).astype(np.int64)
+        backlog = np.minimum(backlog, most)
+    return replace(history, start_lags=start_lags, arrivals=arrivals)
 
 
 def hot_partitions(history: History, rate: float, target: Target) -> tuple[HotPartition, ...]:
     """Return the partitions that are too much for one member, with the number of partitions that would do."""
-    fresh = replace(history, start_lags=np.zeros_like(history.start_lags))
-    hot = np.flatnonzero(limits(fresh, rate, target).hot)
-    held = ~limits(fresh, history.service_rate or rate, target).hot
+    hot = np.flatnonzero(limits(history, rate, target).hot)
+    held = ~limits(history, history.service_rate or rate, target).hot
     enough: dict[str, int] = {}
     found: list[HotPartition] = []
     names = [(topic, number) for topic, count in history.topics.items() for number in range(count)]
@@ -143,10 +162,8 @@ def _enough(arrivals: Counts, step_s: float, count: int, rate: float, target: Ta
     """Return the least number of partitions, of ``count`` now, with which all of these hold the target."""
 
     def holds(partitions: int) -> bool:
-        backlog = largest = np.zeros(arrivals.shape[1])
-        for step in arrivals * (count / partitions):
-            backlog = np.maximum(backlog + step - rate * step_s, 0.0)
-            largest = np.maximum(largest, backlog)
+        each = arrivals * (count / partitions)
+        largest = largest_backlog(np.zeros(arrivals.shape[1]), each, rate * step_s)
         return bool((largest <= rate * (target.max_time_lag_s + EXACT_S)).all())
 
     # With this many, no step brings more than a member reads.

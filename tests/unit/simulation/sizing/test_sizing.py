@@ -68,12 +68,23 @@ def test_present_lag_too_large_for_one_member_gets_as_many_as_help() -> None:
 
 def test_hot_partition_is_named_with_the_partitions_that_would_do() -> None:
     sizing = flat([25, 1, 1, 1], headroom=0)
-    assert sizing.advised == 1
     (hot,) = sizing.hot
     assert (hot.topic, hot.partition, hot.arriving, hot.partitions) == ("t", 0, 25, 4)
     # 10 partitions get 10 records/s each; 30 s in an hour allow a little more.
     assert hot.enough == 10
     assert flat([10, 1], headroom=0).hot == ()
+
+
+def test_hot_partition_counts_with_what_a_member_of_its_own_reads_in_time() -> None:
+    assert flat([25, 1, 1, 1], headroom=0).advised == 4  # the plan is by number of partitions
+    assert flat([25, 0, 0, 0], headroom=0).advised == 1
+    assert flat([25] * 6, headroom=0).advised == 6
+    minute = history([25 * 60, 60], *[[0, 60]] * 59, step_s=60)
+    assert size(minute, STICKY, TARGET).advised == 2
+    reason = flat([25, 1, 1, 1], headroom=0).reason
+    assert reason is not None
+    assert (reason.members, reason.partition, reason.arriving, reason.is_partition) == (3, 0, 25, True)
+    assert reason.time_lag_s > HOUR / 2  # of all its records
 
 
 def test_partition_that_a_member_reads_only_without_headroom_shares_it_with_none() -> None:
@@ -83,10 +94,14 @@ def test_partition_that_a_member_reads_only_without_headroom_shares_it_with_none
     assert (sizing.advised, sizing.holds) == (6, True)
     reason = sizing.reason
     assert reason is not None
-    assert (reason.members, reason.rate, reason.member_arriving) == (5, 10, 12)
+    assert (reason.members, reason.rate, reason.member_arriving) == (5, 8, 12)
     beyond = flat([11, 3, 3, 3, 3, 3], headroom=0.2)
-    assert ([hot.held for hot in beyond.hot], beyond.holds) == ([False], False)
-    assert beyond.advised < 6
+    assert ([hot.held for hot in beyond.hot], beyond.advised, beyond.holds) == ([False], 6, False)
+
+
+def test_partition_that_becomes_hot_does_not_shrink_the_group() -> None:
+    sizes = [flat([rate] + [3] * 5, headroom=0.2).advised for rate in range(1, 30)]
+    assert sizes == sorted(sizes)
 
 
 def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
@@ -119,7 +134,7 @@ def test_strategy_that_cannot_hold_it_gets_the_least_size_that_is_as_good() -> N
 
 
 def test_group_shrinks_to_no_less_than_the_horizon_needs() -> None:
-    """With the margin the first partition is too much for one member and would not count."""
+    """With the margin the first partition is too much for one member."""
     load = history(*[[HOUR * 9] + [HOUR * 3] * 3] * 2, step_s=HOUR)
     sizing = size(load, STICKY, Target(30, headroom=0), members=9)
     assert sizing.hot == ()
