@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -53,8 +54,8 @@ class SizeReport:
 
     @property
     def problems(self) -> dict[str, str]:
-        """The notes, for a log that does not repeat them."""
-        return dict(zip(self.notes, self.notes, strict=True))
+        """The notes, for a log that does not repeat them when only their figures change."""
+        return {re.sub(r"[\d.,]+", "#", note): note for note in self.notes}
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""

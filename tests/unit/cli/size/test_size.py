@@ -409,3 +409,12 @@ def test_group_has_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_size, "LagReader", Looks())
     result = CliRunner().invoke(cli_size.command, ["bill*", "--max-time-lag", "30s"])
     assert (result.exit_code, "one group" in result.output) == (2, True)
+
+
+def test_log_repeats_no_note_whose_figures_change() -> None:
+    first, second = (
+        shown_report().with_notes(f"members read {rates} records/s")
+        for rates in ("9.1 to 21", "8,400.2 to 19")
+    )
+    assert first.problems.keys() == second.problems.keys()
+    assert list(second.problems.values()) == ["members read 8,400.2 to 19 records/s"]
