@@ -77,7 +77,7 @@ class GroupSizes:
         self._rates: deque[float] = deque(maxlen=_MEASUREMENTS)
         self._before: frozenset[str] | None = None
         self._settled: frozenset[str] | None = None  # members at the last look at a stable group
-        self._advised: int | None = None
+        self._last: SizeReport | None = None
 
     def look(self) -> Report:
         """Read the group, and keep the looks that the reader's rates are computed from."""
@@ -93,28 +93,41 @@ class GroupSizes:
     def read(self) -> SizeReport:
         """Return the size from one more look.
 
+        The last size stands while the look shows no load: a member that crashes again and again keeps the
+        group in rebalances, but is no reason for another size.
+
         Raises:
-            GroupError: it is the first look, the group is rebalancing or was restarted since the look before,
-                its strategy is unknown, it has no partitions, or no rate could be measured.
+            GroupError: it is the first look, the group is rebalancing or was restarted since the look before
+                and has no size yet, its strategy is unknown, it has no partitions, or no rate could be
+                measured.
         """
         request, now = self._request, self.look()
         if len(self._looks) < 2:
             raise GroupError(f"one look at group {request.group_id!r} so far: a size needs two")
-        if now.group.state in REBALANCING:  # the broker returns neither owners nor the strategy meanwhile
-            raise GroupError(f"group {request.group_id!r} is rebalancing: try again when it is stable")
-        if self._settled and not self._settled & (self._before or frozenset()):
-            raise GroupError(
-                f"group {request.group_id!r} has just started: no member was there at the look before, "
-                "so its lag does not show its size: try again"
-            )
+        if unsettled := self._unsettled(now):
+            if self._last is None:
+                raise GroupError(f"{unsettled}: try again")
+            return self._last.with_notes(f"{unsettled}: this is the size of {self._last.time}")
         name, notes = strategy_of(request, now.group.strategy)
         rate, unequal = self._rate()
         expected = None if self._forecasts is None else self._forecasts(partitions_of(now))
         source = request.load_topic or ""
         load = group_load(now, request.horizon_s, rate, expected=expected, source=source)
-        report = size_report(request, load, name, now.time, stay_at=self._advised)
-        self._advised = report.sizing.advised
-        return report.with_notes(*notes, *unequal, *self._stopped(now))
+        stay_at = None if self._last is None else self._last.sizing.advised
+        self._last = size_report(request, load, name, now.time, stay_at=stay_at)
+        return self._last.with_notes(*notes, *unequal, *self._stopped(now))
+
+    def _unsettled(self, now: Report) -> str | None:
+        """Return why a look does not show the load of the group, or None."""
+        group = f"group {self._request.group_id!r}"
+        if now.group.state in REBALANCING:  # the broker returns neither owners nor the strategy meanwhile
+            return f"{group} is rebalancing"
+        if self._settled and not self._settled & (self._before or frozenset()):
+            return (
+                f"{group} has just started: no member was there at the look before, "
+                "so its lag does not show its size"
+            )
+        return None
 
     def _stopped(self, now: Report) -> list[str]:
         """Return a note if the members do not seem to read: no size helps then."""

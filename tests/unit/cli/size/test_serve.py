@@ -95,11 +95,8 @@ def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch)
         with pytest.raises(GroupError, match="a size needs two"):
             read()
         for kind in ("measured", "without lag", "rebalancing", "a member has crashed"):
-            if kind == "rebalancing":
-                with pytest.raises(GroupError, match="is rebalancing"):
-                    read()
-                continue
             report = read()
+            assert any("is rebalancing" in note for note in report.notes) == (kind == "rebalancing")
             assert report.sizing.rate == 80  # a member commits 40/s of two partitions
             advised.append(report.sizing.advised)
 
@@ -107,7 +104,7 @@ def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch)
     words = ["billing", "--bootstrap", "b:9092", "--max-time-lag", "30s", "--serve", f"{HOST}:0"]
     result = CliRunner().invoke(cli_size.command, words)
     assert result.exception is None, result.output
-    assert advised == [4, 4, 4]
+    assert advised == [4, 4, 4, 4]
     assert looks.closed
 
 
