@@ -116,7 +116,7 @@ class Assignor(StrategyHooks):
         self._second_round.begin()
         self._metadata_wait.begin()
         self._causes = self._access.shared("causes", self._causes)
-        self._causes.begin()
+        self._causes.begin(self._access)
         last, generation = self._last()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False

@@ -48,11 +48,13 @@ class _Round:
     Attributes:
         group: the group it plans for; without members if it is not known, because the plan failed.
         began: seconds; when the member joined.
+        requests: its causes that the leader requested.
         has_second: whether another round follows.
     """
 
     group: GroupSnapshot
     began: float
+    requests: frozenset[Cause] = frozenset()
     has_second: bool = False
 
 
@@ -68,8 +70,13 @@ class Causes:
         self._last_leader: str | None = None
         self._generation: int | None = None  # of the last plan
 
-    def begin(self) -> None:
+    def begin(self, access: CoordinatorAccess) -> None:
         """Begin to join.  Sessions start later, at the end of the join, so none ends sooner than from now."""
+        if self._now is not None and access.synced_generation() == self._generation is not None:
+            # The members have this plan, but the leader's own assignment did not take effect.
+            later = access.rejoin_causes - self._now.requests
+            self.end(access)
+            access.rejoin_causes.update(later, {Cause.REPEATED})
         self._began, self._now = self._clock(), None
 
     def record_group(
@@ -116,6 +123,7 @@ class Causes:
         if self._now is None:
             return (RebalanceCause(Cause.UNKNOWN),)
         requested = set(access.rejoin_causes)
+        requests = frozenset(requested)
         causes: list[RebalanceCause] = []
         if self._led is None:
             causes = self._infer(self._now.group, access.member_id() or "")
@@ -126,7 +134,7 @@ class Causes:
         if _INCIDENTAL.issuperset(cause.cause for cause in causes):
             causes += _unowned(result)
         causes.sort(key=lambda cause: _ORDER.index(cause.cause))
-        self._now = replace(self._now, has_second=result.has_second_round)
+        self._now = replace(self._now, requests=requests, has_second=result.has_second_round)
         return tuple(causes) or (RebalanceCause(Cause.UNKNOWN),)
 
     def end(self, access: CoordinatorAccess) -> None:

@@ -39,6 +39,7 @@ class Cause(Enum):
     TOPIC_DISAPPEARED = "topic-disappeared"
     SECOND_ROUND = "second-round"
     METADATA = "metadata"
+    REPEATED = "repeated"
     LEADER_CHANGED = "leader-changed"
     UNOWNED = "unowned"
     UNKNOWN = "unknown"

@@ -9,9 +9,10 @@ The coordinator calls the assignor, so the first call finds it on the call stack
 - ``facts``: `CoordinatorFacts`, the state that an assignor reads.
 - ``calling``: finds the coordinator that calls an assignor.
 - ``consumer``: functions of a given consumer, for listeners and the stateful consumer.
-- ``leading``: the leader's id, and the metadata that it planned with.
+- ``leading``: the leader's id, the last round that ended, and the metadata that a leader planned with.
 - ``metrics``: records a coordinator's rebalances in its consumer's metrics.
 - ``unfolding``: reads assignments whose partitions are in the user data.
+- ``wrapping``: adds a step to a method of one coordinator.
 """
 
 from __future__ import annotations

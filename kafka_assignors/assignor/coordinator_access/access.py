@@ -13,7 +13,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 
 from kafka_assignors.assignor.coordinator_access.calling import calling_coordinator, client_rack_of
 from kafka_assignors.assignor.coordinator_access.facts import CoordinatorFacts
-from kafka_assignors.assignor.coordinator_access.leading import remember_leaders, remember_planned_metadata
+from kafka_assignors.assignor.coordinator_access.leading import remember_planned_metadata, remember_rounds
 from kafka_assignors.assignor.coordinator_access.metrics import record_metrics, recorder_of
 from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
 from kafka_assignors.metrics import Recorder
@@ -44,7 +44,7 @@ class CoordinatorAccess(CoordinatorFacts):
         if caller is not None and known is None:
             self._coordinator = weakref.ref(caller)
             self._client_rack = client_rack_of(caller)
-            remember_leaders(caller)
+            remember_rounds(caller)
             record_metrics(caller)
             self.rejoin_causes = self.shared("rejoin_causes", self.rejoin_causes)
         return caller is None or known is None or caller is known

@@ -11,7 +11,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import MemberState
 
-from kafka_assignors.assignor.coordinator_access.leading import leader_of
+from kafka_assignors.assignor.coordinator_access.leading import leader_of, synced_generation_of
 
 _PRIVATE = (
     *("_assignors", "_cluster", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
@@ -87,6 +87,10 @@ class CoordinatorFacts:
         """Return the generation the consumer joined last, even if its assignment never took effect."""
         generation = getattr(getattr(self._live(), "_generation", None), "generation_id", None)
         return generation if isinstance(generation, int) and generation >= 0 else None
+
+    def synced_generation(self) -> int | None:
+        """Return the generation of the last assignment the broker sent, even if it never took effect."""
+        return synced_generation_of(self._live())
 
     def instance_id(self) -> str | None:
         """Return the ``group_instance_id`` of a static member; None for a dynamic one."""

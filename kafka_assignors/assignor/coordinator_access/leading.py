@@ -1,14 +1,18 @@
-"""What a leader needs to know beyond kafka-python: who leads, and the metadata that it planned with."""
+"""Keeps for a leader what kafka-python drops: who leads, the last round that ended, the planned metadata."""
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from kafka.coordinator.consumer import ConsumerCoordinator
 
+from kafka_assignors.assignor.coordinator_access.wrapping import add_step
+
 _LEADER = "_kafka_assignors_leader"
 """The attribute in which this module stores the leader's member id on a coordinator."""
+
+_SYNCED = "_kafka_assignors_synced"
+"""The attribute for the generation of the last assignment that the broker sent."""
 
 
 def leader_of(coordinator: ConsumerCoordinator | None) -> str | None:
@@ -17,21 +21,28 @@ def leader_of(coordinator: ConsumerCoordinator | None) -> str | None:
     return leader
 
 
-def remember_leaders(coordinator: ConsumerCoordinator) -> None:
-    """Make a coordinator keep the leader's id of each JoinGroup response; kafka-python drops it."""
-    if not hasattr(coordinator, "_process_join_group_response") or hasattr(coordinator, _LEADER):
-        return
-    reference = weakref.ref(coordinator)
+def synced_generation_of(coordinator: ConsumerCoordinator | None) -> int | None:
+    """Return the generation of the last assignment that the broker sent; None before the first."""
+    generation: int | None = getattr(coordinator, _SYNCED, None)
+    return generation
 
-    def process_and_remember(response: Any, *more: Any) -> Any:
-        current: Any = reference()
-        # Looked up at each call because ContinuousConsumer replaces the coordinator's class later.
-        joined = type(current)._process_join_group_response(current, response, *more)
-        setattr(current, _LEADER, response.leader)
+
+def remember_rounds(coordinator: ConsumerCoordinator) -> None:
+    """Make a coordinator keep the leader and the generation of the answers to its joins."""
+    if hasattr(coordinator, _LEADER):
+        return
+
+    def remember_leader(current: Any, joined: Any) -> Any:
+        setattr(current, _LEADER, joined.leader)
         return joined
 
-    setattr(coordinator, _LEADER, None)
-    coordinator._process_join_group_response = process_and_remember
+    def remember_generation(current: Any, assignment: Any) -> Any:
+        setattr(current, _SYNCED, current._generation.generation_id)
+        return assignment
+
+    if add_step(coordinator, "_process_join_group_response", remember_leader):
+        add_step(coordinator, "_process_sync_group_response", remember_generation)
+        setattr(coordinator, _LEADER, None)
 
 
 def remember_planned_metadata(coordinator: ConsumerCoordinator) -> None:

@@ -14,11 +14,12 @@ from typing import Any
 from kafka import KafkaConsumer
 from kafka.coordinator.consumer import ConsumerCoordinator
 
+from kafka_assignors.assignor.coordinator_access.wrapping import add_step
 from kafka_assignors.metrics import NO_METRICS, Recorder
 
 _RECORDER = "_kafka_assignors_recorder"
 """The attribute in which this module stores the recorder on a coordinator; all its strategies share it."""
-_JOIN, _SYNC = "_do_join_and_sync_async", "_process_sync_group_response"
+_JOIN = "_do_join_and_sync_async"
 _LISTENER = "_invoke_rebalance_listener_async"
 
 
@@ -40,9 +41,15 @@ def record_metrics(coordinator: ConsumerCoordinator) -> None:
             return
         recorder = Recorder(coordinator.config["metrics"], coordinator.config["metric_group_prefix"])
         setattr(coordinator, _RECORDER, recorder)
+
+        def end_join(_current: Any, assignment: Any) -> Any:
+            recorder.end_join()
+            return assignment
+
         if recorder.is_enabled:
             _wrap_join(coordinator, recorder)
-            _wrap_sync(coordinator, recorder)
+            # A foreign strategy's ``on_assignment`` is not ours to see, so SyncGroup's answer ends the join.
+            add_step(coordinator, "_process_sync_group_response", end_join)
             _wrap_listener(coordinator, recorder)
 
 
@@ -62,21 +69,6 @@ def _wrap_join(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
             raise
 
     setattr(coordinator, _JOIN, join_and_record)
-
-
-def _wrap_sync(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
-    """Record answers of SyncGroup: a foreign strategy's ``on_assignment`` is not ours to see."""
-    if not hasattr(coordinator, _SYNC):
-        return
-    reference = weakref.ref(coordinator)
-
-    def process_and_record(*args: Any, **kwargs: Any) -> Any:
-        current: Any = reference()
-        assignment = getattr(type(current), _SYNC)(current, *args, **kwargs)
-        recorder.end_join()
-        return assignment
-
-    setattr(coordinator, _SYNC, process_and_record)
 
 
 def _wrap_listener(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
-from functools import partial
 from typing import Any
 
 from kafka.coordinator.consumer import ConsumerCoordinator
 
+from kafka_assignors.assignor.coordinator_access.wrapping import add_step
 from kafka_assignors.wire import budget
 
-_SYNC = "_process_sync_group_response"
 _UNFOLDS = "_kafka_assignors_unfolds"
 """The attribute that marks a coordinator that does."""
 
@@ -21,17 +19,10 @@ def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:
     Returns:
         Whether the coordinator does; False in an unknown version of kafka-python.
     """
-    if hasattr(coordinator, _UNFOLDS) or not hasattr(coordinator, _SYNC):
-        return hasattr(coordinator, _UNFOLDS)
-    reference = weakref.ref(coordinator)
-    wrapped = vars(coordinator).get(_SYNC)  # the recorder of metrics
 
-    def process_and_unfold(*args: Any, **kwargs: Any) -> Any:
-        current: Any = reference()
-        # Looked up at each call because ContinuousConsumer replaces the coordinator's class later.
-        process = wrapped or partial(getattr(type(current), _SYNC), current)
-        return budget.unfold(bytes(process(*args, **kwargs)))
+    def unfold(_current: Any, assignment: Any) -> bytes:
+        return budget.unfold(bytes(assignment))
 
-    setattr(coordinator, _UNFOLDS, True)
-    setattr(coordinator, _SYNC, process_and_unfold)
-    return True
+    if not hasattr(coordinator, _UNFOLDS) and add_step(coordinator, "_process_sync_group_response", unfold):
+        setattr(coordinator, _UNFOLDS, True)
+    return hasattr(coordinator, _UNFOLDS)

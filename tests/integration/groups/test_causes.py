@@ -55,10 +55,11 @@ def test_joined_second_round_left_and_topic_grew(fresh: FreshNames) -> None:
         assert causes(leader)[0] == f"joined ({member_id(leader)})"
         other = group.join(CooperativeStickyAssignor, **settings)
         group.settled()
-        joined = f"joined ({member_id(other)})"
-        # On a busy machine a round is interrupted and keeps its cause, or a member revokes too late for the
-        # first second round.
-        assert set(causes(leader)[causes(leader).index(joined) :]) == {joined, "second-round"}
+        joined = causes(leader).index(f"joined ({member_id(other)})")
+        # On a busy machine a member revokes too late for the first second round, or a join ends between two
+        # polls, and kafka-python repeats it.
+        later = {cause for line in causes(leader)[joined + 1 :] for cause in line.split("; ")}
+        assert later - {"repeated"} == {"second-round"}
         other_id = member_id(other)
         other.close()
         group.settled()

@@ -295,6 +295,19 @@ def test_member_that_got_the_plan_of_an_interrupted_round_has_not_rejoined(group
     assert group.round() == ["second-round"]
 
 
+def test_plan_that_the_members_have_is_not_repeated_as_a_cause(group: GroupOfMembers) -> None:
+    """The leader's join ended between two polls, so kafka-python joins again without its assignment."""
+    group.settled("c")
+    del group.members["c"]
+    access = group.lead()._access
+    access.generation = lambda: 20  # type: ignore[method-assign]
+    assert group.plan() == ["gone (c)"]
+    access.synced_generation = lambda: 20  # type: ignore[method-assign]
+    access.rejoin_causes.add(Cause.SKEW)
+    access.generation = lambda: 21  # type: ignore[method-assign]
+    assert group.plan() == ["skew", "repeated"]
+
+
 def test_new_leader_after_the_former_one_has_gone(group: GroupOfMembers) -> None:
     group.settled("c")
     del group.members["a"]

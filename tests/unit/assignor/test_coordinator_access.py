@@ -16,7 +16,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.base import Generation
 from kafka.errors import FencedInstanceIdError, KafkaTimeoutError, NoError, RebalanceInProgressError
 from kafka.future import Future
-from kafka.protocol.consumer.group import JoinGroupResponse
+from kafka.protocol.consumer.group import JoinGroupResponse, SyncGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.protocol.metadata import FindCoordinatorResponse
 from kafka.structs import MemberState, TopicPartition
@@ -452,6 +452,23 @@ def test_leader_id_comes_from_the_join_response(consumer: MakeConsumer) -> None:
     coordinator.state = MemberState.UNJOINED
 
 
+def test_synced_generation_comes_from_an_answer_without_an_error(consumer: MakeConsumer) -> None:
+    made = consumer(CooperativeStickyAssignor)
+    coordinator = made._coordinator
+    (assignor,) = coordinator._assignors.values()
+    assert assignor._access.synced_generation() is None
+    coordinator._generation = Generation(3, "m1", "x")
+    answer_to_sync = SyncGroupResponse(version=3, error_code=0, assignment=b"part")
+    assert coordinator._process_sync_group_response(answer_to_sync, time.monotonic()) == b"part"
+    assert assignor._access.synced_generation() == 3
+    coordinator._generation = Generation(4, "m1", "x")
+    with pytest.raises(RebalanceInProgressError):
+        coordinator._process_sync_group_response(
+            SyncGroupResponse(version=3, error_code=27, assignment=b""), time.monotonic()
+        )
+    assert assignor._access.synced_generation() == 3
+
+
 def test_metadata_update_under_way_does_not_answer_a_new_request(consumer: MakeConsumer) -> None:
     """It may have been requested for other topics."""
     made = consumer(CooperativeStickyAssignor)
@@ -537,11 +554,7 @@ def test_consumer_and_its_strategies_have_one_recorder(consumer: MakeConsumer) -
 def test_coordinator_has_the_methods_whose_calls_are_recorded(consumer: MakeConsumer) -> None:
     made = consumer(RangeAssignor)
     kind = type(made._coordinator)
-    for name in (
-        "_do_join_and_sync_async",
-        "_process_sync_group_response",
-        "_invoke_rebalance_listener_async",
-    ):
+    for name in ("_do_join_and_sync_async", "_invoke_rebalance_listener_async"):
         assert callable(getattr(kind, name))
         assert vars(made._coordinator)[name].__name__.endswith("_and_record")
 
