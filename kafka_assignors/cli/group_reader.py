@@ -11,7 +11,7 @@ from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 from kafka_assignors.cli.connection import ANSWER_S, Connection
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.lag.fetch.group import GroupState
-from kafka_assignors.lag.fetch.group_offsets import attempt
+from kafka_assignors.lag.fetch.group_offsets import attempt, why
 from kafka_assignors.lag.fetch.many_groups import GroupsFetch
 from kafka_assignors.lag.fetch.requests import metadata_request, read_leaders
 
@@ -36,7 +36,7 @@ class GroupReader:
         late = attempt(link, deadline, fetch.run)
         if (error := late or fetch.failures.get(self._group_id)) is not None:
             self.close()
-            raise BrokerError(f"the broker does not describe group {self._group_id!r}: {error}") from error
+            raise BrokerError(f"group {self._group_id!r}: {why(error)}") from error
         if self._group_id not in fetch.states:
             raise GroupError(f"there is no group {self._group_id!r}")
         return fetch.states[self._group_id]

@@ -16,7 +16,7 @@ from kafka_assignors.cli.exporter.fetch import ClusterReader
 from kafka_assignors.cli.exporter.page import LagPage
 from kafka_assignors.cli.exporter.server import Address, address, reading_repeatedly, serving
 
-_SHORTEST_TIMEOUT_S = 10.0
+_SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 10.0, 120.0
 
 
 def _patterns(
@@ -91,7 +91,7 @@ def command(
     does.
     """
     settings = client_settings(bootstrap, config)
-    timeout_s = max(interval, _SHORTEST_TIMEOUT_S)
+    timeout_s = min(max(interval, _SHORTEST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
     reader = ClusterReader(settings, groups, topics, timeout_s, with_seconds=not no_seconds)
     page = LagPage(cluster_name, interval)
     with suppress(KeyboardInterrupt), sigterm_as_interrupt(), serving(page, listen) as served:

@@ -50,6 +50,7 @@ class ClusterReader:
         self._timeout_s = timeout_s
         self._with_seconds = with_seconds
         self._owners: dict[str, Owners] = {}
+        self._seen: set[str] = set()
         # These hold only partitions of the last reading, so they cannot grow without bound.
         self._offsets: Mapping[TopicPartition, Offsets] = {}
         self._timestamps: Mapping[Position, int] = {}
@@ -75,9 +76,11 @@ class ClusterReader:
         listed, grouped, offset, timed = (start + share * self._timeout_s for share in _SHARES)
         link = self._connection.open(listed)
         listing, unlisted = list_groups(link, listed)
-        names = [name for name in listing if _matches(name, self._groups_like)]
+        # A broker lists only groups that the user may describe: a lost right must not look like a deletion.
+        names = sorted({name for name in listing if _matches(name, self._groups_like)} | self._seen)
         groups = read_groups(link, self._chosen, names, self._partitions, (grouped, offset), retries=FEW)
-        self._owners = {name: self._owners[name] for name in groups.states}
+        self._seen = groups.known
+        self._owners = {name: each for name, each in self._owners.items() if name in self._seen}
         oldest: OldestUnread | None = None
         ages_failed = False
         if self._with_seconds:

@@ -17,7 +17,7 @@ from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError, LagError
 from kafka_assignors.lag import Offsets, Reset
 from kafka_assignors.lag.fetch.group import GroupState
-from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups
+from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups, why
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.retention import Retentions
@@ -80,8 +80,8 @@ class LagReader:
             retries=FEW,
         )
         # A watched pattern sees groups come and go.
-        self._owners = {name: self._owners[name] for name in groups.states}
-        self._rates = {name: self._rates.get(name) or Rates(self._window_s) for name in groups.states}
+        self._owners = {name: each for name, each in self._owners.items() if name in groups.known}
+        self._rates = {name: self._rates.get(name) or Rates(self._window_s) for name in groups.known}
         failures |= {name: _failure(name, error) for name, error in groups.failures.items()}
         try:
             if groups.no_offsets is not None:
@@ -206,7 +206,7 @@ def lag_in_time(
 def _failure(name: str, error: Exception) -> KafkaAssignorsError:
     if isinstance(error, KafkaAssignorsError):
         return error
-    return BrokerError(f"the broker does not describe group {name!r}: {error}")
+    return BrokerError(f"group {name!r}: {why(error)}")
 
 
 def _note(line: str) -> None:

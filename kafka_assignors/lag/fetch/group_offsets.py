@@ -182,6 +182,12 @@ class GroupsReading:
     is_complete: bool
     connection_failed: bool
 
+    @property
+    def known(self) -> set[str]:
+        """The groups that exist, or may exist although they could not be read."""
+        unread = {name for name, error in self.failures.items() if not isinstance(error, GroupError)}
+        return {*self.states, *unread}
+
 
 def read_groups(
     link: Link,

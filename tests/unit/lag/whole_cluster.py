@@ -26,6 +26,7 @@ class WholeCluster(FakeLink):
 
     Attributes:
         list_error: error code of the list of groups.
+        listed: the groups in that list; None: all.
         connected: number of connections so far.
         is_open: whether the last one is open.
         known: brokers that the link knows since its last look.
@@ -43,6 +44,7 @@ class WholeCluster(FakeLink):
         self.leaders: dict[TopicPartition, int] = {}
         self.trouble = None
         self.list_error = 0
+        self.listed: list[str] | None = None
         self.connected = 0
         self.is_open = False
         self.known: list[Any] = []
@@ -77,7 +79,7 @@ class WholeCluster(FakeLink):
         if isinstance(request, (FetchRequest, ListOffsetsRequest, MetadataRequest)):
             return self.logs.answer(request, node, request_timeout_ms)
         if isinstance(request, ListGroupsRequest):
-            names = [] if self.list_error else self.groups.nodes
+            names = [] if self.list_error else self.groups.nodes if self.listed is None else self.listed
             groups = [SimpleNamespace(group_id=name, protocol_type="consumer") for name in names]
             return SimpleNamespace(error_code=self.list_error, groups=groups)
         return self.groups.answer(request, node)

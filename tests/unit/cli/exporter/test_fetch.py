@@ -11,6 +11,7 @@ from kafka.errors import (
     ClusterAuthorizationFailedError,
     CoordinatorNotAvailableError,
     GroupAuthorizationFailedError,
+    GroupIdNotFoundError,
     KafkaError,
     KafkaTimeoutError,
     LeaderNotAvailableError,
@@ -86,6 +87,34 @@ def test_denied_group_is_left_out(whole: WholeCluster) -> None:
     assert (lags(reading), reading.is_complete) == ({"a": [9]}, True)
     assert reading.left_out == {"bb": "not authorised to describe the group"}
     assert next(iter(reading.problems.values())) == "left out group bb: not authorised to describe the group"
+
+
+def test_group_that_is_listed_no_more_is_left_out_if_the_right_to_describe_it_is_lost(
+    whole: WholeCluster,
+) -> None:
+    """A broker lists only groups that the user may describe."""
+    reader = reader_of(".*")
+    assert lags(reader.read()).keys() == {"a", "bb", "other"}
+    denied = GroupAuthorizationFailedError.errno
+    whole.groups.codes = lambda kind, group_id, _: denied * ((kind, group_id) == ("DescribeGroups", "bb"))
+    whole.listed = ["a", "other"]
+    for _ in range(2):
+        reading = reader.read()
+        assert lags(reading).keys() == {"a", "other"}
+        assert reading.left_out == {"bb": "not authorised to describe the group"}
+
+
+def test_deleted_group_is_forgotten(whole: WholeCluster) -> None:
+    reader = reader_of(".*")
+    reader.read()
+    missing = GroupIdNotFoundError.errno
+    whole.groups.codes = lambda kind, group_id, _: missing * ("Describe" in kind and group_id == "bb")
+    whole.groups.partitions = 0  # without its commits, too
+    whole.listed = ["a", "other"]
+    reading = reader.read()
+    assert lags(reading).keys() == {"a", "other"}
+    assert not reading.left_out
+    assert reader._seen == {"a", "other"}
 
 
 def test_group_without_a_coordinator_makes_the_reading_incomplete(whole: WholeCluster) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from kafka.errors import (
     ClusterAuthorizationFailedError,
+    CoordinatorNotAvailableError,
     GroupAuthorizationFailedError,
     GroupIdNotFoundError,
     KafkaConnectionError,
@@ -87,8 +88,19 @@ def test_error_of_the_first_group_is_raised_if_none_is_known(cluster: Lagging) -
         groups.read(["empty"])
     denied = GroupAuthorizationFailedError.errno
     cluster.groups.codes = lambda kind, *_: denied * (kind == "DescribeGroups")
-    with pytest.raises(BrokerError, match=r"does not describe group 'bb': .*GroupAuthorizationFailed"):
+    with pytest.raises(BrokerError, match=r"group 'bb': not authorised to describe the group"):
         groups.read(["bb", "a"])
+
+
+def test_look_that_fails_for_a_group_keeps_its_owners_and_rates(cluster: Lagging) -> None:
+    groups = LagReader({}, "earliest")
+    groups.read(["a", "bb"])
+    owners, rates = groups._owners["bb"], groups._rates["bb"]
+    code = CoordinatorNotAvailableError.errno
+    cluster.groups.codes = lambda _kind, group_id, _: code * (group_id == "bb")
+    assert groups.read(["a", "bb"]).problems.keys() == {"bb"}
+    assert groups._owners["bb"] is owners
+    assert groups._rates["bb"] is rates
 
 
 @pytest.mark.parametrize("code", [0, -1], ids=["no leader", "silent"])
