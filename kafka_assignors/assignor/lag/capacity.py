@@ -27,12 +27,15 @@ def capacities(reports: Sequence[MemberReport]) -> list[float]:
     1 is the median of the measured service rates, so that members that send a number are compared with it.
     A member that has not measured anything yet counts as that median.
     """
-    median = _median(reports)
+    median = median_rate(reports)
     return [_capacity(report, median) for report in reports]
 
 
-def _median(reports: Sequence[MemberReport]) -> float:
-    """Return the median of the measured service rates, records a second; of two in the middle, their mean."""
+def median_rate(reports: Sequence[MemberReport]) -> float:
+    """Return the median of the measured service rates, records a second; of two in the middle, their mean.
+
+    0 if no member has measured one.
+    """
     # By logarithms: the ratio of two members does not depend on which of the two is in the middle.
     known = [math.log2(report.service_rate) for report in reports if report.service_rate]
     return float(2 ** statistics.median(known)) if known else 0.0
@@ -82,7 +85,7 @@ class MeasuredCapacities:
         return [(replace(member, capacity=self._of[member.member_id]), report) for member, report in reports]
 
     def _log_change(self, measuring: Sequence[MemberReport]) -> None:
-        unknown, median = sum(not report.service_rate for report in measuring), _median(measuring)
+        unknown, median = sum(not report.service_rate for report in measuring), median_rate(measuring)
         if self._logged == (logged := (unknown, median > 0)):
             return
         self._logged = logged

@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 
 from kafka_assignors.assignor.base import Assignor
-from kafka_assignors.assignor.lag.capacity import capacities
+from kafka_assignors.assignor.lag.capacity import capacities, median_rate
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.cli.lag.report import Report, total_rate
 from kafka_assignors.cli.tables import counted
@@ -115,13 +115,21 @@ def has_stopped(looks: Sequence[Report], span_s: float) -> bool:
 
 def capacities_of(report: Report) -> dict[str, float]:
     """Return the capacity of each member; 1 if it sends none, or one that the leader ignores."""
+    names = [member.member_id for member in report.members]
+    return dict(zip(names, capacities(_reports(report)), strict=True))
+
+
+def reported_rate(report: Report) -> float | None:
+    """Return the records/s of a member of capacity 1, as members that measure their capacity report it."""
+    return median_rate(_reports(report)) or None
+
+
+def _reports(report: Report) -> list[MemberReport]:
     kind = STRATEGIES.get(report.group.strategy)
     if kind is None or not kind.by_lag:
-        return {member.member_id: 1.0 for member in report.members}
+        return [MemberReport() for _member in report.members]
     strategy = kind()
-    reports = [_read(strategy, member.subscription_user_data) for member in report.members]
-    names = [member.member_id for member in report.members]
-    return dict(zip(names, capacities(reports), strict=True))
+    return [_read(strategy, member.subscription_user_data) for member in report.members]
 
 
 def _read(strategy: Assignor, user_data: bytes) -> MemberReport:

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 from statistics import median
 
 from kafka_assignors.cli.lag.report import Report
-from kafka_assignors.cli.size.load import GroupLoad, group_load, has_stopped, member_rates, partitions_of
+from kafka_assignors.cli.size.load import (
+    GroupLoad,
+    group_load,
+    has_stopped,
+    member_rates,
+    partitions_of,
+    reported_rate,
+)
 from kafka_assignors.cli.size.report import SizeReport
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
@@ -148,6 +155,8 @@ class GroupSizes:
         rates = member_rates([report for _, report in self._looks]) if span_s >= _LEAST_S else []
         if rates:
             self._rates.append(median(rates))
+        if not self._rates and (reported := reported_rate(self._looks[-1][1])) is not None:
+            return reported, [f"the rate of a member, {reported:,.1f} records/s, is what the members report"]
         if not self._rates and span_s < _LEAST_S:
             raise GroupError(
                 f"looks {span_s:.0f} s apart do not show the rate of a member: "

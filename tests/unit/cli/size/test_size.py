@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from click.testing import CliRunner, Result
@@ -48,6 +49,7 @@ def look(
     out: float = 1.0,
     strategy: str = "sticky",
     capacities: Sequence[float] = (1.0, 1.0),
+    service_rate: float | None = None,
     name: str = "m",
 ) -> Report:
     """A group of one topic, dealt in turn, with these arrivals; a member commits ``out`` of them."""
@@ -59,7 +61,9 @@ def look(
             "c",
             "h",
             tuple(tps[member::members]),
-            subscription_user_data=lag_user_data.encode({}, -1, {}, 0, capacities[member % 2]),
+            subscription_user_data=lag_user_data.encode(
+                {}, -1, {}, 0, capacities[member % 2], service_rate=service_rate
+            ),
         )
         for member in range(members)
     )
@@ -251,6 +255,18 @@ def test_measured_rate_is_the_median_of_looks_and_members_that_differ_are_noted(
     assert uneven.notes == (
         "members read 40.0 to 100.0 records/s for each 1 of capacity: sizes are of members with 70.0",
     )
+
+
+def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
+    measuring = partial(look, strategy="cooperative-lag-aware", service_rate=64.0)
+    idle, busy = measuring([7, 7], [0, 0]), measuring([40, 40], [9000, 9000])
+    made = sized(REQUEST, idle, idle)
+    assert made.sizing.rate == 64
+    assert made.notes == ("the rate of a member, 64.0 records/s, is what the members report",)
+    assert sized(REQUEST, busy, busy).sizing.rate == 40
+    unmeasured = look([7, 7], [0, 0], strategy="cooperative-lag-aware", service_rate=0.0)
+    with pytest.raises(GroupError, match="so its rate is unknown: give --rate"):
+        sized(REQUEST, unmeasured, unmeasured)
 
 
 def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
