@@ -195,6 +195,30 @@ def shared_partitions(logs: Iterable[EventLog], instance: Instance = str) -> lis
     ]
 
 
+def taken_partitions(logs: Iterable[EventLog], partitions: int) -> list[str]:
+    """The next generation leaves a member all that it owns, as `fairest-sticky` promises.
+
+    Args:
+        logs: of all members.
+        partitions: numbers below this are checked; a restarted broker may not know the later ones yet.
+    """
+    complaints = []
+    for log in logs:
+        generation, owned = -1, set[Partition]()
+        for event in log.events:
+            if event.kind is EventKind.LOST:
+                owned = set()
+            elif event.kind is EventKind.OWNED:
+                given = {position[:2] for position in event.positions if position.partition < partitions}
+                if event.generation == generation + 1 and (taken := owned - given):
+                    complaints.append(
+                        f"generation {event.generation}: {log.member} had to give up "
+                        f"{', '.join(map(_shown, sorted(taken)))}"
+                    )
+                generation, owned = event.generation, given
+    return complaints
+
+
 def late_revocations(logs: Collection[EventLog], instance: Instance = str) -> list[str]:
     """A member revokes a partition before another member gets it in a later generation with both.
 
@@ -286,11 +310,6 @@ def even(owned: Owned) -> list[str]:
     """Members differ by at most one partition."""
     counts = {member: len(partitions) for member, partitions in owned.items()}
     return [f"uneven: {counts}"] if max(counts.values()) - min(counts.values()) > 1 else []
-
-
-def unchecked(owned: Owned) -> list[str]:
-    """Allow any shares: with `fairest-sticky`, a member keeps what it got while it was alone."""
-    return []
 
 
 def single_active(owned: Owned) -> list[str]:

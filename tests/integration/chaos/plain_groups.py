@@ -24,7 +24,7 @@ class GroupConfig:
 
     Attributes:
         strategy: name of its strategy.
-        balance: checks the balance that the strategy guarantees.
+        balance: checks the balance that the strategy guarantees; None: members keep all they own instead.
         consumer: import path of its consumers' class.
         is_static: whether a slot's members share a ``group_instance_id``.
         busy_s: time that members of slot 0 take for a batch (s).
@@ -32,7 +32,7 @@ class GroupConfig:
     """
 
     strategy: str
-    balance: Balance = checks.even
+    balance: Balance | None = checks.even
     consumer: str = "kafka.KafkaConsumer"
     is_static: bool = False
     busy_s: float = 0.0
@@ -106,7 +106,7 @@ class PlainChaosGroup(ChaosGroup):
         return self.unexpected_ends() or super().unsettled()
 
     def _unbalanced(self, owned: checks.Owned) -> list[str]:
-        return self._family.balance(owned)
+        return self._family.balance(owned) if self._family.balance else []
 
     def _start(self, slot: int, name: str) -> Process:
         settings = {
@@ -134,6 +134,8 @@ class PlainChaosGroup(ChaosGroup):
             *checks.late_revocations(logs, instance),
             *checks.losses_without_cause(logs, SESSION_S, self._broker.outages),
         ]
+        if self._family.balance is None:
+            complaints += checks.taken_partitions(logs, PARTITIONS)
         # A KafkaConsumer may continue at an old position: it keeps its positions if it loses its membership
         # in the middle of a join, and it keeps unread answers to OffsetFetch.
         return complaints + (self._fallen_commits(logs) if "Continuous" in self._family.consumer else [])

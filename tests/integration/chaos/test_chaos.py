@@ -34,7 +34,7 @@ OTHER_CONFIGS = (
     GroupConfig("roundrobin", auto_commit=True),
     GroupConfig("fair"),
     GroupConfig("lag-aware"),
-    GroupConfig("fairest-sticky", checks.unchecked),
+    GroupConfig("fairest-sticky", balance=None),
     GroupConfig("cooperative-sticky", consumer="kafka_assignors.ContinuousConsumer", is_static=True),
     GroupConfig(
         "cooperative-lag-aware", consumer="kafka_assignors.ContinuousConsumer", busy_s=1.5 * SESSION_S

@@ -17,6 +17,7 @@ from tests.integration.chaos.checks import (
     reads_out_of_order,
     shared_partitions,
     single_active,
+    taken_partitions,
     uncommitted,
     unread_records,
 )
@@ -257,6 +258,22 @@ def test_expelled_member_may_apply_its_last_assignment_late() -> None:
     later = (owns("b", 2, 1), owns("b", 3, 0, 1), change("b", EventKind.ASSIGNED, 0))
     expelled = (owns("a", 2, 0), change("a", EventKind.ASSIGNED, 0), change("a", EventKind.LOST, 0))
     assert not late_revocations(history(*later, *expelled, change("b", EventKind.REVOKED, 0)))
+
+
+def test_partition_taken_by_the_next_generation_is_reported() -> None:
+    logs = history(owns("a", 1, 0, 1), owns("b", 1, 2), owns("a", 2, 1, 3), owns("b", 2, 0, 2))
+    assert taken_partitions(logs, 4) == ["generation 2: a had to give up t-0"]
+
+
+def test_member_that_the_group_went_on_without_may_have_to_give_up() -> None:
+    lost = history(owns("a", 1, 0), change("a", EventKind.LOST, 0), owns("a", 2, 1))
+    missed_one = history(owns("a", 1, 0), owns("a", 3, 1))
+    assert not taken_partitions(lost, 2)
+    assert not taken_partitions(missed_one, 2)
+
+
+def test_partition_above_the_checked_ones_may_be_taken() -> None:
+    assert not taken_partitions(history(owns("a", 1, 0, 1), owns("a", 2, 0)), 1)
 
 
 def test_partition_without_exactly_one_owner_is_reported() -> None:
