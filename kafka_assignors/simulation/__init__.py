@@ -8,7 +8,7 @@ file                    purpose                                          key nam
 ``scenario.py``         strategy, members, and the cost of rebalances    ``Scenario``, ``Strategy``
 ``simulate.py``         the event loop                                   ``simulate``, ``Simulation``
 ``group.py``            the rounds of the group, through the planners    ``GroupModel``
-``leader.py``           the lag the leader knows, and its requests       ``KnownLag``
+``leader.py``           the lag the leader knows, and its requests       ``Leader``
 ``consumption.py``      records arrived and read so far                  ``Consumption``
 ``serving.py``          division of a member's time among partitions     ``shared``, ``Interval``
 ``time_lag.py``         age of the oldest unread record                  ``ages``, ``quantile``

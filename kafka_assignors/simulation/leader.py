@@ -16,7 +16,7 @@ from kafka_assignors.plan import NO_MEMBER, Group, enough_expected, with_expecte
 from kafka_assignors.plan.load.skew import SkewWatch
 from kafka_assignors.simulation.churn import client_id
 from kafka_assignors.simulation.group import GroupModel
-from kafka_assignors.simulation.history import Counts, Levels
+from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.scenario import Scenario
 
 
@@ -101,42 +101,85 @@ def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
     return with_expected(group, arrivals, {}).lag if enough_expected(group, arrivals) else group.lag
 
 
-class SimulatedSkewWatcher:
-    """Checks for uneven lag on the leader, with the rules of the real ``SkewWatcher``.
+class Leader:
+    """Knows the lag, and asks for a rebalance with the rules of the real ``SkewWatcher``.
 
     Args:
-        scenario: without a ``skew`` there are no checks.
+        history: the arrivals, with their forecasts.
+        scenario: without a ``skew`` it never asks.
         group: the simulated group.
         names: names of all members, those that join later included.
     """
 
-    def __init__(self, scenario: Scenario, group: GroupModel, names: Sequence[str]) -> None:
-        self._policy = scenario.skew
-        self._pays_from = scenario.strategy.pays_from
-        self._group, self._names = group, names
-        # By leader, because a member that leads again remembers when it asked.
+    def __init__(self, history: History, scenario: Scenario, group: GroupModel, names: Sequence[str]) -> None:
+        strategy = scenario.strategy
+        self._history, self._scenario, self._group, self._names = history, scenario, group, names
+        uses_lag = strategy.by_lag or strategy.by_load
+        self._known_lag = KnownLag(history.partitions, strategy.lag_refresh_s) if uses_lag else None
+        self._expected: tuple[int, Counts] | None = None  # step, and arrivals forecast at its end
+        # By member, because one that leads again remembers when it asked.
         self._watches: dict[int, SkewWatch] = {}
 
-    def settled(self, now: float) -> float | None:
-        """End a rebalance, and return the time of the leader's first check; None: never."""
-        if self._policy is None:
+    def record(self, now: float, lag: Levels) -> None:
+        """Record the real lag now; it changed evenly since the last call."""
+        if self._known_lag is not None:
+            self._known_lag.record(now, lag)
+
+    def assigned(self, now: float) -> None:
+        """End a round."""
+        if self._known_lag is not None:
+            self._known_lag.assigned(now, self._group.owner)
+
+    def removed(self, member: int) -> None:
+        """Drop the reports of a member that is about to leave the group."""
+        if self._known_lag is not None:
+            self._known_lag.removed(self._group.owner == member)
+
+    def load(self, now: float, lag: Levels) -> Counts:
+        """Return the load to plan with: the known lag, and forecast arrivals if the strategy uses them."""
+        if self._known_lag is not None:
+            lag = self._known_lag.lag(now, lag, self._group.leader)
+        return self._with_expected(now, lag)
+
+    def first_check(self, now: float) -> float | None:
+        """End a rebalance, and return the time of the first check for uneven lag; None: never."""
+        if self._scenario.skew is None:
             return None
         leader = self._group.leader
         if leader not in self._watches:
-            self._watches[leader] = SkewWatch(self._policy, client_id(self._names[leader]), self._pays_from)
+            self._watches[leader] = SkewWatch(
+                self._scenario.skew, client_id(self._names[leader]), self._scenario.strategy.pays_from
+            )
         watch = self._watches[leader]
         watch.begin_cool_down(now)
         return now + watch.check_s
 
     def next_check(self, now: float) -> float:
-        """Return the time of the leader's next check."""
+        """Return the time of the next check."""
         return now + self._watches[self._group.leader].check_s
 
-    def asks(self, now: float, load: Counts) -> bool:
-        """Return whether the leader asks for a rebalance now; ``load`` by partition, records."""
-        watch = self._watches[self._group.leader]
+    def asks(self, now: float, lag: Levels) -> bool:
+        """Fetch the real ``lag``, and return whether to ask for a rebalance now."""
+        leader = self._group.leader
+        if self._known_lag is not None:
+            self._known_lag.leader_fetched(now, lag, leader)
+        load, watch = self._with_expected(now, lag), self._watches[leader]
         largest, least = self._group.imbalance(load, watch.is_uneven)
         if watch.load_after_rebalance(now, largest, least, lambda: self._group.planned_load(load)) is None:
             return False
         watch.record_request(now)
         return True
+
+    def _with_expected(self, now: float, lag: Levels) -> Counts:
+        """Add forecast arrivals to the lag, if the strategy uses them."""
+        load = np.rint(lag).astype(np.int64)
+        if not self._scenario.strategy.by_load:
+            return load
+        known = self._history.forecast_at(now, self._scenario.forecast_delay_s)
+        if known is None:
+            return load
+        if self._expected is None or self._expected[0] != known.step:
+            self._expected = known.step, expected_arrivals(self._history.topics, known.arrivals)
+        # Records that have arrived since the forecast are part of the lag already.
+        arriving: Counts = np.rint(self._expected[1] * known.left).astype(np.int64)
+        return load + arriving

@@ -20,7 +20,7 @@ from kafka_assignors.simulation.churn import Act, first_members
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
-from kafka_assignors.simulation.leader import KnownLag, SimulatedSkewWatcher, expected_arrivals
+from kafka_assignors.simulation.leader import Leader
 from kafka_assignors.simulation.outcome import Move, Outcome
 from kafka_assignors.simulation.outcome_builder import OutcomeBuilder
 from kafka_assignors.simulation.scenario import Scenario
@@ -80,8 +80,7 @@ class Simulation:
         ]
         self._work = Consumption(history, np.array([*rates, 0.0]))
         self._group = GroupModel(scenario.strategy, dict(history.topics), names, capacities)
-        uses_lag = scenario.strategy.by_lag or scenario.strategy.by_load
-        self._known_lag = KnownLag(history.partitions, scenario.strategy.lag_refresh_s) if uses_lag else None
+        self._leader = Leader(history, scenario, self._group, names)
         self._outcome = OutcomeBuilder(history, scenario, rate)
         self._alive = np.zeros(len(names), np.bool_)
         self._reads = np.zeros(len(names) + 1, np.bool_)
@@ -94,8 +93,6 @@ class Simulation:
         self._starting = 0  # number of members with starting processes
         self._events: list[tuple[float, int, _Event, int]] = []
         self._tie = itertools.count()
-        self._skew_watcher = SimulatedSkewWatcher(scenario, self._group, names)
-        self._expected: tuple[int, Counts] | None = None  # step, and arrivals forecast at its end
 
     # --- event loop ----------------------------------------------------------------------------------------
 
@@ -188,14 +185,13 @@ class Simulation:
         for number in range(len(first)):
             self._group.join(number)
         if owners is None:
-            self._group.round(self._plan_load())
+            self._group.round(self._leader.load(self._now, self._work.lag()))
         elif len(owners) == self._history.partitions:
             self._group.settle(np.array([self._number[name] for name in owners], np.int64))
         else:
             raise wrong("owners", f"{self._history.partitions}", len(owners))
-        if self._known_lag is not None:
-            self._known_lag.record(0.0, self._work.lag())
-            self._known_lag.assigned(0.0, self._group.owner)
+        self._leader.record(0.0, self._work.lag())
+        self._leader.assigned(0.0)
         self._alive[: len(first)] = True
         self._reads[: len(first)] = True
         if self._work.lag().sum() > NOTHING:
@@ -230,8 +226,7 @@ class Simulation:
         self._outcome.pause_s += length * int((self._alive[present] & ~self._reads[present]).sum())
         self._outcome.unserved_s += length * int((reader == len(self._names)).sum())
         self._work.advance(until, reader)
-        if self._known_lag is not None:
-            self._known_lag.record(until, self._work.lag())
+        self._leader.record(until, self._work.lag())
         self._outcome.record_member_lag(self._work.owned(self._group.owner)[:-1])
         self._outcome.record_levels(until, self._work.arrived, self._work.read)
 
@@ -239,27 +234,6 @@ class Simulation:
         work, group = self._work, self._group
         lags = work.owned(group.owner)
         self._outcome.record_step(self._now, work.arrived, work.read, lags, members=len(group.present))
-
-    def _plan_load(self) -> Counts:
-        """Return the load the leader plans with now: the known lag, and forecast arrivals if it uses them."""
-        lag = self._work.lag()
-        if self._known_lag is not None:
-            lag = self._known_lag.lag(self._now, lag, self._group.leader)
-        return self._with_expected(lag)
-
-    def _with_expected(self, lag: Levels) -> Counts:
-        """Add forecast arrivals to the lag, if the strategy uses them."""
-        load = np.rint(lag).astype(np.int64)
-        if not self._scenario.strategy.by_load:
-            return load
-        known = self._history.forecast_at(self._now, self._scenario.forecast_delay_s)
-        if known is None:
-            return load
-        if self._expected is None or self._expected[0] != known.step:
-            self._expected = known.step, expected_arrivals(self._history.topics, known.arrivals)
-        # Records that have arrived since the forecast are part of the lag already.
-        arriving: Counts = np.rint(self._expected[1] * known.left).astype(np.int64)
-        return load + arriving
 
     # --- events --------------------------------------------------------------------------------------------
 
@@ -290,8 +264,7 @@ class Simulation:
 
     def _remove(self, number: int) -> None:
         """Remove a member from the group."""
-        if self._known_lag is not None:
-            self._known_lag.removed(self._group.owner == number)
+        self._leader.removed(number)
         self._group.remove(number)
 
     def apply(self, act: Act) -> None:
@@ -343,9 +316,8 @@ class Simulation:
         if not self._group.present:  # the next member to join requests a round
             self._in_round = False
             return
-        changes = self._group.round(self._plan_load())
-        if self._known_lag is not None:
-            self._known_lag.assigned(self._now, self._group.owner)
+        changes = self._group.round(self._leader.load(self._now, self._work.lag()))
+        self._leader.assigned(self._now)
         self._in_round = False
         self._stopped[:] = False
         for partition, giver, taker in zip(changes.moved, changes.givers, changes.takers, strict=True):
@@ -374,16 +346,13 @@ class Simulation:
     # --- rebalances on uneven lag --------------------------------------------------------------------------
 
     def _watch_skew(self) -> None:
-        if (at := self._skew_watcher.settled(self._now)) is not None:
+        if (at := self._leader.first_check(self._now)) is not None:
             self._schedule(at, "check", self._round)
 
     def _check_skew(self, number: int) -> None:
         """Check for uneven lag, unless the check is from before the last round or the leader is dead."""
         if number != self._round or self._in_round or not self._alive[leader := self._group.leader]:
             return
-        self._schedule(self._skew_watcher.next_check(self._now), "check", number)
-        lag = self._work.lag()
-        if self._known_lag is not None:
-            self._known_lag.leader_fetched(self._now, lag, leader)
-        if self._skew_watcher.asks(self._now, self._with_expected(lag)):
+        self._schedule(self._leader.next_check(self._now), "check", number)
+        if self._leader.asks(self._now, self._work.lag()):
             self._request_round([leader])

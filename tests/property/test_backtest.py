@@ -25,7 +25,7 @@ from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simu
 from kafka_assignors.simulation.churn import KINDS, ChurnStep, rehearse
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, Levels
-from kafka_assignors.simulation.simulate import Simulation
+from kafka_assignors.simulation.leader import Leader
 from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, EVERY, LAG_AWARE, STICKY
 from tests.support.searching import times
 
@@ -166,12 +166,12 @@ def exact_imbalance(group_model: GroupModel, load: Counts, counts: object) -> tu
     return measure(group, resolve(group), owned).max_load or 0, lag_lower_bound(group)
 
 
-def expected_anew(simulation: Simulation, lag: Levels) -> Counts:
+def expected_anew(leader: Leader, now: float, lag: Levels) -> Counts:
     """The load with forecasts, computed anew at each check."""
     whole = np.rint(lag).astype(np.int64)
-    history = simulation._history
-    known = history.forecast_at(simulation._now, simulation._scenario.forecast_delay_s)
-    if not simulation._scenario.strategy.by_load or known is None:
+    history = leader._history
+    known = history.forecast_at(now, leader._scenario.forecast_delay_s)
+    if not leader._scenario.strategy.by_load or known is None:
         return whole
     group = Group((), history.topics, lags={topic: [0] * count for topic, count in history.topics.items()})
     partitions = np.flatnonzero(~np.isnan(known.arrivals)).tolist()
@@ -210,7 +210,7 @@ def test_shortened_check_decides_as_an_exact_one(
     quick = simulate(load, tried)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(GroupModel, "imbalance", exact_imbalance)
-        patch.setattr(Simulation, "_with_expected", expected_anew)
+        patch.setattr(Leader, "_with_expected", expected_anew)
         slow = simulate(load, tried)
     assert quick.figures() == slow.figures()
     assert quick.moves == slow.moves

@@ -129,18 +129,27 @@ def test_request_rejoin_makes_the_consumer_rejoin(consumer: MakeConsumer) -> Non
     assert coordinator.rejoin_needed
 
 
-@pytest.mark.parametrize(
+unless_a_round_began = pytest.mark.parametrize(
     ("generation", "asks"), [(5, True), (6, False)], ids=["nothing happened", "a round began"]
 )
-def test_delayed_rejoin_is_requested_unless_a_round_began_meanwhile(
-    generation: int, asks: bool, consumer: MakeConsumer
-) -> None:
-    """A round that began meanwhile is the one that was waited for."""
+
+
+def in_generation_5(consumer: MakeConsumer) -> tuple[Any, Any, Any]:
+    """Return a consumer that needs no rejoin, its coordinator and its assignor."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     (assignor,) = coordinator._assignors.values()
     coordinator._generation = Generation(5, "m", "cooperative-sticky")
     coordinator.rejoin_needed = False
+    return made, coordinator, assignor
+
+
+@unless_a_round_began
+def test_delayed_rejoin_is_requested_unless_a_round_began_meanwhile(
+    generation: int, asks: bool, consumer: MakeConsumer
+) -> None:
+    """A round that began meanwhile is the one that was waited for."""
+    made, coordinator, assignor = in_generation_5(consumer)
 
     async def schedule() -> None:
         assignor._access.request_rejoin_after(0.01)
@@ -494,17 +503,11 @@ def test_metadata_update_calls_back_with_its_partition_counts(consumer: MakeCons
     assert listed == [{"t": 3}, {"t": 5}]
 
 
-@pytest.mark.parametrize(
-    ("generation", "asks"), [(5, True), (6, False)], ids=["nothing happened", "a round began"]
-)
+@unless_a_round_began
 def test_rejoin_with_metadata_is_requested_after_the_update(
     generation: int, asks: bool, consumer: MakeConsumer
 ) -> None:
-    made = consumer(CooperativeStickyAssignor)
-    coordinator = made._coordinator
-    (assignor,) = coordinator._assignors.values()
-    coordinator._generation = Generation(5, "m", "cooperative-sticky")
-    coordinator.rejoin_needed = False
+    _, coordinator, assignor = in_generation_5(consumer)
     assignor._access.request_rejoin_with_metadata()
     assert not coordinator.rejoin_needed
     coordinator._generation = Generation(generation, "m", "cooperative-sticky")

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from kafka_assignors.stateful.shutdown import Shutdown
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 def test_time_is_not_limited_before_the_shutdown_starts() -> None:

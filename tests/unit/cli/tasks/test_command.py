@@ -153,15 +153,20 @@ def test_task_without_active_member_is_noted() -> None:
     assert "1 task without an active member" in lines(current)
 
 
-def test_large_group_shows_waiting_tasks_first() -> None:
+def one_of_fifty_waits() -> TaskReport:
+    """A member runs 50 tasks; another one builds a copy of the last of them."""
     tasks = tuple(("s", p) for p in range(50))
-    current = task_report(
+    return task_report(
         group(
             member("y", dict.fromkeys(tasks, 0), stateful_assignment.TaskAssignment(actives=tasks)),
             member("z", {("s", 49): 9}, stateful_assignment.TaskAssignment(warmups=(("s", 49),))),
         ),
         TIME,
     )
+
+
+def test_large_group_shows_waiting_tasks_first() -> None:
+    current = one_of_fifty_waits()
     few = lines(current)
     assert "s_49" in few
     assert "… and 30 more; --all shows them" in few
@@ -170,14 +175,7 @@ def test_large_group_shows_waiting_tasks_first() -> None:
 
 @pytest.mark.parametrize("height", [6, 9, 24, 70])
 def test_watched_report_fits_the_terminal_with_waiting_tasks(height: int) -> None:
-    tasks = tuple(("s", p) for p in range(50))
-    current = task_report(
-        group(
-            member("y", dict.fromkeys(tasks, 0), stateful_assignment.TaskAssignment(actives=tasks)),
-            member("z", {("s", 49): 9}, stateful_assignment.TaskAssignment(warmups=(("s", 49),))),
-        ),
-        TIME,
-    )
+    current = one_of_fifty_waits()
     console = Console(width=80, height=height, highlight=False)
     with console.capture() as captured:
         console.print(fitted_lines(current, console, height))

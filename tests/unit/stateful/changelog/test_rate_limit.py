@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from kafka_assignors.stateful.changelog.rate_limit import RateLimit
-
-
-class Clock:
-    """A clock that the test moves."""
-
-    now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
+from tests.support.clock import Clock
 
 
 def test_without_a_rate_nothing_is_limited() -> None:

@@ -352,14 +352,7 @@ def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: p
     for copy, partition in ((first, 0), (second, 1)):
         bench.consumer.write(partition, b"a")
         bench.tailing.begin(copy, None)
-    broken, really = first.store, Store.apply
-
-    def apply(store: Store, changes: Any, position: int) -> None:
-        if store is broken:
-            raise StateFullError("no room")
-        really(store, changes, position)
-
-    monkeypatch.setattr(Store, "apply", apply)
+    fail_once(monkeypatch, StateFullError("no room"), first.store)
     bench.turn()
     assert [task for task, _ in bench.failed] == [S0]
     assert bench.tailing.copies == [second]

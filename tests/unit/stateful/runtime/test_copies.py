@@ -139,6 +139,17 @@ class Bench:
             except Exception as error:
                 future.set_exception(error)
 
+    def search_changelogs(self) -> None:
+        """Start the search that is due, and take its answer."""
+        self.copies.retry()
+        self.run_background()
+        self.copies.retry()
+
+    def restore(self, task: Task) -> None:
+        """Let the reader restore a copy, and take it."""
+        self.reader.arrives(task)
+        self.copies.take_restored()
+
     def begin(self, task: Task) -> ActiveTask:
         active = self.tasks.actives[task] = ActiveTask(task, lambda *_: None, "m-1")
         self.copies.begin(active)
@@ -151,13 +162,16 @@ class Bench:
         self.tasks.duties = Duties(standbys=standbys)
         self.copies.keep()
 
+    def close(self) -> None:
+        self.copies.close()
+        self.state_dir.close()
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Iterator[Bench]:
     bench = Bench(tmp_path)
     yield bench
-    bench.copies.close()
-    bench.state_dir.close()
+    bench.close()
 
 
 def test_assigned_and_revoked_tasks_and_copies_are_logged(
@@ -193,8 +207,7 @@ def test_task_that_begins_between_rebalances_is_logged_in_that_turn(
 def test_task_is_ready_once_its_state_is_restored(bench: Bench) -> None:
     active = bench.begin(S0)
     assert (active.ready, active.copy) == (False, None)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     assert active.ready
     assert active.copy is not None
     assert bench.copies.holdings().lags == {S0: 0}
@@ -208,17 +221,14 @@ def test_holdings_have_the_end_offsets_of_all_changelogs(bench: Bench) -> None:
     bench.begin(S2)
     bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now += 10.0
-    bench.copies.retry()
-    bench.run_background()
-    bench.copies.retry()
+    bench.search_changelogs()
     assert bench.reader.watched.keys() == {S0, S1, S2}
 
 
 def test_holdings_have_current_end_offsets_of_own_tasks(bench: Bench) -> None:
     """Otherwise the leader would move a task whose changelog was empty ten seconds ago."""
     active = bench.begin(S0)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     bench.reader.ends = {S0: 7, S1: 3}
     assert bench.copies.holdings().ends == {S0: 7, S1: 3}
     assert active.copy is not None
@@ -242,8 +252,7 @@ def test_standby_is_promoted_in_place(bench: Bench) -> None:
     assert bench.copies.holdings().copies == (S0,)
     active = bench.begin(S0)
     assert bench.reader.kept[S0] == (copy, active)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     assert active.copy is copy
 
 
@@ -272,8 +281,7 @@ def test_restored_copy_of_a_revoked_task_is_closed_or_stands_by(bench: Bench) ->
 
 def test_revoked_task_drops_uncommitted_work_and_becomes_a_standby_if_wanted(bench: Bench) -> None:
     active = bench.begin(S0)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     assert active.copy is not None
     active.copy.store.put(b"a", b"1")
     bench.tasks.duties = Duties(standbys=(S0,))
@@ -286,8 +294,7 @@ def test_copy_that_a_hanging_reader_gives_back_late_is_closed(bench: Bench) -> N
     bench.set_standbys(S0)
     bench.reader.hangs = True
     bench.set_standbys()
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     bench.copies.holdings()
     assert set(bench.reader.closed_copies) == {S0}
 
@@ -300,11 +307,9 @@ def test_copy_that_a_hanging_reader_gives_back_late_is_used_if_it_is_wanted_agai
     copy, _ = bench.reader.kept[S0]
     active = bench.begin(S0)
     assert not active.ready
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     assert bench.reader.kept[S0] == (copy, active)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     assert (active.copy, active.ready) == (copy, True)
 
 
@@ -354,16 +359,12 @@ def test_task_waits_for_its_changelog_partition(bench: Bench, caplog: pytest.Log
     active = bench.begin(S2)
     assert "has no partition 2" in caplog.text
     bench.now = 5.0
-    bench.copies.retry()
-    bench.run_background()
-    bench.copies.retry()
+    bench.search_changelogs()
     assert "log has 2 partitions, its topics have 3" in caplog.text
     assert (active.ready, S2 in bench.reader.kept) == (False, False)
     bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now = 10.0
-    bench.copies.retry()
-    bench.run_background()
-    bench.copies.retry()
+    bench.search_changelogs()
     assert (bench.asked, bench.reader.kept[S2][1]) == (2, active)
 
 
@@ -394,8 +395,7 @@ def test_unexpected_error_of_the_search_for_changelogs_is_raised(
 
 def test_damaged_store_is_restored_from_the_beginning(bench: Bench) -> None:
     active = bench.begin(S0)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     copy = active.copy
     assert copy is not None
     copy.apply([(b"a", b"1")], 9)
@@ -418,12 +418,10 @@ def test_store_damaged_again_before_a_commit_ends_the_member(bench: Bench, task:
     """It would be restored forever, and other tasks would wait for it."""
     active = bench.begin(task)
     if task == S0:
-        bench.reader.arrives(S0)
-        bench.copies.take_restored()
+        bench.restore(S0)
     bench.copies.restore_damaged(active, StateDamagedError("bytes are flipped"))
     if task == S0:
-        bench.reader.arrives(S0)
-        bench.copies.take_restored()
+        bench.restore(S0)
     assert active.copy is not None
     with pytest.raises(StateError, match=r"was damaged again before a commit, .*: flipped again") as caught:
         bench.copies.restore_damaged(active, StateDamagedError("flipped again"))
@@ -435,8 +433,7 @@ def test_store_damaged_again_before_a_commit_ends_the_member(bench: Bench, task:
 def test_store_damaged_again_after_a_commit_is_restored_again(bench: Bench) -> None:
     active = bench.begin(S0)
     for _ in range(3):
-        bench.reader.arrives(S0)
-        bench.copies.take_restored()
+        bench.restore(S0)
         assert active.copy is not None
         active.copy.in_doubt = False  # as `Processing.commit` does
         bench.copies.restore_damaged(active, StateDamagedError("bytes are flipped"))
@@ -446,8 +443,7 @@ def test_store_damaged_again_after_a_commit_is_restored_again(bench: Bench) -> N
 def test_store_found_damaged_by_a_flush_is_returned(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller restores it; other errors of the disk are raised."""
     active = bench.begin(S0)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     errors: list[StateError] = [StateFullError("no room"), StateDamagedError("bytes are flipped")]
     damaged = errors[1]
 
@@ -470,8 +466,7 @@ def test_stores_of_active_tasks_are_flushed_one_a_turn(bench: Bench, monkeypatch
     monkeypatch.setattr(Copy, "flush", lambda copy: saved.append(copy.task))
     for task in (S0, S1):
         bench.begin(task)
-        bench.reader.arrives(task)
-    bench.copies.take_restored()
+        bench.restore(task)
     counts = []
     for bench.now in (0.0, 29.0, 31.0, 31.0, 31.0, 60.0, 62.0, 62.0):
         bench.copies.flush_one()
@@ -501,8 +496,7 @@ def test_checkpoint_age_is_that_of_the_oldest_of_active_tasks(
     active = bench.begin(S0)
     bench.reader.arrives(S0)
     bench.begin(S1)
-    bench.reader.arrives(S1)
-    bench.copies.take_restored()
+    bench.restore(S1)
     assert age_at(1000.0) == 1000  # of the standby that was promoted
     assert age_at(1040.0) == 40  # confirmed; the other task was opened at 1000
     assert age_at(1040.0) == 0
@@ -521,13 +515,11 @@ def test_checkpoint_age_is_that_of_the_oldest_of_active_tasks(
 def test_age_of_a_checkpoint_is_that_of_its_file(bench: Bench) -> None:
     """The copy of a task that returns may be old."""
     bench.begin(S0)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     bench.end(S0)
     bench.now = 600.0
     bench.begin(S0)
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     assert bench.copies.checkpoint_age_s == pytest.approx(600, abs=60)
 
 
@@ -543,8 +535,7 @@ def test_flushes_take_a_twentieth_of_the_time_and_each_store_has_its_turn(
 
     for task in (S0, S1):
         bench.begin(task)
-        bench.reader.arrives(task)
-    bench.copies.take_restored()
+        bench.restore(task)
     bench.copies.flush_one()
     monkeypatch.setattr(Copy, "flush", save)
     bench.now = 30.0
@@ -558,12 +549,10 @@ def test_holdings_have_copies_of_an_earlier_process(tmp_path: Path) -> None:
     """A restarted member can get its tasks again."""
     first = Bench(tmp_path)
     first.set_standbys(S0)
-    first.copies.close()
-    first.state_dir.close()
+    first.close()
     second = Bench(tmp_path)
     assert set(second.reader.closed_copies) == {S0}
-    second.copies.close()
-    second.state_dir.close()
+    second.close()
 
 
 # --- holdings
@@ -577,8 +566,7 @@ def test_task_that_is_not_ready_does_not_count_as_caught_up(bench: Bench) -> Non
     assert bench.copies.holdings().lags == {S0: 500}
     bench.reader.lags = {S0: 20}
     assert bench.copies.holdings().lags == {S0: 20}
-    bench.reader.arrives(S0)
-    bench.copies.take_restored()
+    bench.restore(S0)
     assert bench.copies.holdings().lags == {S0: 0}
 
 
@@ -607,8 +595,7 @@ def test_copies_are_opened_eight_a_turn_and_given_back_together(tmp_path: Path) 
         bench.copies.retry()
         counts.append(len(bench.reader.kept))
     assert (counts, bench.reader.waited) == ([12, 4, 1, 1], 3)
-    bench.copies.close()
-    bench.state_dir.close()
+    bench.close()
 
 
 # --- deletion
@@ -622,8 +609,7 @@ def test_member_that_was_away_for_long_keeps_its_state_until_tasks_are_assigned(
     """It reported the state when it joined, so it must not delete it before the assignment."""
     first = Bench(tmp_path)
     first.set_standbys(S0)
-    first.copies.close()
-    first.state_dir.close()
+    first.close()
     second = Bench(tmp_path)
     for each in (tmp_path / "g").iterdir():
         os.utime(each, (0, 0))
@@ -635,8 +621,7 @@ def test_member_that_was_away_for_long_keeps_its_state_until_tasks_are_assigned(
     assert _kept(second) == {S0}
     second.set_standbys(S0)
     assert second.reader.kept[S0]
-    second.copies.close()
-    second.state_dir.close()
+    second.close()
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 600.0])
@@ -690,9 +675,7 @@ def test_closed_copy_becomes_stale_with_age(bench: Bench) -> None:
     bench.begin(S2)
     bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now = 5.0
-    bench.copies.retry()
-    bench.run_background()
-    bench.copies.retry()
+    bench.search_changelogs()
     bench.set_standbys(S0, S1)
     for copy, _ in bench.reader.kept.values():
         copy.apply([(b"a", b"1")], 1)

@@ -23,9 +23,11 @@ from kafka_assignors.errors import (
 )
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Damaged, Position, StateDir
+from tests.support.clock import Clock
 from tests.support.waiting import until
 from tests.unit.stateful.processes import program, run
 
+SINCE_1970 = 2_000_000_000.0
 AT = {TopicPartition("app-count-changelog", 3): Position(7)}
 HOLDER = """
 import sys
@@ -38,16 +40,6 @@ with StateDir(sys.argv[1], "app") as state:
 
 def _aside(state: StateDir) -> list[str]:
     return [entry.name for entry in state.path.iterdir() if entry.name.startswith("%")]
-
-
-class Clock:
-    """A clock that the test moves, in seconds since 1970."""
-
-    def __init__(self) -> None:
-        self.now = 2_000_000_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def test_layout_of_the_state_directory(tmp_path: Path) -> None:
@@ -199,7 +191,7 @@ def test_cleaned_state_is_deleted_in_the_background(tmp_path: Path, monkeypatch:
         assert go_on.wait(60)
         really(path)
 
-    clock = Clock()
+    clock = Clock(SINCE_1970)
     state = StateDir(tmp_path, "app", clock=clock)
     for number in (0, 1):
         state.claim(("count", number)).release()
@@ -234,7 +226,7 @@ def test_failed_deletion_is_logged(
 
 def test_state_of_an_earlier_process_is_idle_only_after_the_delay(tmp_path: Path) -> None:
     """The process was away for a year; it reports that state, and may get the task."""
-    clock = Clock()
+    clock = Clock(SINCE_1970)
     with StateDir(tmp_path, "app", clock=clock) as state:
         state.claim(("count", 0)).release()
     clock.now += 31_536_000
@@ -249,7 +241,7 @@ def test_state_of_an_earlier_process_is_idle_only_after_the_delay(tmp_path: Path
 
 
 def test_age_of_a_checkpoint_ends_with_its_confirmation(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(SINCE_1970)
     with StateDir(tmp_path, "app", clock=clock) as state, state.claim(("count", 3)) as mine:
         assert state.unconfirmed_s(("count", 3)) == 0, "there is none"
         mine.write_checkpoint(AT)
@@ -262,7 +254,7 @@ def test_age_of_a_checkpoint_ends_with_its_confirmation(tmp_path: Path) -> None:
 
 
 def test_unused_state_is_deleted_after_the_delay(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(SINCE_1970)
     with StateDir(tmp_path, "app", clock=clock) as state:
         for number in range(4):
             state.claim(("count", number)).release()
@@ -283,14 +275,14 @@ def test_unused_state_is_deleted_after_the_delay(tmp_path: Path) -> None:
 
 def test_claim_counts_as_use(tmp_path: Path) -> None:
     """The state of a killed process must not count as older."""
-    clock = Clock()
+    clock = Clock(SINCE_1970)
     with StateDir(tmp_path, "app", clock=clock) as state:
         clock.now += 777
         assert state.claim(("count", 0)).path.stat().st_mtime == clock.now
 
 
 def test_clock_that_moves_back_deletes_nothing(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(SINCE_1970)
     with StateDir(tmp_path, "app", clock=clock) as state:
         state.claim(("count", 0)).release()
         clock.now -= 1_000_000
