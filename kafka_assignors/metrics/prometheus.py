@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from kafka_assignors.errors import MissingExtraError
-from kafka_assignors.metrics.exported import ExportedConsumers, ExportedValue, Family, HasMetrics, unit_of, words_of
+from kafka_assignors.metrics.exported import (
+    ExportedConsumers,
+    ExportedValue,
+    Family,
+    HasMetrics,
+    unit_of,
+    words_of,
+)
 
 try:
     from prometheus_client import REGISTRY, CollectorRegistry
