@@ -74,7 +74,6 @@ def _unite() -> None:
 
     The SDK keeps one callback for each name, so the other's consumers would not be exported.
     """
-    global _global
     global _global  # noqa: PLW0603
     with _lock:
         if _global is not None and (own := _instruments_of(get_meter_provider())) is not None:
@@ -125,8 +124,8 @@ class ConsumerInstruments:
     def _observe(self, name: str, _: CallbackOptions) -> Iterable[Observation]:
         """Return an instrument's part of a reading.
 
-        The instrument's second call begins the next collection.  Values stay unread if a collection timed out,
-        or if an instrument was created during one; the next collection does not export them if they are old.
+        The instrument's second call begins the next collection.  Values stay unread if a collection timed
+        out, or if an instrument was created during one.  The next collection does not export old ones.
         """
         _unite()
         return (self._successor or self)._part(name)
