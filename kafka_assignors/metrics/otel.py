@@ -79,7 +79,6 @@ def _unite() -> None:
         if _global is not None and (own := _instruments_of(get_meter_provider())) is not None:
             _global.move_to(own)
             _global = None
-            _global = None
 
 
 class ConsumerInstruments:
