@@ -134,7 +134,7 @@ def test_created_topic_appears(fresh: FreshNames) -> None:
             metadata_max_age_ms=500,
             kafka_client=never_create_topics,
         )
-        group.settled()
+        leader.wait_for("rebalance")
         admin = KafkaAdminClient(bootstrap_servers=group.bootstrap)
         admin.create_topics([NewTopic(later, 2, 1)])
         admin.close()
