@@ -179,3 +179,11 @@ def test_commit_age_counts_from_the_last_commit_that_left_nothing(bench: Bench) 
     bench.cluster.is_stable = True
     assert bench.processing.commit()
     assert bench.processing.commit_age_s == 0
+
+
+def test_commit_age_of_a_member_that_never_committed_counts_from_its_start(bench: Bench) -> None:
+    bench.process(T0, b"a")
+    bench.cluster.is_stable = False
+    bench.now = 61.0
+    assert not bench.processing.commit()
+    assert bench.processing.commit_age_s == 61
