@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import math
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 log = logging.getLogger("kafka_assignors")
 
@@ -23,18 +24,30 @@ class HasMetrics(Protocol):
         """Return the metrics; with ``raw`` as a dict of ``MetricName`` and ``KafkaMetric``."""
 
 
+class Unit(NamedTuple):
+    """The base unit of exported values.
+
+    Attributes:
+        symbol: by UCUM; empty: none, or not known.
+        scale: a value in the registry times this is in the base unit.
+    """
+
+    symbol: str
+    scale: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Family:
     """Metrics of one exported name.
 
     Attributes:
         name: the exported name.
-        unit: the unit of the values in the registry, by UCUM; empty: none, or not known.
+        unit: of the exported values.
         is_total: whether the value only grows.
     """
 
     name: str
-    unit: str
+    unit: Unit
     is_total: bool
 
 
@@ -46,7 +59,7 @@ class ExportedValue:
         family: the metrics with its name.
         description: one sentence.
         tags: the client id, and for some metrics the topic, partition, broker or cause.
-        value: a finite number; None: it has none now.
+        value: a finite number in the base unit; None: it has none now.
     """
 
     family: Family
@@ -87,6 +100,13 @@ class ExportedConsumers:
             self._consumers = [(weakref.ref(other), name) for other, name, _ in live]
             self._consumers.append((weakref.ref(consumer), free))
 
+    def move_to(self, other: ExportedConsumers) -> None:
+        """Move all consumers to another exporter."""
+        with self._lock:
+            live, self._consumers = self._live(), []
+        for consumer, _, _ in live:
+            other.add(consumer)
+
     def read(self) -> Iterator[ExportedValue]:
         """Read all metrics; no two share their name and tags.
 
@@ -107,7 +127,7 @@ class ExportedConsumers:
                 for key, metric in by_tags.items():
                     if len(key) == most:
                         description = _described(metric.metric_name)
-                        yield ExportedValue(family, description, dict(key), _value(metric))
+                        yield ExportedValue(family, description, dict(key), _value(metric, family.unit.scale))
 
     def _live(self) -> list[tuple[HasMetrics, str, dict[Any, Any]]]:
         """Return the consumers with their names and metrics; a closed one has none."""
@@ -127,26 +147,28 @@ def _metrics_of(consumer: HasMetrics) -> dict[Any, Any]:
         return {}
 
 
-def unit_of(name: str) -> str:
-    """Return the unit of a metric, by UCUM; empty: it counts, or its name does not tell."""
+def unit_of(name: str) -> Unit:
+    """Return the base unit of a metric; without a symbol: it counts, or its name does not tell."""
     words = set(name.split("-"))
     if name.endswith("-rate"):
-        return "By/s" if words & {"byte", "bytes"} else "1/s"
+        return Unit("By/s" if words & {"byte", "bytes"} else "1/s")
     if name.endswith("-per-hour"):
-        return "1/h"
-    for unit, signs in _UNITS.items():
-        if words & signs:
-            return unit
-    return ""
+        return Unit("1/h")
+    return next((unit for signs, unit in _UNITS if words & signs), Unit(""))
 
 
-_UNITS = {  # in this order: last-rebalance-seconds-ago, plan-time-ms, io-time-ns-avg
-    "s": {"seconds"},
-    "ns": {"ns"},
-    "ms": {"ms", "latency", "time"},
-    "By": {"byte", "bytes", "size"},
-    "1": {"ratio"},
-}
+_UNITS = (  # in this order: last-rebalance-seconds-ago, plan-time-ms, io-time-ns-avg
+    ({"seconds"}, Unit("s")),
+    ({"ns"}, Unit("s", 1e-9)),
+    ({"ms", "latency", "time"}, Unit("s", 1e-3)),
+    ({"byte", "bytes", "size"}, Unit("By")),
+    ({"ratio"}, Unit("1")),
+)
+
+
+def words_of(name: str) -> list[str]:
+    """Return the words of a metric's name without those of a unit of time, which may not be the base unit."""
+    return [word for word in name.split("-") if word not in {"seconds", "ms", "ns"}]
 
 
 def _split(group: str) -> tuple[str, dict[str, str]]:
@@ -156,15 +178,16 @@ def _split(group: str) -> tuple[str, dict[str, str]]:
 
 
 def _described(name: Any) -> str:
-    """Return a description that suits all metrics of a family."""
+    """Return a description that suits all metrics of a family, in the base unit."""
     description = str(name.description or name.name.replace("-", " "))
-    return description.partition(" for topic ")[0].rstrip(".")
+    description = description.partition(" for topic ")[0].rstrip(".")
+    return re.sub(r"\bin (ms|milliseconds|nanoseconds)\b", "in seconds", description)
 
 
-def _value(metric: Any) -> float | None:
-    """Return a metric's value; None: it has none now, or cannot be read."""
+def _value(metric: Any, scale: float) -> float | None:
+    """Return a metric's value in the base unit; None: it has none now, or cannot be read."""
     try:
-        value = float(metric.value())
+        value = float(metric.value()) * scale
     except Exception:
         log.debug("metric %s cannot be read", metric.metric_name, exc_info=True)
         return None

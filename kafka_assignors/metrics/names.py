@@ -80,7 +80,7 @@ STATEFUL = (
     Metric("restored-records-total", "records", "changelog records applied to tasks, standbys and warm-ups"),
     Metric("restored-records-rate", "records/s", "changelog records applied per second, in the last 30 s"),
     Metric(
-        "last-commit-seconds-ago", "s", "time since a commit left no work uncommitted; -1 before the first"
+        "last-commit-seconds-ago", "s", "time since a commit left no work uncommitted, or since the start"
     ),
     Metric(
         "last-checkpoint-seconds-ago", "s", "age of the oldest checkpoint of an active task; -1 without one"

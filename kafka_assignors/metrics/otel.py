@@ -1,7 +1,8 @@
 """Exports the metrics of consumers to OpenTelemetry, by its API (extra ``otel``).
 
-Names, attributes and values are those of OpenTelemetry's instrumentation of Kafka's Java client
-(``kafka.consumer.records_lag_max``, ``client-id``, milliseconds), so its dashboards fit.
+Names and attributes are those of OpenTelemetry's instrumentation of Kafka's Java client
+(``kafka.consumer.records_lag_max``, ``client-id``).  Units follow OpenTelemetry's conventions: seconds and
+bytes, in the unit and not in the name, so that a translation to Prometheus appends them once.
 """
 
 from __future__ import annotations
@@ -9,12 +10,13 @@ from __future__ import annotations
 import logging
 import re
 import threading
+import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import lru_cache, partial
 
 from kafka_assignors.errors import MissingExtraError
-from kafka_assignors.metrics.exported import ExportedConsumers, Family, HasMetrics, unit_of
+from kafka_assignors.metrics.exported import ExportedConsumers, Family, HasMetrics, unit_of, words_of
 
 try:
     from opentelemetry.metrics import (
@@ -31,6 +33,8 @@ except ImportError as error:
 log = logging.getLogger("kafka_assignors")
 
 _SCOPE = "kafka_assignors"
+_FRESH_S = 1.0
+"""Age of the oldest values that a collection exports."""
 _exporters: weakref.WeakKeyDictionary[MeterProvider, weakref.ref[ConsumerInstruments]]
 _exporters = weakref.WeakKeyDictionary()
 _global: ConsumerInstruments | None = None  # of the global provider, which may be set later
@@ -47,15 +51,34 @@ def register(consumer: HasMetrics, meter_provider: MeterProvider | None = None) 
     """
     global _global  # noqa: PLW0603  # as OpenTelemetry's provider
     with _lock:
-        if meter_provider is None or meter_provider is get_meter_provider():
-            exporter = _global = _global or ConsumerInstruments(get_meter(_SCOPE))
-        else:
+        provider = meter_provider or get_meter_provider()
+        exporter = _instruments_of(provider)
+        meter = partial(get_meter, _SCOPE, meter_provider=provider)
+        if exporter is None and provider is get_meter_provider():
+            exporter = _global = _global or ConsumerInstruments(meter())
+        elif exporter is None:
+            exporter = ConsumerInstruments(meter())
             # The provider keeps the instruments and they the exporter, so weak references are enough.
-            reference = _exporters.get(meter_provider)
-            exporter = (reference and reference()) or ConsumerInstruments(meter_provider.get_meter(_SCOPE))
-            _exporters[meter_provider] = weakref.ref(exporter)
+            _exporters[provider] = weakref.ref(exporter)
     exporter.consumers.add(consumer)
     exporter.create()
+
+
+def _instruments_of(provider: MeterProvider) -> ConsumerInstruments | None:
+    reference = _exporters.get(provider)
+    return None if reference is None else reference()
+
+
+def _unite() -> None:
+    """Unite the global instruments with those of a provider that had its own before it became the global one.
+
+    The SDK keeps one callback for each name, so the other's consumers would not be exported.
+    """
+    global _global  # noqa: PLW0603
+    with _lock:
+        if _global is not None and (own := _instruments_of(get_meter_provider())) is not None:
+            _global.move_to(own)
+            _global = None
 
 
 class ConsumerInstruments:
@@ -65,12 +88,15 @@ class ConsumerInstruments:
         consumers: the registered consumers.
     """
 
-    def __init__(self, meter: Meter) -> None:
+    def __init__(self, meter: Meter, clock: Callable[[], float] = time.monotonic) -> None:
         self.consumers = ExportedConsumers(_family)
         self._meter = meter
+        self._clock = clock
+        self._successor: ConsumerInstruments | None = None  # with the consumers, if they moved
         self._names: set[str] = set()  # of instruments
         self._creating = threading.Lock()  # not held in `_observe`, which the SDK calls under its own lock
         self._unread: dict[str, list[Observation]] = {}  # of the last reading, by instrument
+        self._read_at = 0.0
         self._reading = threading.Lock()
         self._is_creating = False  # whether a thread is creating instruments
 
@@ -87,13 +113,26 @@ class ConsumerInstruments:
                         else self._meter.create_observable_gauge
                     )
                     observe = partial(self._observe, family.name)
-                    make(family.name, [observe], family.unit, exported.description)
+                    make(family.name, [observe], family.unit.symbol, exported.description)
+
+    def move_to(self, other: ConsumerInstruments) -> None:
+        """Move the consumers; this exporter's instruments then have the other's values."""
+        self._successor = other
+        self.consumers.move_to(other.consumers)
 
     def _observe(self, name: str, _: CallbackOptions) -> Iterable[Observation]:
-        """Return an instrument's part of a reading.  Its second call begins the next collection."""
+        """Return an instrument's part of a reading.
+
+        The instrument's second call begins the next collection.  Values stay unread if a collection timed
+        out, or if an instrument was created during one.  The next collection does not export old ones.
+        """
+        _unite()
+        return (self._successor or self)._part(name)
+
+    def _part(self, name: str) -> list[Observation]:
         with self._reading:
-            if name not in self._unread:
-                self._unread = self._read()
+            if name not in self._unread or self._clock() - self._read_at > _FRESH_S:
+                self._read_at, self._unread = self._clock(), self._read()
             return self._unread.pop(name, [])
 
     def _read(self) -> dict[str, list[Observation]]:
@@ -131,5 +170,5 @@ def _family(group: str, name: str) -> Family:
     """Return a family with the name that OpenTelemetry gives to the metric of the Java client."""
     client = next((client for client in ("consumer", "producer") if client in group), None)
     prefix = client or group.removeprefix("kafka-").removesuffix("-count").replace("-", ".")
-    instrument = f"kafka.{prefix}.{name.replace('-', '_')}"
+    instrument = f"kafka.{prefix}.{'_'.join(words_of(name))}"
     return Family(re.sub(r"[^A-Za-z0-9_.]", "_", instrument), unit_of(name), name.endswith("-total"))

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from functools import lru_cache
 
 from kafka_assignors.errors import MissingExtraError
-from kafka_assignors.metrics.exported import ExportedConsumers, ExportedValue, Family, HasMetrics, unit_of
+from kafka_assignors.metrics.exported import (
+    ExportedConsumers,
+    ExportedValue,
+    Family,
+    HasMetrics,
+    unit_of,
+    words_of,
+)
 
 try:
     from prometheus_client import REGISTRY, CollectorRegistry
@@ -18,7 +25,6 @@ try:
 except ImportError as error:
     raise MissingExtraError("prometheus", "prometheus-client") from error
 
-_SCALE = {"ms": 1e-3, "ns": 1e-9}
 _collectors: weakref.WeakKeyDictionary[CollectorRegistry, ConsumerCollector] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
@@ -63,11 +69,10 @@ class ConsumerCollector(Collector):
         for family, values in families.items():
             tags = sorted({tag for exported, _ in values for tag in exported.tags})
             kind = CounterMetricFamily if family.is_total else GaugeMetricFamily
-            description = _help(values[0][0].description)
-            metric = kind(family.name, description, labels=[_snake(tag) for tag in tags])
+            metric = kind(family.name, values[0][0].description, labels=[_snake(tag) for tag in tags])
             for exported, value in values:
                 labels = [exported.tags.get(tag, "") for tag in tags]
-                metric.add_metric(labels, value * _SCALE.get(family.unit, 1))
+                metric.add_metric(labels, value)
             yield metric
 
 
@@ -75,12 +80,12 @@ class ConsumerCollector(Collector):
 def _family(group: str, name: str) -> Family:
     """Return a family with a name by Prometheus's conventions, such as its base units and suffixes."""
     unit, is_total = unit_of(name), name.endswith("-total")
-    words = name.removesuffix("-total").split("-")
+    words = words_of(name.removesuffix("-total"))
     if words[-1] == "count":  # a suffix that Prometheus keeps for histograms
         group, words = group.removesuffix("-count"), [f"{word}s" for word in words[-2:-1]]
-    if unit in {"s", "ms", "ns"}:
-        words = [word for word in words if word not in {"seconds", "ms", "ns"}] + ["seconds"]
-    elif unit == "By" and "bytes" not in words:
+    if unit.symbol == "s":
+        words.append("seconds")
+    elif unit.symbol == "By" and "bytes" not in words:
         words.append("bytes")
     prefix = [] if group.startswith("kafka-") else ["kafka"]
     total = ["total"] if is_total else []
@@ -89,8 +94,3 @@ def _family(group: str, name: str) -> Family:
 
 def _snake(name: str) -> str:
     return re.sub(r"[^a-z0-9]+", "_", name.lower())
-
-
-def _help(description: str) -> str:
-    """Return a description of values that are scaled to seconds."""
-    return re.sub(r"\bin (ms|milliseconds)\b", "in seconds", description)

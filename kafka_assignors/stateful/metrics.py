@@ -64,7 +64,7 @@ class StatefulMetrics:
             "copy-lag-max": lambda _: max(self._lags(self._copies()), default=0),
             "restored-records-total": lambda _: reader.applied,
             "restored-records-rate": rate.per_second,
-            "last-commit-seconds-ago": lambda _: _age(processing.commit_age_s),
+            "last-commit-seconds-ago": lambda _: processing.commit_age_s,
             "last-checkpoint-seconds-ago": lambda _: _age(copies.checkpoint_age_s),
         }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from typing import BinaryIO
@@ -16,6 +18,8 @@ from kafka_assignors.cli.lag.report import GroupsReport
 from kafka_assignors.cli.lag.view import groups_lines, lag_lines, watched_groups_lines, watched_lines
 from kafka_assignors.cli.watch import WatchedReport, show_report, watch_options
 from kafka_assignors.lag import Reset
+
+_SETTLE_S, _AGAIN_S = 10.0, 0.5
 
 
 @click.command("lag")
@@ -68,7 +72,7 @@ def command(
         last: list[GroupsReport] = []  # the last look
 
         def fetch() -> GroupsReport:
-            last[:] = [reader.read(groups)]
+            last[:] = [_read(reader, groups, accepted)]
             return last[0]
 
         watch_report = partial(show_report, output=output, watch=watch, every=every)
@@ -95,3 +99,17 @@ def command(
         click.echo(line, err=True)
     if lines or last[0].problems:
         sys.exit(1)
+
+
+def _read(reader: LagReader, groups: Sequence[str], accepted: Sequence[Limit]) -> GroupsReport:
+    """Read the groups, and again while a limit fails for a group that rebalances, up to ``_SETTLE_S``.
+
+    Such a group counts with all its commits, also of topics that it no longer reads.
+    """
+    deadline = time.monotonic() + _SETTLE_S
+    while True:
+        look = reader.read(groups)
+        is_early = any(report.counts_all_commits and failures(report, accepted) for report in look.reports)
+        if not is_early or time.monotonic() >= deadline:
+            return look
+        time.sleep(_AGAIN_S)

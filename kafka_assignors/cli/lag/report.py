@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka_assignors.cli.group_lag import Owners, PartitionLag, owners_of
 from kafka_assignors.lag import Reading, Reset
-from kafka_assignors.lag.fetch.group import GroupMember, GroupState
+from kafka_assignors.lag.fetch.group import REBALANCING, GroupMember, GroupState
 from kafka_assignors.lag.rates import Rate, total
 from kafka_assignors.plan import TopicPartition
 
@@ -63,6 +63,11 @@ class Report:
     def time_lag_ms(self) -> float | None:
         """Age of the oldest unread record of all partitions; None: unknown."""
         return oldest(self.partitions)
+
+    @property
+    def counts_all_commits(self) -> bool:
+        """Whether all commits count because the group rebalances, and a broker returns no owners then."""
+        return self.group.state in REBALANCING and all(p.owner is None for p in self.partitions)
 
     @property
     def unread_topics(self) -> list[str]:

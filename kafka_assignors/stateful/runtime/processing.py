@@ -56,7 +56,7 @@ class Processing:
         self._shutdown = shutdown
         self._clock = clock
         self._next_commit = 0.0
-        self._committed_at: float | None = None
+        self._committed_at = clock()  # a member that never commits is late, too
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
         self._held = False  # memory is full, and nothing is processed until a commit succeeds
         self._rewound: dict[TopicPartition, int] = {}  # in this turn: partition -> offset to process from
@@ -101,9 +101,9 @@ class Processing:
             self._next_commit = self._clock() + self._interval_s
 
     @property
-    def commit_age_s(self) -> float | None:
-        """Seconds since a commit left no work uncommitted; None: never."""
-        return None if (committed_at := self._committed_at) is None else self._clock() - committed_at
+    def commit_age_s(self) -> float:
+        """Seconds since a commit left no work uncommitted, or since the start."""
+        return self._clock() - self._committed_at
 
     def suspend(self, active: ActiveTask, error: StateDamagedError) -> None:
         """Stop processing a task with a damaged store, and rewind it to its last commit.

@@ -1,4 +1,8 @@
-"""Live groups: the leader's log line names the cause of each rebalance."""
+"""Live groups: the leader's log line names the cause of each rebalance.
+
+Two causes are tested where their groups are: ``forecast`` in ``lag/test_feed.py``, ``metadata`` in
+``test_unlisted.py``.  ``upgrade`` needs a member of another release, so only unit tests have it.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.admin import NewTopic
 
 from kafka_assignors import (
     CooperativeLagAwareAssignor,
@@ -105,6 +110,35 @@ def test_leader_keeps_its_memory_when_the_group_changes_to_the_other_strategy_of
         print(*lines, sep="\n")
         assert ("range", f"joined ({eager_id})") in lines
         assert ("cooperative-sticky", f"left ({eager_id})") in lines
+
+
+def test_member_that_outlives_its_session_rejoins(fresh: FreshNames) -> None:
+    with Group(fresh, 4) as group:
+        leader, other = group.join_all(2, CooperativeStickyAssignor)
+        group.settled()
+        former_id = member_id(other)
+        other.freeze()
+        wait_for_cause(group, leader, f"gone ({former_id})")
+        other.thaw()
+        group.settled()
+        assert member_id(other) != former_id
+        wait_for_cause(group, leader, f"rejoined ({member_id(other)})")
+
+
+def test_created_topic_appears(fresh: FreshNames) -> None:
+    with Group(fresh, 4) as group:
+        later = fresh.group("later")
+        leader = group.join(
+            CooperativeStickyAssignor,
+            topics=[*group.topics, later],
+            metadata_max_age_ms=500,
+            kafka_client=never_create_topics,
+        )
+        leader.wait_for("rebalance")
+        admin = KafkaAdminClient(bootstrap_servers=group.bootstrap)
+        admin.create_topics([NewTopic(later, 2, 1)])
+        admin.close()
+        wait_for_cause(group, leader, f"topic-appeared ({later})")
 
 
 def test_deleted_topic(fresh: FreshNames) -> None:

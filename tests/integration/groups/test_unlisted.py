@@ -76,7 +76,11 @@ def survives_its_leader(group: Group, leader: Member, strategy: type) -> bool:
             assert not member.of_kind("revoked", since=since[name]), name
     assert_never_two_owners(group.members)
     logged = [e for m in group.present() for e in m.of_kind("log", since=since[m.name])]
-    return any(STALE in event.facts["message"] for event in logged)
+    if not any(STALE in event.facts["message"] for event in logged):
+        return False
+    led = [e for m in group.present() for e in m.of_kind("rebalance", since=since[m.name])]
+    assert "metadata" in {cause for event in led for cause in str(event.facts["cause"]).split("; ")}
+    return True
 
 
 def owned(group: Group) -> int:

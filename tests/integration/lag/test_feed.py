@@ -50,6 +50,7 @@ def test_group_with_even_lag_plans_by_forecasts(fresh: FreshNames) -> None:
         feed.publish(arrivals)
         group.wait_until(lambda: sums(group.settled(), arrivals) == [1000, 2000], "the work to be shared")
         facts = [event.facts for member in group.members for event in member.of_kind("rebalance")]
+        assert "forecast" in {cause for each in facts for cause in str(each["cause"]).split("; ")}
         assert (facts[-1]["load"], facts[-1]["forecasts"], facts[-1]["max_load"]) == ("lag+forecast", 6, 2060)
         assert_never_two_owners(group.members)
 

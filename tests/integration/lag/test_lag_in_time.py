@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Mapping
+from contextlib import closing
 from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
 from confluent_kafka import Producer as TheirProducer
-from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaPartition
 from kafka.admin import NewTopic, ResourceType
 
+from kafka_assignors import RangeAssignor
 from kafka_assignors.lag.fetch.link import open_link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.reading import OldestUnread, Position
@@ -196,6 +198,42 @@ def test_limits_end_with_an_exit_code(fresh: FreshNames, limits: list[str], code
     done = run(group_id, "--bootstrap", fresh.bootstrap, *words)
     assert done.returncode == code
     assert (done.stderr == "") == (code == 0)
+
+
+def test_group_in_a_rebalance_counts_all_commits_and_says_so(fresh: FreshNames) -> None:
+    """A member that does not poll holds the rebalance up."""
+    group_id, read_topic, abandoned = fresh.group(), topic(fresh), TopicPartition(topic(fresh), 0)
+    write(fresh, [(abandoned, int(time.time() * 1000))] * 3)
+    commit(fresh.bootstrap, group_id, {abandoned: 0})
+    words = [group_id, "--bootstrap", fresh.bootstrap, "--fail-above", "2"]
+    settings = {
+        "bootstrap_servers": fresh.bootstrap,
+        "group_id": group_id,
+        "partition_assignment_strategy": [RangeAssignor],
+    }
+    with closing(KafkaConsumer(read_topic, **settings)) as slow:
+        until(lambda: slow.poll(timeout_ms=50) or slow.assignment(), "an assignment")
+        assert run(*words).returncode == 0
+        with closing(KafkaConsumer(read_topic, **settings)) as other:
+            until(
+                lambda: (
+                    other.poll(timeout_ms=50)
+                    or lag(fresh.bootstrap, group_id)["state"] == "PreparingRebalance"
+                ),
+                "a rebalance",
+            )
+            done = run(*words)
+            reason = "counting all commits because the group rebalances"
+            assert (done.returncode, done.stderr) == (1, f"{group_id}: lag 3 is above 2, {reason}\n")
+            until(
+                lambda: (
+                    slow.poll(timeout_ms=50)
+                    or other.poll(timeout_ms=50)
+                    or lag(fresh.bootstrap, group_id)["state"] == "Stable"
+                ),
+                "the end of the rebalance",
+            )
+            assert run(*words).returncode == 0
 
 
 def test_patterns_and_several_groups(fresh: FreshNames) -> None:

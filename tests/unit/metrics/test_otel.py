@@ -7,10 +7,11 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import permutations
 from typing import Any
 
 import pytest
-from opentelemetry.metrics import CallbackOptions, NoOpMeter
+from opentelemetry.metrics import CallbackOptions, NoOpMeter, set_meter_provider
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import Gauge, InMemoryMetricReader, Sum
 
@@ -58,25 +59,35 @@ def tags(**names: str) -> frozenset[tuple[str, str]]:
     )
 
 
-def test_names_units_and_values_are_those_of_the_java_client(provider: MeterProvider, read: Read) -> None:
-    """Counters and gauges by kind."""
+def test_names_are_those_of_the_java_client_and_units_are_base_units(
+    provider: MeterProvider, read: Read
+) -> None:
+    """Counters and gauges by kind.  A unit of time is not in the name."""
     member = Member()
     member.add("fetch-latency-avg", 250, "consumer-fetch-manager-metrics", "The average time in ms.")
     member.add("rebalance-total", 2, "consumer-coordinator-metrics")
     member.add("bytes-consumed-rate", 5, "consumer-fetch-manager-metrics")
     member.add("copy-lag", 300, "kafka-assignors-stateful-metrics")
+    member.add("last-commit-seconds-ago", 3, "kafka-assignors-stateful-metrics")
+    member.add("plan-time-ms", 20, "kafka-assignors-metrics")
+    member.add("io-time-ns-avg", 2e9)
     register(member, provider)
     metrics = read()
     assert {name: (metric.unit, type(metric.data)) for name, metric in metrics.items()} == {
         "kafka.metrics.count": ("", Gauge),
-        "kafka.consumer.fetch_latency_avg": ("ms", Gauge),
+        "kafka.consumer.fetch_latency_avg": ("s", Gauge),
         "kafka.consumer.rebalance_total": ("", Sum),
         "kafka.consumer.bytes_consumed_rate": ("By/s", Gauge),
         "kafka.assignors.stateful.copy_lag": ("", Gauge),
+        "kafka.assignors.stateful.last_commit_ago": ("s", Gauge),
+        "kafka.assignors.plan_time": ("s", Gauge),
+        "kafka.consumer.io_time_avg": ("s", Gauge),
     }
     assert metrics["kafka.consumer.rebalance_total"].data.is_monotonic
-    assert metrics["kafka.consumer.fetch_latency_avg"].description == "The average time in ms"
-    assert values(metrics["kafka.consumer.fetch_latency_avg"]) == {tags(): 250}
+    assert metrics["kafka.consumer.fetch_latency_avg"].description == "The average time in seconds"
+    assert values(metrics["kafka.consumer.fetch_latency_avg"]) == {tags(): 0.25}
+    assert values(metrics["kafka.assignors.plan_time"]) == {tags(): 0.02}
+    assert values(metrics["kafka.consumer.io_time_avg"]) == {tags(): 2}
 
 
 def test_broker_is_an_attribute_and_the_finest_values_count(provider: MeterProvider, read: Read) -> None:
@@ -138,6 +149,31 @@ def test_collections_at_the_same_time_have_all_values_and_create_one_thread() ->
     until(lambda: len(callbacks) == 3, "the instrument of the second metric")
 
 
+def test_values_that_a_collection_left_unread_are_not_exported_later() -> None:
+    """A collection timed out after the first of two instruments, and the next one begins with the other."""
+    member, callbacks, now = Member(), {}, 0.0
+    value = 1.0
+    for name in ("a", "b"):
+        member.add(name, lambda: value)
+
+    class Recording(NoOpMeter):
+        def create_observable_gauge(self, name: str, *arguments: Any, **_: Any) -> Any:
+            callbacks[name] = arguments[0][0]
+
+    def observe(name: str) -> list[float]:
+        return [each.value for each in callbacks[f"kafka.consumer.{name}"](CallbackOptions())]
+
+    instruments = ConsumerInstruments(Recording("test"), clock=lambda: now)
+    instruments.consumers.add(member)
+    instruments.create()
+    assert observe("a") == [1]
+    value = 2.0
+    assert observe("b") == [1], "the same collection"
+    assert observe("a") == [2]
+    now, value = 10.0, 3.0
+    assert observe("b") == [3]
+
+
 def test_provider_is_not_kept() -> None:
     reader = InMemoryMetricReader()
     provider = MeterProvider([reader])
@@ -175,17 +211,47 @@ def test_consumers_share_instruments_until_they_are_closed_or_deleted(
     assert not caplog.records, "the SDK warns of instruments that are created twice"
 
 
-def test_global_provider_may_be_set_after_the_first_consumer_is_registered(
-    reader: InMemoryMetricReader, read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Consumers registered before and after, and with the global provider itself, share instruments."""
-    from opentelemetry.metrics import _internal, set_meter_provider
+@pytest.fixture
+def no_global_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    from opentelemetry.metrics import _internal
     from opentelemetry.util._once import Once
 
     monkeypatch.setattr(otel, "_global", None)
     monkeypatch.setattr(_internal, "_METER_PROVIDER_SET_ONCE", Once())
     monkeypatch.setattr(_internal, "_METER_PROVIDER", None)
     monkeypatch.setattr(_internal, "_PROXY_METER_PROVIDER", _internal._ProxyMeterProvider())
+
+
+@pytest.mark.parametrize("order", sorted(set(permutations(["given", "set", "global"]))))
+@pytest.mark.usefixtures("no_global_provider")
+def test_provider_with_consumers_may_become_the_global_one(
+    order: tuple[str, ...], provider: MeterProvider, read: Read, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Metrics of one consumer alone, too, are exported."""
+    members = {}
+    for step in order:
+        if step == "set":
+            set_meter_provider(provider)
+            continue
+        member = members[step] = Member(step)
+        member.add(f"{step}-only", 1)
+        register(member, provider if step == "given" else None)
+
+    def exported() -> set[str]:
+        metrics = read()
+        clients = {client for key in values(metrics["kafka.metrics.count"]) for _, client in key}
+        return clients | {name for name in metrics if name.endswith("only") and values(metrics[name])}
+
+    expected = {"given", "global", "kafka.consumer.given_only", "kafka.consumer.global_only"}
+    until(lambda: exported() == expected, "both consumers")
+    assert not caplog.records
+
+
+@pytest.mark.usefixtures("no_global_provider")
+def test_global_provider_may_be_set_after_the_first_consumer_is_registered(
+    reader: InMemoryMetricReader, read: Read
+) -> None:
+    """Consumers registered before and after, and with the global provider itself, share instruments."""
     members = [Member("a"), Member("b"), Member("c")]
     register(members[0])
     provider = MeterProvider([reader])

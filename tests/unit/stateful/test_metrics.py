@@ -34,7 +34,7 @@ class Member:
     def __init__(self, *reporters: Any) -> None:
         self.tasks = MemberTasks()
         self.reader = part(lags={}, applied=0)
-        self.parts = part(commit_age_s=None, checkpoint_age_s=None)
+        self.parts = part(commit_age_s=0.0, checkpoint_age_s=None)
         self.registry = Metrics(MetricConfig(tags={"client-id": "c"}), list(reporters))
         recorder = Recorder(self.registry)
         register_metrics(recorder, self.tasks, self.reader, processing=self.parts, copies=self.parts)
@@ -60,7 +60,7 @@ def test_new_member_has_no_tasks_and_no_commit() -> None:
         "copy-lag-max": 0,
         "restored-records-total": 0,
         "restored-records-rate": 0,
-        "last-commit-seconds-ago": -1,
+        "last-commit-seconds-ago": 0,
         "last-checkpoint-seconds-ago": -1,
     }
 
@@ -179,3 +179,11 @@ def test_commit_age_counts_from_the_last_commit_that_left_nothing(bench: Bench) 
     bench.cluster.is_stable = True
     assert bench.processing.commit()
     assert bench.processing.commit_age_s == 0
+
+
+def test_commit_age_of_a_member_that_never_committed_counts_from_its_start(bench: Bench) -> None:
+    bench.process(T0, b"a")
+    bench.cluster.is_stable = False
+    bench.now = 61.0
+    assert not bench.processing.commit()
+    assert bench.processing.commit_age_s == 61

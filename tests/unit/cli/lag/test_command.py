@@ -544,6 +544,46 @@ def test_kept_limits_end_with_0(script: Script) -> None:
     assert (done.exit_code, done.stderr) == (0, "")
 
 
+def rebalancing(lag: int) -> Report:
+    """A group in a rebalance, of which a broker returns no owners: all its commits count."""
+    group = replace(a_report().group, state="PreparingRebalance", members=(replace(M1, owned=()),))
+    return report(group, Reading({ORDERS[0]: lag}, {}, {}), "earliest", TIME)
+
+
+def settled(lag: int) -> Report:
+    group = replace(a_report().group, members=(M1,))
+    owners = {ORDERS[0]: M1}
+    return report(group, Reading({ORDERS[0]: lag}, {}, {}), "earliest", TIME, owners=owners)
+
+
+@pytest.mark.parametrize(("lag", "code"), [(5, 0), (11, 1)])
+def test_group_that_rebalances_is_read_again_before_a_limit_fails(
+    script: Script, monkeypatch: pytest.MonkeyPatch, lag: int, code: int
+) -> None:
+    monkeypatch.setattr(cli_lag, "_AGAIN_S", 0.0)
+    script.looks = iter([rebalancing(900), rebalancing(900), settled(lag), settled(900)])
+    done = run("--fail-above", "10", "--output", "json")
+    assert (done.exit_code, json.loads(done.stdout)["lag"]) == (code, lag)
+
+
+def test_kept_limit_of_a_group_that_rebalances_passes_at_once(script: Script) -> None:
+    """All its commits are more than those that count."""
+    script.looks = iter([rebalancing(10)])
+    assert run("--fail-above", "10").exit_code == 0
+
+
+def test_group_that_rebalances_for_long_fails_with_the_reason(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_lag, "_SETTLE_S", 0.0)
+    script.looks = iter([rebalancing(11)])
+    done = run("--fail-above", "10")
+    assert (done.exit_code, done.stderr) == (
+        1,
+        "billing: lag 11 is above 10, counting all commits because the group rebalances\n",
+    )
+
+
 @pytest.mark.parametrize(
     ("milliseconds", "text"),
     [(0, "0ms"), (999, "999ms"), (1_000, "1s"), (130_500, "2m10s"), (3_600_000, "1h"), (90_061_000, "1d1h")],
