@@ -21,12 +21,13 @@ from kafka_assignors.broker import development_broker
 
 
 def cells(several: Sequence[Figures]) -> list[str]:
-    """Return the median and worst pause of kept and moved partitions, and duplicates, over all runs."""
+    """Return median / worst over all runs: the pauses of kept and moved partitions, duplicates of a run."""
     kept = [pause for each in several for pause in each.kept]
     moved = [pause for each in several for pause in each.moved]
+    duplicates = [each.duplicates for each in several]
     return [
         *(f"{median(pauses):.2f} / {max(pauses):.2f}" if pauses else "-" for pauses in (kept, moved)),
-        str(sum(each.duplicates for each in several)),
+        f"{median(duplicates):.0f} / {max(duplicates)}",
     ]
 
 

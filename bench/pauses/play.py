@@ -33,6 +33,8 @@ PYTHON = ("range", "cooperative", "continuous")
 JAVA = "java"
 MEMBERS = 4
 PATIENCE_S = 180.0
+AUTO_COMMIT_S = 5.0  # all clients' default
+GOLDEN = 0.618  # multiples of it, modulo 1, are spread evenly
 MAX_RECORDS = 100_000  # of a batch: all that came while the slow member was busy
 SOURCE = Path(__file__).parents[1] / "java" / "PausesMember.java"
 
@@ -47,7 +49,8 @@ class Scene:
         rate: records a second and partition.
         session_ms: ``session_timeout_ms`` of all members.
         heartbeat_ms: ``heartbeat_interval_ms`` of all members.
-        seed: of the moments of the events, which are the same for each client.
+        seed: of the moments of the events, which are the same for each client.  The kills of seeds 0, 1, 2
+            and so on are spread evenly over the interval of auto-commit, which decides the duplicates.
     """
 
     slow_s: float = 0.0
@@ -241,7 +244,10 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
             group.settle(begin, MEMBERS)
             group.figures["calm"] = pauses(group.deliveries, begin + 1, time.monotonic(), slow)
             for act, left in ((join, MEMBERS + 1), (leave, MEMBERS), (kill, MEMBERS - 1)):
-                time.sleep(moments.uniform(0, scene.heartbeat_ms / 1000))  # anywhere between two heartbeats
+                moment_s = moments.uniform(0, scene.heartbeat_ms / 1000)  # anywhere between two heartbeats
+                if act is kill:
+                    moment_s = scene.seed * GOLDEN % 1 * AUTO_COMMIT_S
+                time.sleep(moment_s)
                 begin = time.monotonic()
                 act()
                 group.settle(begin + (scene.session_ms / 1000 if act is kill else 0), left)

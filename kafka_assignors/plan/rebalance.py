@@ -6,15 +6,16 @@ The assignors, ``kafka-assignors plan`` and the simulation all use this one reci
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.claims import Claims, resolve
+from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
 from kafka_assignors.plan.explain import Why, explain
 from kafka_assignors.plan.metrics import Metrics, measure
-from kafka_assignors.plan.model import Group
+from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.rounds import Hold, this_round
 
 Planner = Callable[[Group, Claims], Assignment]
@@ -81,4 +82,11 @@ def rebalance(
     claims = resolve(group) if claims is None else claims
     target = plan(group, claims)
     assigned, holds = hold_back(group, claims, target)
+    is_kept = (claims.holder == CONTESTED) & (assigned.owners != NO_MEMBER)
+    if (is_kept & (assigned.owners != target.owners)).any():
+        # A contested partition stays with a claimant that the plan did not choose, so this claimant might get
+        # a partition now and lose it in the next round.  Plan with the owners of the next round instead.
+        kept = replace(claims, owner=np.where(is_kept, assigned.owners, claims.owner))
+        target = plan(group, kept)
+        assigned, holds = hold_back(group, claims, target)
     return Rebalance(group, claims, target, assigned, tuple(holds))

@@ -5,7 +5,15 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.plan import Group, Member, TopicPartition, plan_sticky, resolve, this_round
+from kafka_assignors.plan import (
+    Group,
+    Member,
+    TopicPartition,
+    plan_sticky,
+    rebalance,
+    resolve,
+    this_round,
+)
 from tests.support import oracle
 from tests.support.builders import TOPICS, groups, next_generation, settled_groups
 
@@ -68,6 +76,29 @@ def test_two_rounds_settle_a_group_and_three_a_contested_one(group: Group) -> No
     after_last = oracle.by_partition(last)
     assert is_contested or after_first.items() <= after_last.items()
     assert after_last.keys() == oracle.wanted(group).keys()
+
+
+@given(
+    claimants=st.lists(st.frozensets(st.integers(1, 3), max_size=2), min_size=2, max_size=6),
+    newcomers=st.integers(0, 2),
+)
+def test_partition_gained_beside_contested_ones_does_not_move_again(
+    claimants: list[frozenset[int]], newcomers: int
+) -> None:
+    """A claimant that keeps a contested partition gains none that the second round takes from it."""
+    claims = [
+        [p for p, members in enumerate(claimants) if member - newcomers in members]
+        for member in range(1, newcomers + 4)
+    ]
+    members = tuple(
+        Member(f"m{i}", frozenset({"t"}), {"t": owned}, generation=8, still_owns=True)
+        for i, owned in enumerate(claims)
+    )
+    first = rebalance(Group(members, {"t": len(claimants)}), plan_sticky)
+    again = rebalance(next_generation(first.group, first.assigned, 9, still_owns=True), plan_sticky)
+    target = oracle.by_partition(again.target)
+    for tp, owner in oracle.by_partition(first.assigned).items():
+        assert target[tp] == owner or tp.partition in claims[int(owner[1:])]
 
 
 @given(group=settled_groups(), topics=st.frozensets(st.sampled_from(TOPICS)), data=st.data())

@@ -101,6 +101,39 @@ def test_new_member_warms_up_before_it_gets_tasks_and_one_member_probes(
         app.assert_exact()
 
 
+def test_tasks_are_processed_and_committed_while_another_member_holds_up_a_rebalance(
+    fresh: FreshNames, tmp_path: Path
+) -> None:
+    """A suspended member keeps the broker from answering JoinGroup."""
+
+    def group_state() -> str:
+        return str(app.admin.describe_groups([app.group])[app.group]["group_state"])
+
+    def committed() -> bool:
+        return all(app.committed().get(number, 0) == app.given[number].total() for number in owned)
+
+    with App(fresh, tmp_path) as app:
+        a, b = (app.join(session_timeout_ms=30_000) for _ in range(2))
+        app.wait_until(lambda: len(a.ready) == len(b.ready) == 2, "each to have half of the tasks")
+        app.wait_until(lambda: not (a.state["probing"] or b.state["probing"]), "the end of probing")
+        generation, owned = a.state["generation"], sorted(a.ready)
+        b.signal(signal.SIGSTOP)
+        app.join(session_timeout_ms=30_000)
+        app.wait_until(lambda: group_state() == "PreparingRebalance", "the rebalance")
+        began = time.monotonic()
+        while time.monotonic() - began < 2:  # several heartbeats, which report the rebalance
+            for partition in owned:
+                app.produce(50, partition=partition)
+            app.wait_until(committed, "its records to be committed")
+        assert group_state() == "PreparingRebalance"
+        assert a.state["generation"] == generation
+        b.signal(signal.SIGCONT)
+        app.wait_until_all_are_ready(*app.members)
+        app.wait_until_done()
+        app.close()
+        app.assert_exact()
+
+
 def test_restarted_member_does_not_restore_state_on_disk(fresh: FreshNames, tmp_path: Path) -> None:
     """It continues from its own copy."""
     with App(fresh, tmp_path) as app:

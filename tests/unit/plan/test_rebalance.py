@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kafka_assignors.plan import Assignment, Claims, Group, Member, rebalance
+from kafka_assignors.plan import Assignment, Claims, Group, Member, plan_sticky, rebalance
 from kafka_assignors.plan.model import Ownership
 
 TOPICS = {"t": 2}
@@ -55,3 +55,13 @@ def test_unlisted_partitions_that_stay_are_not_revoked() -> None:
     assert planned.has_second_round
     stays = Assignment(group, planned.assigned.owners, {"a": {"deleted": [0]}})
     assert not planned._replace(assigned=stays).has_second_round
+
+
+def test_claimant_that_keeps_a_contested_partition_gains_no_other() -> None:
+    """The plan alone gives t-0 to a and t-1 to b, but b keeps t-0, so t-1 would move in the second round."""
+    claimed = {"t": [0]}
+    planned = rebalance(
+        Group((member("a", {}), member("b", claimed), member("c", claimed)), TOPICS), plan_sticky
+    )
+    assert dict(planned.assigned) == {"a": {"t": [1]}, "b": {"t": [0]}, "c": {}}
+    assert not planned.holds
