@@ -15,7 +15,7 @@ def test_each_rule_scales_its_group_and_all_records_are_read(tmp_path: Path, kaf
     due = [(number / 40, Flight(0, f"{number % 97}".encode(), b"{}")) for number in range(600)]
     rows = [
         dict(zip(HEAD, row, strict=True))
-        for row in rows_of(due, lapse, kafka_bootstrap, tmp_path, threshold=13)
+        for row in rows_of(due, lapse, kafka_bootstrap, tmp_path, rules=["10", "13", "size"])
     ]
     assert ["KEDA" in row["rule"] for row in rows] == [True, True, False]
     for row in rows:
