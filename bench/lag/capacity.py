@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import argparse
 import statistics
+import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 import numpy as np
 
+from bench.lag.forecasts import table
 from bench.lag.lags import lags_of
-from kafka_assignors.plan import plan_cooperative_lag_aware
+from kafka_assignors.plan import Group, Member, plan_cooperative_lag_aware, resolve
 from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simulate
 
 CAPACITIES = {"m1": 1.0, "m2": 1.0, "m3": 2.0, "m4": 4.0}
@@ -55,11 +58,45 @@ def least_s(history: History) -> float:
     return float(max(total, history.start_lags.max() / max(CAPACITIES.values()))) / RATE
 
 
+def plan_times() -> Iterator[Sequence[str]]:
+    """Rows: CPU time of a plan for 10,000 partitions and 100 members, and its drain time over a bound."""
+    kinds = {
+        "equal": [1.0] * 100,
+        "1, 1, 2 and 4": [*CAPACITIES.values()] * 25,
+        "100 different ones": np.linspace(1, 4, 100).tolist(),
+    }
+    lags = lags_of("pareto", 10_000, np.random.default_rng(0))
+    for kind, capacities in kinds.items():
+        members = tuple(
+            Member(f"m{number:03}", frozenset({"t"}), capacity=capacity)
+            for number, capacity in enumerate(capacities)
+        )
+        seconds = []
+        for _ in range(5):
+            group = Group(members, {"t": len(lags)}, lags={"t": lags.tolist()})
+            claims = resolve(group)
+            before = time.process_time()
+            plan = plan_cooperative_lag_aware(group, claims, max_partition_skew=None)
+            seconds.append(time.process_time() - before)
+        loads = np.bincount(plan.owners, lags, minlength=len(members)) / np.array(capacities)
+        bound = max(lags.sum() / sum(capacities), lags.max() / max(capacities))
+        yield (
+            kind,
+            f"{statistics.median(seconds):.2f} s",
+            f"{max(seconds):.2f} s",
+            f"{loads.max() / bound:.4f}",
+        )
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measure, and print the table row by row."""
     parser = argparse.ArgumentParser(prog="python -m bench.lag.capacity", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="backlogs of each kind and size (default 5)")
+    parser.add_argument("--plans", action="store_true", help="only the time of large plans")
     options = parser.parse_args(arguments)
+    if options.plans:
+        table(("capacities", "plan, median", "longest of 5", "drain time / bound"), plan_times())
+        return
     print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)
     for shape in SHAPES:
         for partitions in (16, 64, 256):

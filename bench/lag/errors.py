@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +18,15 @@ from bench.lag.kinds import BEGIN_S, DAY_S, KINDS, Floats, arrivals
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from demo.data.flight_samples import sample_flights
+from kafka_assignors.cli.size.recording import Recording, load_at_end
+from kafka_assignors.cli.size.sizes import SizeRequest
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.scoring import Totals, compare
+from kafka_assignors.pipeline.backtest.recorded import LoadColumns, assemble
+from kafka_assignors.pipeline.backtest.simulated import simulated
+from kafka_assignors.simulation import History, Scenario, simulate
+from kafka_assignors.simulation.history import Counts
+from kafka_assignors.simulation.sizing import Target, size
 
 HORIZONS = (900, 3600, 21_600)
 WEEKS, STEP_S = 5, 300
@@ -26,6 +34,7 @@ HELD_BACK = 2  # days at the end of the synthetic weeks
 FLIGHTS = {"6 weeks from January on": (0, 42), "6 weeks from September on": (243, 42)}
 FLIGHTS_STEP_S, LEARNT = 900, 14  # days
 WORSE = 1.02
+STICKY = simulated("sticky")
 HEAD = (
     "arrivals", "horizon", "error / best baseline", "median / p90 of partitions", "worse partitions",
     "true rate / best baseline", "within one standard error",
@@ -113,13 +122,75 @@ def row(name: str, horizon: int, ours: Figures, truth: Figures | None = None) ->
     )
 
 
+# --- sizes by forecast -------------------------------------------------------------------------------------
+
+STEPS_A_DAY = DAY_S // STEP_S
+SIZED, TARGET, RATE = 24, Target(60, headroom=0), 120.0  # partitions; a member's records/s
+
+
+def least_size(arrivals: Counts) -> int:
+    """Return the least size that keeps the target with the later arrivals, by trying every size."""
+    came = History("g", STEP_S, {"t": SIZED}, arrivals, np.zeros(SIZED, np.int64), service_rate=RATE)
+    return next(
+        members
+        for members in range(1, SIZED + 1)
+        if simulate(came, Scenario("truth", STICKY, members)).time_lag_max <= TARGET.max_time_lag_s
+    )
+
+
+def sizes_of(hour: int) -> tuple[int, int, int]:
+    """Size a group at an hour of the sixth day of a recording; the next hour is held back.
+
+    From 100 to 900 records a second in the course of a day, and chance.
+
+    Returns:
+        The least size for the arrivals of the next hour, the size by forecast, and the size if the last
+        arrivals lasted.
+    """
+    day = np.arange(6 * STEPS_A_DAY) / STEPS_A_DAY
+    rates = (500 - 400 * np.cos(2 * np.pi * day)) / SIZED
+    arrivals = np.random.default_rng(5).poisson(np.tile(rates * STEP_S, (SIZED, 1)).T)
+    end = 5 * STEPS_A_DAY + hour * 12
+    known, count = arrivals[:end].ravel().astype(float), end * SIZED
+    rows = LoadColumns(
+        time=np.repeat(np.arange(1, end + 1), SIZED) * STEP_S * 1_000_000,
+        step_s=np.full(count, float(STEP_S)),
+        topic=np.full(count, "t", object),
+        partition=np.tile(np.arange(SIZED), end),
+        arrived=known,
+        served=known,
+        lag=np.zeros(count),
+        forecast=np.full(count, np.nan),
+        horizon_s=np.full(count, 3600.0),
+    )
+    recording = Recording("", None, None, window_s=STEP_S)
+    load = load_at_end(rows, assemble("g", rows), recording, SizeRequest("g", TARGET, 3600, rate=RATE))
+    assert load.forecasts is not None
+    assert load.forecasts.partitions == SIZED
+    lasting = replace(load.history, arrivals=4 * load.history.arrivals[:1], step_s=3600.0)
+    by_forecast, by_present = (size(history, STICKY, TARGET).advised for history in (load.history, lasting))
+    return least_size(arrivals[end : end + 12]), by_forecast, by_present
+
+
+def size_errors() -> Iterator[Sequence[object]]:
+    """Rows: in how many hours a size is exact, too small, too large."""
+    sizes = np.array([sizes_of(hour) for hour in range(24)])
+    for column, kind in ((1, "by forecast"), (2, "by the arrivals of now")):
+        off = sizes[:, column] - sizes[:, 0]
+        yield kind, (off == 0).sum(), (off < 0).sum(), (off > 0).sum(), np.abs(off).max()
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(prog="python -m bench.lag.errors", description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--partitions", type=int, default=40, help="of each kind (default 40)")
+    parser.add_argument("--sizes", action="store_true", help="only sizes by forecast, beside the truth")
     given = parser.parse_args(arguments)
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), end="\n\n")
+    if given.sizes:
+        table(("size", "exact", "too small", "too large", "members off, at most"), size_errors())
+        return
     table(HEAD, synthetic(given.seed, given.partitions))
     for name, (first_day, days) in FLIGHTS.items():
         table(HEAD, of_flights(name, first_day, days, 18))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,6 +27,7 @@ from bench.lag.foresight import (
 from bench.lag.traffic import HOUR_S, TOPIC, WEEK, Numbers, Traffic, traffic_of, work_off
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
+from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket.model import Models
 from kafka_assignors.forecast.bucket.table import Table
@@ -105,11 +107,16 @@ def load_model(traffic: Traffic) -> Forecasts:
     return by_hour(traffic).arrivals
 
 
-def throughput(traffic: Traffic) -> Forecasts:
-    """Expect each hour what ``load_source="throughput"`` has measured before it, looking every minute."""
+def throughput(traffic: Traffic, window_s: float) -> Forecasts:
+    """Expect each hour what ``load_source="throughput"`` has measured before it, looking every minute.
+
+    Args:
+        traffic: the flights.
+        window_s: the time over which rates are measured; the option ``load_horizon_ms``.
+    """
     hours, minutes, partitions = traffic.arrivals.shape
     named = [TopicPartition(TOPIC, p) for p in range(partitions)]
-    meter, expected = Throughput(HOUR_S), np.zeros((hours, partitions))
+    meter, expected = Throughput(window_s), np.zeros((hours, partitions))
     ends = traffic.arrivals.reshape(-1, partitions).cumsum(axis=0).astype(int).tolist()
     for minute, of_minute in enumerate(ends):
         if minute % minutes == 0:
@@ -127,7 +134,8 @@ def oracle(traffic: Traffic) -> Forecasts:
 FORECASTS: Mapping[str, Callable[[Traffic], Forecasts]] = {
     "last hour": last_hour,
     "hour of week": hour_of_week,
-    "throughput": throughput,
+    "throughput, by default": partial(throughput, window_s=CooperativeLagOptions().load_horizon_ms / 1000),
+    "throughput, of an hour": partial(throughput, window_s=HOUR_S),
     "arrivals known": oracle,
 }
 

@@ -1,8 +1,9 @@
 """User data of an assignment in a large group: the leader's budget, and the member's partitions if need be.
 
-The placeholder of a classic group, three letters, uint8 version 1, int32 budget (-1: none); uint8 whether the
-partitions follow, and they (`compact_ownership`); int32 number of bytes, and the arrival `rates` of the
-partitions, which the leader knows from their last owners.  Later versions may add bytes.
+The placeholder of a classic group, three letters, uint8 version 1, int32 budget (-1: the last one stays,
+2**31-1: no limit); uint8 whether the partitions follow, and they (`compact_ownership`); int32 number of
+bytes, and the arrival `rates` of the partitions, which the leader knows from their last owners.  Later
+versions may add bytes.
 
 An assignment whose partitions follow here lists none in its own field, where each takes four bytes.
 """
@@ -20,6 +21,8 @@ from kafka_assignors.wire.primitives import Reader, int32, pack_ownership
 
 _MARK = CLASSIC_ONLY + b"KAB\x01"
 _NONE = -1
+NO_LIMIT = 2**31 - 1
+"""The size that ends the last limit.  A member that does not know it sends its plain form, too."""
 _HEAD = struct.Struct(">iB")
 
 
@@ -27,7 +30,8 @@ class Budget(NamedTuple):
     """The leader's budget for a member.
 
     Attributes:
-        size: bytes that its claims and user data may take when it joins next; None: the last limit stays.
+        size: bytes that its claims and user data may take when it joins next; None: the last limit stays;
+            NO_LIMIT: it ends.
         owned: its partitions; None: they are in the assignment's own field.
         rates: rates of its partitions, topics and numbers in order; see `rates.unpack`.
     """

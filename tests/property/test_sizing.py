@@ -108,11 +108,20 @@ def test_longer_target_never_needs_more_members(load: History, strategy: Strateg
 
 
 @FEW
-@given(loads(), st.sampled_from(BY_COUNT), TARGETS, st.sampled_from([1.1, 1.5, 3.0]), st.sampled_from([1, 4]))
+@given(
+    loads(),
+    st.sampled_from(BY_COUNT),
+    TARGETS,
+    st.tuples(st.sampled_from([1.1, 1.5, 3.0]), st.sampled_from([1, 4])),
+    st.none() | st.integers(1, 10),
+)
 def test_higher_load_never_needs_fewer_members(
-    load: History, strategy: Strategy, target: Target, times_more: float, hotter: int
+    load: History, strategy: Strategy, target: Target, growth: tuple[float, int], members: int | None
 ) -> None:
-    """Also if partitions become too much for one member."""
+    """Also if partitions become too much for one member, and for a group of any size."""
+    times_more, hotter = growth
     low = replace(load, arrivals=load.arrivals * hotter, start_lags=np.zeros_like(load.start_lags))
     high = replace(low, arrivals=np.ceil(low.arrivals * times_more).astype(np.int64))
-    assert size(high, strategy, target).horizon.members >= size(low, strategy, target).horizon.members
+    before, after = (size(each, strategy, target, members=members) for each in (low, high))
+    assert after.horizon.members >= before.horizon.members
+    assert after.advised >= before.advised

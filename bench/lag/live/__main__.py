@@ -8,35 +8,73 @@ from __future__ import annotations
 import argparse
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import cache
 from pathlib import Path
 
-from bench.lag.autoscaler import Autoscaler, Keda
-from bench.lag.day import DAY_S, MORNING_S
+import numpy as np
+
+from bench.lag.autoscaler import SYNC_S, Autoscaler, Keda, ScaledGroup
+from bench.lag.day import DAY_S, MORNING_S, STRATEGIES
 from bench.lag.live.day import HEAD, Due, Lapse, rate_of, traffic
 from bench.lag.live.group import play, served
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
+from demo.data.flight_samples import partition_of
 from kafka_assignors.broker import development_broker
+from kafka_assignors.simulation import History, Pauses
 
+SIZE = "size"
+SLOWER = SYNC_S / Lapse().sync_s
 KEDA_SYNCS = 20
 """Syncs that an HPA waits before it follows less lag: 300 s, its default, by 15 s."""
 
 
 def rows_of(
-    due: Sequence[Due], lapse: Lapse, bootstrap: str, folder: Path, threshold: int
+    due: Sequence[Due], lapse: Lapse, bootstrap: str, folder: Path, rules: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the row of each rule: KEDA's with its default and with another threshold, and ``size``."""
+    """Yield the row of each rule: KEDA's with a threshold if it is a number, else ``size``."""
     keda = KEDA_SYNCS * lapse.sync_s
-    rules: dict[str, Callable[[str], AbstractContextManager[Autoscaler]]] = {
-        "KEDA, default (`lagThreshold: 10`)": lambda _: nullcontext(Keda(10, keda)),
-        f"KEDA, `lagThreshold: {threshold}`": lambda _: nullcontext(Keda(threshold, keda)),
-        "`size`": lambda group: served(group, bootstrap, rate_of(due, lapse), lapse, folder / "2"),
-    }
-    for number, (rule, autoscaler) in enumerate(rules.items()):
-        (folder / f"{number}").mkdir()
-        yield play(rule, due, lapse, bootstrap=bootstrap, folder=folder / f"{number}", autoscaler=autoscaler)
+    for number, rule in enumerate(rules):
+        place = folder / f"{number}"
+        place.mkdir()
+
+        def autoscaler(
+            group: str, rule: str = rule, place: Path = place
+        ) -> AbstractContextManager[Autoscaler]:
+            if rule == SIZE:
+                return served(group, bootstrap, rate_of(due, lapse), lapse, place)
+            return nullcontext(Keda(int(rule), keda))
+
+        name = "`size`" if rule == SIZE else f"KEDA, `lagThreshold: {rule}`"
+        yield play(name, due, lapse, bootstrap=bootstrap, folder=place, autoscaler=autoscaler)
+
+
+def waits_of_rule(due: Sequence[Due], lapse: Lapse, rule: str, runs: int) -> tuple[str, ...]:
+    """Return a row of waits, real seconds: KEDA's rule scales simulated groups without a broker.
+
+    A real second is ``SLOWER`` simulated ones, so that an HPA decides as often.  In each run members start in
+    another time, of 1.2 to 4 s, and have another rate, of 70 to 100 %.
+    """
+    place = cache(lambda key: partition_of(key, lapse.partitions))
+    edges = range(int(lapse.day_s) + 1), range(lapse.partitions + 1)
+    arrivals, _, _ = np.histogram2d([at for at, _ in due], [place(flight.key) for _, flight in due], edges)
+    random, waits = np.random.default_rng(1), []
+    for _ in range(runs):
+        history = History(
+            "day",
+            SLOWER,
+            {"day": lapse.partitions},
+            arrivals.astype(np.int64),
+            np.zeros(lapse.partitions, np.int64),
+            service_rate=random.uniform(0.7, 1) * rate_of(due, lapse) / SLOWER,
+        )
+        pauses = Pauses(start_s=random.uniform(1.2, 4) * SLOWER, heartbeat_s=0.5 * SLOWER)
+        outcome = ScaledGroup(history, STRATEGIES["counts"], pauses, Keda(int(rule))).play()
+        waits.append(outcome.time_lag_max / SLOWER)
+    over = sum(wait > lapse.target_s for wait in waits)
+    return rule, *(f"{wait:.1f} s" for wait in (min(waits), float(np.median(waits)), max(waits))), f"{over}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -45,7 +83,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--day", type=int, default=31, help="after the first of 2013 (default 31)")
     parser.add_argument("--minutes", type=float, default=4.0, help="length of the day (default 4)")
     parser.add_argument(
-        "--threshold", type=int, help="lagThreshold (default: what a member reads in a second)"
+        "--rules",
+        nargs="+",
+        default=["10", SIZE],
+        help="in their order: size, or a lagThreshold of KEDA's rule (default: 10, KEDA's default, and size)",
+    )
+    parser.add_argument(
+        "--simulate",
+        type=int,
+        metavar="RUNS",
+        help="only the longest waits of KEDA's rules, without a broker",
     )
     given = parser.parse_args(arguments)
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), file=sys.stderr)
@@ -57,10 +104,16 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"\nday {given.day}: {len(due):,} records in {lapse.day_s:g} s, so a second is "
         f"{lapse.speed / 60:.1f} minutes; a member reads at most {rate:,.0f} records/s\n"
     )
+    if given.simulate:
+        print("| lagThreshold | shortest of the longest waits | median | longest | runs over the target |")
+        print("| ---: | ---: | ---: | ---: | ---: |")
+        for rule in given.rules:
+            if rule != SIZE:
+                print(f"| {' | '.join(waits_of_rule(due, lapse, rule, given.simulate))} |", flush=True)
+        return
     print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)
     with development_broker() as broker, tempfile.TemporaryDirectory() as folder:
-        threshold = given.threshold or round(rate)
-        for row in rows_of(due, lapse, broker.bootstrap, Path(folder), threshold):
+        for row in rows_of(due, lapse, broker.bootstrap, Path(folder), given.rules):
             print(f"| {' | '.join(row)} |", flush=True)
 
 

@@ -150,7 +150,8 @@ class LagAssignor(Assignor):
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         with self._guarded("reading the budget"):
             if (received := budget.decode(bytes(assignment.user_data or b""))) is not None:
-                self._own.budget = self._own.budget if received.size is None else received.size
+                if received.size is not None:
+                    self._own.budget = None if received.size == budget.NO_LIMIT else received.size
                 self._own.learn(convert.ownership(assignment.partitions()), received.rates)
         planned, is_settled = self._planned, not self._second_round.held
         self._planned = None

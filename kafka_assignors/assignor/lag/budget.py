@@ -19,7 +19,7 @@ from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import budget, compact_ownership, rates
-from kafka_assignors.wire.budget import Budget
+from kafka_assignors.wire.budget import NO_LIMIT, Budget
 from kafka_assignors.wire.lag_user_data import MOST_REPORTED_LAGS
 
 log = logging.getLogger("kafka_assignors")
@@ -85,8 +85,9 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, has_budgets: b
     lags = sum(_LAG * min(count, MOST_REPORTED_LAGS) for count in counts)
     now = fixed + sent + sum(plain)
     coming = fixed + sum(plain) * (1 + claims) + lags
-    if max(now, coming) <= _CALM * limit and not has_budgets:
-        return Fitted(None, now)
+    if max(now, coming) <= _CALM * limit:
+        # Without this, members would keep the last budget for good, because no assignment means that it ends.
+        return Fitted([Budget(NO_LIMIT)] * len(sizes) if has_budgets else None, now)
     full = int(_FULL * limit)
     packed = [len(compact_ownership.pack(size.assigned)) for size in sizes]
     claimed = packed if claims else [0] * len(sizes)

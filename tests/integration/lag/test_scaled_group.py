@@ -4,21 +4,36 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from bench.lag.live.__main__ import rows_of
-from bench.lag.live.day import HEAD, Lapse
+from bench.lag.live.day import HEAD, Due, Lapse
 from demo.data.events import Flight
 
+LAPSE = Lapse(day_s=40, partitions=4, busiest=3, target_s=10, sync_s=0.25, look_s=1)
+QUIET_HZ, BUSY_HZ, BUSY_S = 8, 40, (5, 15)
 
-def test_each_rule_scales_its_group_and_all_records_are_read(tmp_path: Path, kafka_bootstrap: str) -> None:
-    """A member reads a third of the traffic, and lag lasts until there are more."""
-    lapse = Lapse(day_s=15, partitions=4, busiest=3, target_s=2, look_s=1)
-    due = [(number / 40, Flight(0, f"{number % 97}".encode(), b"{}")) for number in range(600)]
-    rows = [
-        dict(zip(HEAD, row, strict=True))
-        for row in rows_of(due, lapse, kafka_bootstrap, tmp_path, threshold=13)
-    ]
-    assert ["KEDA" in row["rule"] for row in rows] == [True, True, False]
-    for row in rows:
-        assert 1 < int(row["most members"]) <= lapse.partitions
-        assert float(row["member-hours"]) > 24
-        assert int(row["moves"]) > 0
+
+def quiet_busy_quiet() -> list[Due]:
+    """Return traffic of which one member reads the quiet parts, and a third of the busy one."""
+    due: list[Due] = []
+    at = 0.0
+    while at < LAPSE.day_s:
+        due.append((at, Flight(0, f"{len(due) % 97}".encode(), b"{}")))
+        at += 1 / (BUSY_HZ if BUSY_S[0] <= at < BUSY_S[1] else QUIET_HZ)
+    return due
+
+
+@pytest.mark.parametrize("rule", ["13", "size"])
+def test_size_follows_the_load_and_the_target_is_held(
+    tmp_path: Path, kafka_bootstrap: str, rule: str
+) -> None:
+    """One member alone would make records wait for 20 s."""
+    ((_, *cells),) = rows_of(quiet_busy_quiet(), LAPSE, kafka_bootstrap, tmp_path, [rule])
+    row = dict(zip(HEAD[1:], cells, strict=True))
+    assert row["over the target"] == "0.0%"
+    assert 3 <= int(row["most members"]) <= LAPSE.partitions
+    assert int(row["scalings"]) >= 2
+    assert int(row["moves"]) > 0
+    mean = float(row["member-hours"]) / 24
+    assert mean < 0.8 * int(row["most members"]), "it shrank when the load did"

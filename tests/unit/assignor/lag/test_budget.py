@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import random
+import threading
+import time
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -20,6 +22,7 @@ from kafka_assignors.assignor.lag.budget import Fitted, MemberSize, fit, plain_b
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
+from kafka_assignors.wire.budget import NO_LIMIT, Budget
 from tests.support.joining import Plan, cluster, every, joined, owner_of, raw
 from tests.support.waiting import until
 
@@ -154,6 +157,40 @@ def test_lag_that_does_not_fit_is_fetched_by_the_leader() -> None:
         assert max(map(lags.__getitem__, fetched)) < max(map(lags.__getitem__, reported))
 
 
+def test_budget_ends_when_the_group_is_small_again() -> None:
+    """Most partitions went: after one more assignment with user data the formats are plain again."""
+    with members_of(CooperativeLagAwareAssignor, group_record_bytes=LIMIT) as members:
+        members.rebalance()
+        members.wait_for_lag()
+        members.rebalance()
+        assert all(assignor._own.budget for assignor in members.assignors.values())
+        members.cluster = cluster({"orders": 100})
+        members.rebalance()
+        assert [assignor._own.budget for assignor in members.assignors.values()] == [None] * 10
+        members.rebalance()
+        for data in members.assignments.values():
+            assert ConsumerProtocolAssignment.decode(data).user_data == CLASSIC_ONLY
+
+
+def test_leader_does_not_wait_for_missing_lag_beyond_its_deadline() -> None:
+    """Members report little, and the source does not answer: the leader plans with what it has."""
+    released = threading.Event()
+    with members_of(CooperativeLagAwareAssignor, group_record_bytes=12_000, lag_timeout_ms=300) as members:
+        before = members.rebalance()
+        members.wait_for_lag()
+        leader = members.assignors["m9"]
+        leader._keeper._asked.clear()
+        leader._keeper._source.lags = lambda *_: released.wait(60)
+        began = time.monotonic()
+        after = members.rebalance(leader="m9")
+        took_s = time.monotonic() - began
+        answered = leader._keeper._busy
+        released.set()
+    assert answered is not None, "the leader stopped waiting for it"
+    assert took_s < 30
+    assert owner_of(after).keys() == owner_of(before).keys() == every(TOPICS)
+
+
 def test_no_budget_while_a_member_does_not_read_it() -> None:
     """A member of an older release, or a consumer of an unknown kafka-python version."""
     with members_of(CooperativeLagAwareAssignor, group_record_bytes=LIMIT) as members:
@@ -239,6 +276,10 @@ def test_budgets_share_the_limit(
     folded = {given.owned is not None for given in fitted.budgets}
     assert len(folded) == 1, "all or none"
     assigned = packed if folded == {True} else plain
+    if has_budgets and fixed + sum(plain) * (1 + claims) <= limit / 2 and fitted.budgets[0].size == NO_LIMIT:
+        assert set(fitted.budgets) == {Budget(NO_LIMIT)}
+        assert fitted.size <= limit / 2
+        return
     rooms = [given.size or 0 for given in fitted.budgets]
     assert all(room >= (claim if claims else 0) for room, claim in zip(rooms, packed, strict=True))
     coming = fixed + sum(assigned) + sum(rooms)

@@ -12,17 +12,14 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from bench.lag.errors import sizes_of
 from kafka_assignors.cli.size import command as cli_size
-from kafka_assignors.cli.size.load import Forecasts
 from kafka_assignors.cli.size.recording import Recording, load_at_end
 from kafka_assignors.cli.size.report import headline
 from kafka_assignors.cli.size.sizes import SizeRequest, size_report
 from kafka_assignors.errors import HistoryError, MissingExtraError
 from kafka_assignors.pipeline.backtest.recorded import LoadColumns, assemble
-from kafka_assignors.simulation import History, Scenario, simulate
-from kafka_assignors.simulation.history import Counts
-from kafka_assignors.simulation.sizing import Target, size
-from tests.support.histories import STICKY
+from kafka_assignors.simulation.sizing import Target
 
 REQUEST = SizeRequest("billing", Target(30, headroom=0), 3600, rate=10.0)
 RECORDING = Recording("pipeline", None, None, window_s=60.0)
@@ -88,45 +85,13 @@ def test_what_a_recording_does_not_have_is_noted() -> None:
 
 # --- sizes by forecasts beside the truth -------------------------------------------------------------------
 
-PARTITIONS, STEP_S, STEPS_A_DAY = 24, 300, 288
-TARGET = Target(60, headroom=0)
-RATE = 120.0
-
-
-def traffic(days: int) -> Counts:
-    """Return records of five minutes: from 100 to 900 a second in the course of a day, and chance."""
-    day = np.arange(days * STEPS_A_DAY) / STEPS_A_DAY
-    rates = (500 - 400 * np.cos(2 * np.pi * day)) / PARTITIONS
-    came: Counts = np.random.default_rng(5).poisson(np.tile(rates * STEP_S, (PARTITIONS, 1)).T)
-    return came
-
-
-def least_size(arrivals: Counts) -> int:
-    """Return the least size that keeps the target with the later arrivals, by trying every size."""
-    topics = {"a": 1, "b": PARTITIONS - 1}
-    came = History("billing", STEP_S, topics, arrivals, np.zeros(PARTITIONS, np.int64), service_rate=RATE)
-    return next(
-        members
-        for members in range(1, PARTITIONS + 1)
-        if simulate(came, Scenario("truth", STICKY, members)).time_lag_max <= TARGET.max_time_lag_s
-    )
-
 
 @pytest.mark.parametrize(("hour", "least", "by_forecast", "by_present"), HOURS)
 def test_size_by_forecast_is_about_the_least_size_for_the_hour_that_came(
     hour: int, least: int, by_forecast: int, by_present: int
 ) -> None:
-    """The recording ends at an hour of its sixth day; the next hour is held back."""
-    arrivals, end = traffic(6), 5 * STEPS_A_DAY + hour * 12
-    assert least_size(arrivals[end : end + 12]) == least
-    rows = columns(arrivals[:end].tolist(), np.zeros((end, PARTITIONS)).tolist(), STEP_S)
-    request = SizeRequest("billing", TARGET, 3600, rate=RATE)
-    load = load_at_end(rows, assemble("billing", rows), replace(RECORDING, window_s=STEP_S), request)
-    assert load.forecasts == Forecasts("the load model", PARTITIONS, 3600)
-    assert load.notes == ()
-    assert size(load.history, STICKY, TARGET).advised == by_forecast
-    now = replace(load.history, arrivals=4 * load.history.arrivals[:1], step_s=3600.0)
-    assert size(now, STICKY, TARGET).advised == by_present
+    """``python -m bench.lag.errors --sizes`` counts all hours."""
+    assert sizes_of(hour) == (least, by_forecast, by_present)
 
 
 # --- the report --------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ from tests.support.examples import ROOT
 from tests.unit.cli.size.test_size import REQUEST, Looks, Minutes, look, shown_report
 
 GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
+REFERENCE = (ROOT / "docs" / "reference" / "size.md").read_text(encoding="utf-8")
 
 
 class Clock:
@@ -117,7 +118,7 @@ def test_wrong_address_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_guide_names_the_metrics_and_its_commands_are_valid(tmp_path: Path) -> None:
     for name, meaning in METRICS.items():
-        assert f"| `{name}` | {meaning[0].lower() + meaning[1:]} |" in GUIDE
+        assert f"| `{name}` | {meaning[0].lower() + meaning[1:]} |" in REFERENCE
     config = tmp_path / "client.properties"
     config.touch()
     lines = [line for line in GUIDE.splitlines() if line.startswith("kafka-assignors size ")]
