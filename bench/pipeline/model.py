@@ -3,9 +3,12 @@
 - **Rows/s per core**: a history of samples through `model_load`, with one core, three sizes (1x, 10x, 100x);
   and through the stream with its checkpoint, sizes 1x and 10x.
 - **Look by look**: the stream as it runs from day to day, a batch for each look at all partitions, three
-  sizes; the median and the longest time from one finished batch to the next.
+  sizes; the median and the longest time from one finished batch to the next, and the longest of the first
+  batches, in which all partitions end their first step.
 - **Fold**: samples/s of the fold alone, without Spark, three sizes.
 - **State**: bytes a partition, and bytes written of it for a look every 10 s.
+
+The table of the last three is Markdown, as in docs/benchmarks.md, "The pipeline".
 - **Forecasts**: the flights of 2013, in steps of a quarter of an hour, beside naive forecasts.
 """
 
@@ -117,8 +120,14 @@ def followed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, fl
     ends = sorted(file.stat().st_mtime for file in commits)
     assert len(ends) >= FOLLOWED
     apart = [after - before for before, after in pairwise(ends)]
-    known = apart[FOLLOWED // 2 : FOLLOWED - 1]  # the first steps end in the first half
-    return {"samples": partitions, "seconds": median(known), "longest": max(known), "first": max(apart)}
+    half = FOLLOWED // 2  # the first steps end in the first half
+    known = apart[half : FOLLOWED - 1]
+    return {
+        "samples": partitions,
+        "seconds": median(known),
+        "longest": max(known),
+        "first": max(apart[:half]),
+    }
 
 
 def folded(partitions: int) -> float:
@@ -170,6 +179,20 @@ def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
     return rows
 
 
+def look_rows(results: dict[str, Any]) -> list[str]:
+    """The table of batches and the fold as Markdown, of the sizes that were measured."""
+    rows = [
+        "| partitions | a batch | the longest | of the first | fold, samples/s of one core |",
+        "|---:" * 5 + "|",
+    ]
+    for size, partitions in LOOKED_AT.items():
+        if (look := results.get(f"a look {size}")) is not None:
+            seconds = " | ".join(f"{look[name]:.1f} s" for name in ("seconds", "longest", "first"))
+            millions = results[f"fold {partitions}"] / 1e6
+            rows.append(f"| {partitions:,} | {seconds} | {millions:.1f} million |")
+    return rows
+
+
 def state_size() -> tuple[float, float]:
     """Bytes of a partition's state after a day, and bytes written for a look, the mean of the next hour's."""
     partitions, looks, chance = 100, 8640 + 360, np.random.default_rng(1)
@@ -192,6 +215,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.model", description=__doc__)
     parser.add_argument("--sizes", nargs="*", default=[*SIZES, "1000x"], choices=[*SIZES, "1000x"])
     parser.add_argument("--days", type=float, help="of the flights; by default the whole year")
+    parser.add_argument("--only", choices=["at once", "stream", "a look"], help="of what runs on Spark")
     parser.add_argument("--cores", type=int, default=1, help="that Spark may use (default 1)")
     parser.add_argument("--out", type=Path, default=Path("out/bench-model.json"), metavar="FILE")
     options = parser.parse_args(arguments)
@@ -217,7 +241,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     ("a look", followed, LOOKED_AT),
                 )
                 for kind, measure, sizes in kinds:
-                    if size not in sizes:
+                    if size not in sizes or options.only not in (None, kind):
                         continue
                     row = measure(spark, sizes[size], Path(place))
                     row["rows_s_core"] = row["samples"] / row["seconds"] / options.cores
@@ -225,6 +249,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     longest = f", longest {row['longest']:.1f} s" if "longest" in row else ""
                     print(f"{kind}, {size}: {row['samples']:,} samples, {row['seconds']:.1f} s{longest}, "
                           f"{row['rows_s_core']:,.0f} rows/s a core", flush=True)  # fmt: skip
+    print("\n".join(look_rows(found)))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=2))
 
