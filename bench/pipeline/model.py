@@ -3,9 +3,12 @@
 - **Rows/s per core**: a history of samples through `model_load`, with one core, three sizes (1x, 10x, 100x);
   and through the stream with its checkpoint, sizes 1x and 10x.
 - **Look by look**: the stream as it runs from day to day, a batch for each look at all partitions, three
-  sizes; the median and the longest time from one finished batch to the next.
+  sizes; the median and the longest time from one finished batch to the next, and the longest of the first
+  batches, in which all partitions end their first step.
 - **Fold**: samples/s of the fold alone, without Spark, three sizes.
 - **State**: bytes a partition, and bytes written of it for a look every 10 s.
+
+The table of the last three is Markdown, as in docs/benchmarks.md, "The pipeline".
 - **Forecasts**: the flights of 2013, in steps of a quarter of an hour, beside naive forecasts.
 """
 
@@ -117,12 +120,21 @@ def followed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, fl
     ends = sorted(file.stat().st_mtime for file in commits)
     assert len(ends) >= FOLLOWED
     apart = [after - before for before, after in pairwise(ends)]
-    known = apart[FOLLOWED // 2 : FOLLOWED - 1]  # the first steps end in the first half
-    return {"samples": partitions, "seconds": median(known), "longest": max(known), "first": max(apart)}
+    half = FOLLOWED // 2  # the first steps end in the first half
+    known = apart[half : FOLLOWED - 1]
+    return {
+        "samples": partitions,
+        "seconds": median(known),
+        "longest": max(known),
+        "first": max(apart[:half]),
+    }
 
 
-def folded(partitions: int) -> float:
-    """Return the samples/s of the fold of a hundred looks, 100,000 samples a call, after warming up."""
+def folded(partitions: int) -> tuple[float, float]:
+    """Return the samples/s of the fold of a hundred looks, 100,000 samples a call, and of the twenty before.
+
+    In those all partitions begin, and end their first steps.
+    """
     looks, warm = 120, 20
     number, look = np.tile(np.arange(partitions), looks), np.repeat(np.arange(looks), partitions)
     end = look * (number % 7 + 20) * 15
@@ -130,11 +142,14 @@ def folded(partitions: int) -> float:
     samples = Samples(number, time_, look * 0, end, np.maximum(end - 500, 0))
     bucket = Bucket(SETTINGS)
     bucket.rows([("bench", "topic", partition) for partition in range(partitions)])
-    bucket.take(samples.where(slice(0, warm * partitions)))
-    began = time.process_time()
-    for first in range(warm * partitions, looks * partitions, 100_000):
-        bucket.take(samples.where(slice(first, first + 100_000)))
-    return (looks - warm) * partitions / (time.process_time() - began)
+    rates = []
+    for since, until in ((0, warm * partitions), (warm * partitions, looks * partitions)):
+        began = time.process_time()
+        for first in range(since, until, 100_000):
+            bucket.take(samples.where(slice(first, min(first + 100_000, until))))
+        rates.append((until - since) / (time.process_time() - began))
+    begun, rate = rates
+    return rate, begun
 
 
 def flights_table(days: float | None) -> list[tuple[int, Score]]:
@@ -170,6 +185,20 @@ def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
     return rows
 
 
+def look_rows(results: dict[str, Any]) -> list[str]:
+    """The table of batches and the fold as Markdown, of the sizes that were measured."""
+    rows = [
+        "| partitions | a batch | the longest | of the first | fold, samples/s of one core |",
+        "|---:" * 5 + "|",
+    ]
+    for size, partitions in LOOKED_AT.items():
+        if (look := results.get(f"a look {size}")) is not None:
+            seconds = " | ".join(f"{look[name]:.1f} s" for name in ("seconds", "longest", "first"))
+            millions = results[f"fold {partitions}"] / 1e6
+            rows.append(f"| {partitions:,} | {seconds} | {millions:.1f} million |")
+    return rows
+
+
 def state_size() -> tuple[float, float]:
     """Bytes of a partition's state after a day, and bytes written for a look, the mean of the next hour's."""
     partitions, looks, chance = 100, 8640 + 360, np.random.default_rng(1)
@@ -192,6 +221,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.model", description=__doc__)
     parser.add_argument("--sizes", nargs="*", default=[*SIZES, "1000x"], choices=[*SIZES, "1000x"])
     parser.add_argument("--days", type=float, help="of the flights; by default the whole year")
+    parser.add_argument("--only", choices=["at once", "stream", "a look"], help="of what runs on Spark")
     parser.add_argument("--cores", type=int, default=1, help="that Spark may use (default 1)")
     parser.add_argument("--out", type=Path, default=Path("out/bench-model.json"), metavar="FILE")
     options = parser.parse_args(arguments)
@@ -199,8 +229,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     found: dict[str, Any] = {"machine": machine(), "state_bytes": state, "written_bytes": written}
     print(f"state: {state:,.0f} bytes a partition, {written:,.0f} of them written for a look")
     for partitions in LOOKED_AT.values():
-        found[f"fold {partitions}"] = folded(partitions)
-        print(f"fold, {partitions:,} partitions: {found[f'fold {partitions}']:,.0f} samples/s")
+        found[f"fold {partitions}"], begun = folded(partitions)
+        rate = found[f"fold {partitions}"]
+        print(f"fold, {partitions:,} partitions: {rate:,.0f} samples/s, {begun:,.0f} of the first looks")
     table = flights_table(options.days)
     found["flights"] = {str(horizon): result._asdict() for horizon, result in table}
     print("\n".join(error_rows(table)))
@@ -217,7 +248,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     ("a look", followed, LOOKED_AT),
                 )
                 for kind, measure, sizes in kinds:
-                    if size not in sizes:
+                    if size not in sizes or options.only not in (None, kind):
                         continue
                     row = measure(spark, sizes[size], Path(place))
                     row["rows_s_core"] = row["samples"] / row["seconds"] / options.cores
@@ -225,6 +256,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     longest = f", longest {row['longest']:.1f} s" if "longest" in row else ""
                     print(f"{kind}, {size}: {row['samples']:,} samples, {row['seconds']:.1f} s{longest}, "
                           f"{row['rows_s_core']:,.0f} rows/s a core", flush=True)  # fmt: skip
+    print("\n".join(look_rows(found)))
     options.out.parent.mkdir(parents=True, exist_ok=True)
     options.out.write_text(json.dumps(found, indent=2))
 

@@ -104,7 +104,7 @@ class Partition:
 
     def _row(self, step: LoadStep) -> LoadRow:
         if step.arrived is None:
-            self.model.skip()
+            self.model.skip(step.steps)
             # After a gap or a reset with a known end, the level before it is the best estimate.
             return LoadRow(step, self.model.outlook(step.at) if step.seen else None)
         self.model.learn(step.at, step.arrived)

@@ -134,12 +134,12 @@ class Model:
             due = at + self.settings.horizon
             self.pending.append(Pending(due, self.total, (*self.forecasts, mixture)))
 
-    def skip(self) -> None:
-        """Take an unknown step.  Pending forecasts can no longer be scored."""
+    def skip(self, steps: int) -> None:
+        """Take unknown steps.  Pending forecasts can no longer be scored."""
         self.pending.clear()
         self.total = 0
         self.run = 0
-        self.trends = [trend * self.keep for trend in self.trends]
+        self.trends = [trend * self.keep**steps for trend in self.trends]
 
     def outlook(self, at: int) -> Outlook | None:
         """Forecast from the end of a step on; None before the first step."""

@@ -21,12 +21,9 @@ Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 - ``unknown``: the end offset is unknown; there are only commits.
 """
 
-MOST_EMPTY = 1440
-"""Maximum number of steps written for one gap: the last ones."""
-
 
 class LoadStep(NamedTuple):
-    """One step of one partition; None: unknown."""
+    """One step of one partition, or one gap, which is longer; None: unknown."""
 
     at: int  # its end, microseconds since 1970
     arrived: int | None
@@ -35,13 +32,13 @@ class LoadStep(NamedTuple):
     time_lag: int | None  # age of the oldest unread record, microseconds; 0 without lag
     quality: Quality
     seen: bool  # whether the end offset at its end is known
+    steps: int  # its length; 1 but for a gap
 
 
 class Steps:
     """Turns samples into steps, both in the order of time.
 
-    A step follows the first sample at or after its end.  One sample yields at most ``max_gap / step`` steps,
-    or `MOST_EMPTY` after a gap.
+    A step follows the first sample at or after its end.  One sample yields at most ``max_gap / step`` steps.
     """
 
     __slots__ = ("commits", "ends", "growth", "last_end", "last_group", "settings")
@@ -84,13 +81,9 @@ class Steps:
         lag, time_lag = self._lag(mark, group)
         if before.at == UNKNOWN:
             return
-        step = self.settings.step
-        whole = mark.at - before.at == step
+        steps = (mark.at - before.at) // self.settings.step
+        whole = steps == 1
         quality = _quality(before, mark, group_before, group, whole=whole)
-        if not whole:
-            first = max(before.at + step, mark.at - (MOST_EMPTY - 1) * step)
-            for at in range(first, mark.at, step):
-                yield LoadStep(at, None, None, None, None, quality, seen=False)
         known = whole and UNKNOWN not in (before.end, mark.end) and mark.epoch == before.epoch
         comparable = whole and group is not None and group_before is not None
         yield LoadStep(
@@ -103,6 +96,7 @@ class Steps:
             time_lag,
             quality,
             seen=mark.end != UNKNOWN,
+            steps=steps,
         )
 
     def _lag(self, mark: EndMark, group: GroupMark | None) -> tuple[int | None, int | None]:

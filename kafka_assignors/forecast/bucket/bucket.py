@@ -1,7 +1,7 @@
 """Many partitions at once: samples in, rows out, with the rows of ``forecast.fold``.
 
-Steady partitions are folded together, in numpy.  All others go through ``Partition``, one by one: new ones,
-resets, gaps, commits without an end offset.  Both give the same bits, so a partition may change at any time.
+Steady partitions are folded together, in numpy.  All others go through ``Partition``, one by one: resets,
+gaps, commits without an end offset.  Both give the same bits, so a partition may change at any time.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Bucket:
             return Rows.of(())
         table = self.table
         odd = np.zeros(table.size, np.bool_)
-        odd[samples.row[(table.plain[samples.row] == 0)]] = True
+        odd[list(self.odd)] = True
         odd[samples.row[~steps.steady(table, samples)]] = True
         together = ~odd[samples.row]
         if self._are_few(samples.where(together)):
@@ -163,7 +163,9 @@ class Bucket:
         done = samples.time // self.settings.step
         if not len(done):
             return False
-        number = int((done - self.table.time[samples.row] // self.settings.step).max())
+        known = self.table.time[samples.row]
+        since = np.where(known == UNKNOWN, samples.time, known)
+        number = int((done - since // self.settings.step).max())
         return number > 4 and bool(np.count_nonzero(np.diff(samples.row)) < _FEW - 1)
 
     def _fold_together(self, samples: Samples) -> Rows:
@@ -174,6 +176,9 @@ class Bucket:
         for chosen in np.split(order, np.flatnonzero(np.diff(ends)) + 1) if len(order) else ():
             mark = marks.where(chosen)
             age = steps.time_lags(self.table, mark)
+            mark, age = mark.where(~mark.first), age[~mark.first]
+            if not len(mark.row):
+                continue
             whole = slice(None) if len(mark.row) == self.table.size else mark.row
             outlooks = self._models.learn(whole, int(mark.at[0]), mark.arrived)
             several.append(

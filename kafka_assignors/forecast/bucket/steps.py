@@ -13,7 +13,7 @@ import numpy as np
 
 from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.bucket.rows import INTERPOLATED, MISSING, OK
-from kafka_assignors.forecast.bucket.table import Bools, Ints, Table, rows_before
+from kafka_assignors.forecast.bucket.table import BEGUN, PLAIN, Bools, Ints, Table, rows_before
 from kafka_assignors.forecast.counters import on_line
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN
 
@@ -52,6 +52,7 @@ class Marks(NamedTuple):
     served: Ints
     lag: Ints
     quality: Ints
+    first: Bools  # no step ends there, the first one of its partition begins
 
     def where(self, chosen: Any) -> Marks:
         """Return some of them."""
@@ -59,26 +60,32 @@ class Marks(NamedTuple):
 
 
 def steady(table: Table, samples: Samples) -> Bools:
-    """Return for each sample whether it continues a plain state: nothing was reset, lost or left out."""
+    """Return for each sample whether it begins or continues a plain state: no reset, loss or gap."""
     before = _before(table, samples)
+    new = before.time == UNKNOWN
+    near = samples.time - before.time <= table.settings.max_gap
     same_kind = (samples.committed == UNKNOWN) == (before.committed == UNKNOWN)
     first_commit = (before.committed == NO_COMMIT) & (samples.committed != NO_COMMIT)
     continues: Bools = (
-        (samples.time > before.time)
-        & (samples.time - before.time <= table.settings.max_gap)
+        (samples.time > np.maximum(before.time, -1))
+        & (near | new)
         & (samples.begin >= np.maximum(before.begin, 0))
         & (samples.end >= np.maximum(before.end, 0))
         & (samples.committed >= before.committed)
-        & same_kind
+        & (same_kind | new)
         & ~first_commit
     )
     return continues
 
 
 def take(table: Table, samples: Samples) -> Marks:
-    """Take steady samples of plain states, and return the ends of steps they complete."""
+    """Take steady samples of new partitions and plain states, and return the ends of steps they complete."""
     step = table.settings.step
     before = _before(table, samples)
+    new = before.time == UNKNOWN  # as if the same offsets had been sampled just before
+    for column, value in zip(before[1:], (samples.time - 1, *samples[2:]), strict=True):
+        column[new] = value[new]
+    table.plain[samples.row[new]] = BEGUN
     known = samples.committed != UNKNOWN
     read = np.maximum(samples.committed - np.maximum(before.committed, before.begin), 0)
     read[before.committed < 0] = 0
@@ -112,6 +119,7 @@ def take(table: Table, samples: Samples) -> Marks:
         served=np.where(known, marked - marked_before, MISSING),
         lag=np.where(known, np.maximum(end - marked_place, 0), MISSING),
         quality=np.where(far | through_before, INTERPOLATED, OK),
+        first=first & (table.plain[row] == BEGUN),
     )
     last = _lasts(samples.row)
     rows = samples.row[last]
@@ -120,6 +128,7 @@ def take(table: Table, samples: Samples) -> Marks:
     table.served[rows] = served[last]
     last = _lasts(row)
     rows = row[last]
+    table.plain[rows] = PLAIN
     table.mark_end[rows], table.mark_through[rows] = end[last], through[last]
     group = rows[known[last]]
     table.mark_served[group] = marked[last][known[last]]

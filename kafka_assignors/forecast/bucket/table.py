@@ -3,7 +3,7 @@
 Only *plain* states are in the arrays, and the rest of this folder assumes so:
 
 - The last sample has the begin and end of the log.  It has a commit if the group ever committed.
-- The last step ended at the last step boundary before that sample, with known offsets.
+- The last step ended at the last step boundary before that sample, with known offsets; or none ended yet.
 - No reset is half known, and no mark of a commit waits for an end offset.
 
 Steady traffic has only such states.  `absorb` says whether a state is plain.  Arrays belong to *parts*, which
@@ -36,6 +36,9 @@ Rows = Any
 
 MODELS = len(FORECASTERS)
 ERRORS = MODELS + OTHERS
+
+PLAIN, BEGUN = 1, 2
+"""States in the table, else 0.  ``BEGUN``: a plain one before the end of its first step."""
 
 _SAMPLE = ("time", "begin", "end", "committed", "newest")
 
@@ -205,7 +208,7 @@ class Table:
         steps, model, season = partition.steps, partition.model, partition.model.season
         commits, growth, group = steps.commits, steps.growth, steps.last_group
         values: dict[str, Any] = {
-            "recorded": commits.order.committed[1], "plain": 1,
+            "recorded": commits.order.committed[1], "plain": PLAIN,
             "epoch": steps.ends.epoch, "commit_epoch": commits.epoch, "resets": commits.resets,
             "served": commits.served, "mark_end": steps.last_end.end, "mark_through": steps.last_end.through,
             "points": len(growth.times),
@@ -262,7 +265,9 @@ class Table:
             commits.time, commits.committed, commits.start = last.time, last.committed, last.begin
             commits.place = position(last.begin, last.end, last.committed, self.settings.reset)
             mark = (step_end, whole("mark_served"), whole("mark_place"), commits.epoch, commits.resets)
-            steps.last_group = GroupMark(*mark)
+            steps.last_group = GroupMark(*mark) if self.plain[row] == PLAIN else None
+        if self.plain[row] == BEGUN:
+            return partition
         through = bool(self.mark_through[row])
         steps.last_end = EndMark(step_end, whole("mark_end"), ends.epoch, far=through, through=through)
         ring = (whole("point_first") + np.arange(whole("points"))) % MOST_POINTS

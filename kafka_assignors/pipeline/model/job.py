@@ -25,7 +25,7 @@ from kafka_assignors.pipeline.model.model import FORGET_S, follow_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, LoadSink
 from kafka_assignors.pipeline.model.steps import as_load
 from kafka_assignors.pipeline.tables.batch_files import check_files
-from kafka_assignors.pipeline.tables.landing import stream_samples, writers
+from kafka_assignors.pipeline.tables.landing import stream_samples, trigger, writers
 from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
@@ -131,16 +131,13 @@ def start_load_model(
         token, read, unread = sink.bind()
         run = LoadRun(storage, sink, settings, LoadReport(unread=unread), on_batch)
         samples = stream_samples(spark, root, read, token, files_per_batch=files_per_batch)
-        trigger: dict[str, Any] = (
-            {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
-        )
         stream = (
             follow_load(samples, settings, forget_s=forget_s)
             .writeStream.queryName(f"{root}/load")
             .outputMode("append")
             .foreachBatch(run.land)
             .option("checkpointLocation", f"{root}/{CHECKPOINT}")
-            .trigger(**trigger)
+            .trigger(**trigger(every_s, available_now=available_now))
         )
         with _without_empty_batches(spark):
             run.begun(stream.start())

@@ -134,7 +134,6 @@ def table_of(bucket: Bucket, rows: Rows, counts: SampleCounts) -> pa.Table:
     def column(values: Any, missing: Any) -> pa.Array:
         return pa.array(values, mask=missing)
 
-    rows = _without_empty(rows)
     keys: list[Sequence[Any]] = list(zip(*bucket.keys, strict=True)) or [[], [], []]
     kinds = (pa.string(), pa.string(), pa.int32())
     named = [pa.array(key, kind).take(pa.array(rows.row)) for key, kind in zip(keys, kinds, strict=True)]
@@ -146,17 +145,6 @@ def table_of(bucket: Bucket, rows: Rows, counts: SampleCounts) -> pa.Table:
     steps = pa.Table.from_arrays([*named, *counted, quality, *forecast, *zeros], schema=schema)
     first = dict(zip(SampleCounts._fields, counts, strict=True))
     return pa.concat_tables([pa.Table.from_pylist([first], schema=schema), steps])
-
-
-def _without_empty(rows: Rows) -> Rows:
-    """Keep only the last step of each gap, which has lag and forecast: a day without samples has 1,440."""
-    import numpy as np
-
-    empty = np.isnan(rows.level) & (np.maximum(rows.arrived, np.maximum(rows.served, rows.lag)) == MISSING)
-    goes_on = (np.diff(rows.row) == 0) & (np.diff(rows.quality) == 0)
-    unknown = QUALITIES.index("unknown")
-    kept = ~(empty & np.append(goes_on, False) & (rows.quality != unknown))
-    return Rows(*(column[kept] for column in rows))
 
 
 def _arrow_schema() -> pa.Schema:

@@ -73,9 +73,6 @@ def land_stream(
     _check_columns(samples)
     with one_line(f"recording to {root}"):
         _claim(Storage(samples.sparkSession, root), writer, {**(about or {})})
-        trigger: dict[str, Any] = (
-            {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
-        )
         return (
             samples.select(*COLUMNS)
             .repartition(1)  # one file a batch and date; a task of each partition would write one
@@ -84,9 +81,14 @@ def land_stream(
             .partitionBy("date")
             .option("path", f"{root}/samples/{writer}")
             .option("checkpointLocation", f"{root}/checkpoints/{writer}")
-            .trigger(**trigger)
+            .trigger(**trigger(every_s, available_now=available_now))
             .start()
         )
+
+
+def trigger(every_s: float, *, available_now: bool) -> dict[str, Any]:
+    """Return options of a stream's trigger: what there is now, or a batch every few seconds."""
+    return {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
 
 
 def write_samples(samples: DataFrame, root: str, writer: str) -> None:

@@ -132,10 +132,8 @@ def test_impossible_offsets_are_unknown() -> None:
     assert [(row.step.arrived, row.step.served) for row in rows] == [(20, 2), (10, 1)]
 
 
-def test_empty_step_has_no_forecast() -> None:
-    """The first step with a known end after a gap has the forecast of the level before it."""
+def test_gap_ends_with_the_forecast_of_the_level_before_it() -> None:
     rows = rows_of([*[look(60 * n, 60 * n) for n in range(30)], look(3_600, 9_000), look(3_660, 9_060)])
-    gap = [row for row in rows if row.step.quality == "gap"]
-    assert [row.outlook is None for row in gap] == [True] * (len(gap) - 1) + [False]
-    assert gap[-1].outlook is not None
-    assert round(gap[-1].outlook.arrivals) == 900
+    [gap] = [row for row in rows if row.step.quality == "gap"]
+    assert gap.outlook is not None
+    assert round(gap.outlook.arrivals) == 900

@@ -200,9 +200,19 @@ def test_forecast_is_never_negative() -> None:
 
 def test_level_is_kept_over_unknown_steps() -> None:
     model, at = taught(lambda _: 2.0, 5 * HOURS)
-    model.skip()
+    model.skip(1)
     assert looking(model, at + 3600 * SECOND).arrivals == pytest.approx(7200, rel=0.01)
     assert model.pending == []
+
+
+def test_trend_fades_over_all_unknown_steps_at_once() -> None:
+    """A day of them costs as much as one."""
+    (model, at), (other, _) = (taught(lambda t: t / 600, 2 * HOURS) for _ in range(2))
+    model.skip(1_440)
+    for _ in range(1_440):
+        other.skip(1)
+    assert model.trends == pytest.approx(other.trends)
+    assert abs(looking(model, at).trend) < 1e-9
 
 
 def test_season_without_steps_adds_nothing() -> None:

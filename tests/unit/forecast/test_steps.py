@@ -8,7 +8,6 @@ import pytest
 
 from kafka_assignors.forecast import NO_COMMIT
 from kafka_assignors.forecast.settings import SECOND
-from kafka_assignors.forecast.steps import MOST_EMPTY
 from tests.unit.forecast.looks import SETTINGS, look, minutes, steps_of
 
 MINUTE = 60 * SECOND
@@ -42,28 +41,20 @@ def test_samples_further_apart_than_a_step_are_interpolated() -> None:
     assert [step.quality for step in steps] == ["interpolated", "interpolated", "interpolated"]
 
 
-def test_gap_has_empty_steps_without_arrivals() -> None:
+def test_gap_is_one_step_without_arrivals() -> None:
     """Samples are 11 minutes apart, 10 are allowed: only the lag at the end of the gap is known."""
     steps = steps_of([look(0, 0, 0), look(60, 10, 10), look(720, 9_000, 4_000), look(780, 9_010, 4_020)])
-    assert [minutes(step) for step in steps] == [*range(1, 14)]
-    assert [step.arrived for step in steps] == [10, *[None] * 11, 10]
-    assert [step.served for step in steps] == [10, *[None] * 11, 20]
-    assert [step.quality for step in steps] == ["ok", *["gap"] * 11, "ok"]
-    assert [step.lag for step in steps] == [0, *[None] * 10, 5_000, 4_990]
+    assert [(minutes(step), step.steps) for step in steps] == [(1, 1), (12, 11), (13, 1)]
+    assert [step.arrived for step in steps] == [10, None, 10]
+    assert [step.served for step in steps] == [10, None, 20]
+    assert [step.quality for step in steps] == ["ok", "gap", "ok"]
+    assert [step.lag for step in steps] == [0, 5_000, 4_990]
 
 
 def test_gap_may_end_within_a_step() -> None:
     """The first known step begins at the next end of a step."""
     steps = steps_of([look(0, 0), look(725, 9_000), look(785, 9_060), look(840, 9_115)])
     assert [(minutes(step), step.arrived) for step in steps[-2:]] == [(13, None), (14, 60)]
-
-
-def test_long_gap_has_a_bounded_number_of_steps() -> None:
-    year = 365 * 86_400
-    steps = steps_of([look(0, 0), look(60, 1), look(year, 5), look(year + 60, 6)])
-    assert len(steps) == 1 + MOST_EMPTY + 1
-    assert [step.quality for step in steps] == ["ok", *["gap"] * MOST_EMPTY, "ok"]
-    assert minutes(steps[-2]) == year / 60
 
 
 def test_recreated_topic_has_unknown_arrivals_in_that_step() -> None:

@@ -49,6 +49,20 @@ def test_look_writes_less_than_a_kilobyte_a_partition(stored: dict[str, bytes]) 
     assert sum(size > 2_000 for size in written) <= 5
 
 
+def test_new_partitions_are_folded_together() -> None:
+    """A hundred partitions begin, and end their first steps, without a state of their own in ``odd``."""
+    parts: dict[str, bytes] = {}
+    steps = 0
+    for n in range(1, 40):
+        bucket = codec.decode(SETTINGS, parts.get)
+        bucket.rows([("group", "topic", number) for number in range(PARTITIONS)])
+        rows, _ = bucket.take(samples(n, n + 1))
+        steps += len(rows.at)
+        assert not bucket.odd
+        parts |= codec.encode(bucket)
+    assert steps == 3 * PARTITIONS
+
+
 def test_decoded_state_is_encoded_to_the_same_bytes(stored: dict[str, bytes]) -> None:
     bucket = codec.decode(SETTINGS, stored.get)
     bucket.changed.update(("names", "odd"))

@@ -1,0 +1,130 @@
+"""``python -m bench.pipeline.month``: the files of a month of looks, with merging and ``--keep``.
+
+Time is simulated: each look is a file of few partitions, and a line in a list of Spark's form, as its sink
+writes them (every tenth list has all earlier files, the last hundred lists stay).  The hourly maintenance is
+the real one, with its clock set.  Prints for the days asked: files that readers open of the day before, files
+and bytes on disk, bytes of lists written that day, and the seconds of an hourly maintenance.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from statistics import median
+
+import pyarrow.parquet as pq
+
+from bench.machine import machine
+from kafka_assignors.pipeline.maintenance import FILES, maintain
+from kafka_assignors.pipeline.session import local_session
+from tests.pipeline.samples import Look, samples_table
+
+START = datetime(2026, 1, 1, tzinfo=timezone.utc)
+EVERY, KEPT = 10, 100
+"""Every tenth list is of all files; so many lists stay."""
+HEAD = (
+    "| day | files of the day before | listed | on disk | MB | MB of lists | maintenance |\n"
+    + "|---:" * 7
+    + "|"
+)
+
+
+class Writer:
+    """Writes looks as Spark's file sink does, one a batch.
+
+    Attributes:
+        lists_bytes: bytes of lists written, with those of the maintenance.
+    """
+
+    def __init__(self, root: Path, partitions: int) -> None:
+        self.folder = root / "samples" / "sampler"
+        self._lists = self.folder / "_spark_metadata"
+        self._lists.mkdir(parents=True)
+        one_look = samples_table(Look(0, 100, 90, partition=number) for number in range(partitions))
+        pq.write_table(one_look, root / "look")
+        self._look = (root / "look").read_bytes()
+        self._batch = 0
+        self.lists_bytes = 0
+
+    def look(self, at: datetime) -> None:
+        """Write the file of a look, and its list."""
+        day = self.folder / f"date={at.date()}"
+        day.mkdir(exist_ok=True)
+        file = day / f"part-{self._batch:08d}.parquet"
+        file.write_bytes(self._look)
+        os.utime(file, (at.timestamp(), at.timestamp()))
+        entry = {
+            "path": file.as_uri(), "size": len(self._look), "isDir": False,
+            "modificationTime": int(at.timestamp() * 1000), "blockReplication": 1, "blockSize": 33554432,
+            "action": "add",
+        }  # fmt: skip
+        lines, name = [json.dumps(entry, separators=(",", ":"))], str(self._batch)
+        if (self._batch + 1) % EVERY == 0:
+            earlier = range(self._batch - EVERY + 1, self._batch)
+            before = self._lists / f"{self._batch - EVERY}.compact"
+            lists = [before, *(self._lists / str(batch) for batch in earlier)]
+            lines = [line for it in lists if it.exists() for line in it.read_text().split("\n")[1:]] + lines
+            name += ".compact"
+        self.lists_bytes += (self._lists / name).write_text("\n".join(["v1", *lines]))
+        old = self._batch - KEPT
+        (self._lists / (f"{old}.compact" if (old + 1) % EVERY == 0 else str(old))).unlink(missing_ok=True)
+        self._batch += 1
+
+    def newest(self) -> Path:
+        """Return the newest list of all files."""
+        return self._lists / f"{self._batch // EVERY * EVERY - 1}.compact"
+
+    def listed(self) -> list[str]:
+        """Return the paths of the newest list of all files."""
+        return [json.loads(line)["path"] for line in self.newest().read_text().split("\n")[1:]]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Simulate and print."""
+    parser = argparse.ArgumentParser(prog="python -m bench.pipeline.month", description=__doc__)
+    parser.add_argument("--days", type=int, default=30)
+    parser.add_argument("--keep", type=int, default=14, help="days")
+    parser.add_argument("--every", type=int, default=10, help="seconds from look to look")
+    parser.add_argument("--partitions", type=int, default=10)
+    options = parser.parse_args(arguments)
+    print(", ".join(f"{name} {value}" for name, value in machine().items()))
+    files = min(FILES, 3600 // options.every)
+    with (
+        tempfile.TemporaryDirectory(prefix="bench-month-") as place,
+        local_session("month bench", cores=1) as spark,
+    ):
+        root = Path(place)
+        writer = Writer(root, options.partitions)
+        print(HEAD)
+        for day in range(options.days):
+            seconds, lists_before = [], writer.lists_bytes
+            for hour in range(24):
+                since = START + timedelta(days=day, hours=hour)
+                for second in range(0, 3600, options.every):
+                    writer.look(since + timedelta(seconds=second))
+                now, listed = since + timedelta(hours=1), writer.newest().read_bytes()
+                began = time.perf_counter()
+                while maintain(spark, place, keep_days=options.keep, files=files, now=now):
+                    pass
+                seconds.append(time.perf_counter() - began)
+                if (text := writer.newest().read_bytes()) != listed:
+                    writer.lists_bytes += len(text)
+            paths = writer.listed()
+            yesterday = f"date={(START + timedelta(days=day - 1)).date()}/"
+            disk = [file.stat().st_size for file in writer.folder.glob("date=*/*.parquet")]
+            print(
+                f"| {day + 1} | {sum(yesterday in path for path in paths)} | {len(paths)} | {len(disk):,} "
+                f"| {sum(disk) / 1e6:.1f} | {(writer.lists_bytes - lists_before) / 1e6:.1f} "
+                f"| {median(seconds):.2f} s |",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
