@@ -1,9 +1,9 @@
 """The state of a partition as bytes, and back.  Pure.
 
-Version 3: a version byte and three counts (little-endian, 4 bytes each).  The counts are of the 8-byte
+Version 4: a version byte and three counts (little-endian, 4 bytes each).  The counts are of the 8-byte
 integers, the 8-byte floats and the single bytes that follow in this order.  The single bytes hold small
-integers and numbers in single precision.  A state takes about 11 kB, plus 32 bytes for each waiting sample.
-Only the checkpoints of one job use this format.
+integers, shares in two bytes each, and numbers in single precision.  A state takes about 14 kB, plus 32 bytes
+for each waiting sample.  Only the checkpoints of one job use this format.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ from kafka_assignors.forecast.fold import Partition
 from kafka_assignors.forecast.forecasters import FORECASTERS, OTHERS
 from kafka_assignors.forecast.model import Pending
 from kafka_assignors.forecast.samples import Sample
-from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS
+from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS, slots_of
 from kafka_assignors.forecast.settings import LoadSettings
 
 _Number = TypeVar("_Number", int, float)
 
 SETTINGS = 5
-_VERSION = 3
+_VERSION = 4
 _HEAD = 1 + 3 * 4
 _ERRORS = len(FORECASTERS) + OTHERS
-_SMALL = QUARTERS + WEEK_HOURS + 9 * WEEK_QUARTERS
+_SEEN = QUARTERS + WEEK_HOURS + WEEK_QUARTERS
+_SMALL = _SEEN + 8 * WEEK_QUARTERS
 
 
 def encode(partition: Partition) -> bytes:
@@ -38,6 +39,7 @@ def encode(partition: Partition) -> bytes:
     model, season = partition.model, partition.model.season
     ints = [*encoded_settings(partition.settings), *_counters(partition)]
     ints += [model.seen, model.run, model.total, model.scored, season.quarter, season.steps, season.quarters]
+    ints += season.counts
     ints.append(len(model.pending))
     for pending in model.pending:
         ints += (pending.due, pending.total)
@@ -49,6 +51,7 @@ def encode(partition: Partition) -> bytes:
         *(records for pending in model.pending for records in pending.forecasts),
     ]  # fmt: skip
     small = bytes([*season.day_seen, *season.week_seen, *season.slots_seen])
+    small += np.array(season.shares, "<u2").tobytes()
     small += np.array([*season.latest, *season.usual], "<f4").tobytes()
     return b"".join(
         (
@@ -75,7 +78,7 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
         numbers = np.frombuffer(data, "<f8", lengths[1], _HEAD + 8 * lengths[0]).tolist()
         ints, floats = iter(counts), iter(numbers)
         small = data[_HEAD + 8 * (lengths[0] + lengths[1]) :]
-        if len(small) != lengths[2] or len(small) != _SMALL:
+        if len(small) != lengths[2] or len(small) != _SMALL + 2 * QUARTERS * slots_of(settings.step):
             raise CodecError("state of a partition: it is truncated")
         check_settings(_take(ints, SETTINGS), settings, "a partition")
         partition = Partition(settings)
@@ -172,6 +175,7 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     model, season = partition.model, partition.model.season
     model.seen, model.run, model.total, model.scored = _take(ints, 4)
     season.quarter, season.steps, season.quarters = _take(ints, 3)
+    season.counts = _take(ints, season.slots)
     pending = [_take(ints, 2) for _ in _count(ints)]
     model.levels = _take(floats, len(FORECASTERS))
     model.trends = _take(floats, len(FORECASTERS))
@@ -182,7 +186,8 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     season.day, season.week = _take(floats, QUARTERS), _take(floats, WEEK_HOURS)
     season.mean, season.sum, season.above = _take(floats, 3)
     model.pending = [Pending(due, total, tuple(_take(floats, _ERRORS + 1))) for due, total in pending]
-    seen, rates = small[: -8 * WEEK_QUARTERS], np.frombuffer(small[-8 * WEEK_QUARTERS :], "<f4").tolist()
+    seen, shares, rates = small[:_SEEN], small[_SEEN : -8 * WEEK_QUARTERS], small[-8 * WEEK_QUARTERS :]
+    season.shares = np.frombuffer(shares, "<u2").tolist()
     season.day_seen, season.week_seen = list(seen[:QUARTERS]), list(seen[QUARTERS:][:WEEK_HOURS])
     season.slots_seen = list(seen[QUARTERS + WEEK_HOURS :])
-    season.latest, season.usual = rates[:WEEK_QUARTERS], rates[WEEK_QUARTERS:]
+    season.latest, season.usual = np.frombuffer(rates, "<f4").reshape(2, WEEK_QUARTERS).tolist()

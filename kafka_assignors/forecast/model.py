@@ -19,6 +19,8 @@ import math
 from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
 from kafka_assignors.forecast.forecasters import (
     BACKCASTS,
     BELIEVED,
@@ -41,11 +43,11 @@ from kafka_assignors.forecast.forecasters import (
     Forecaster,
     favour,
 )
-from kafka_assignors.forecast.season import Season, added
+from kafka_assignors.forecast.season import QUARTER_S, Season, added, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
 _Quarter = tuple[float, tuple[float, float, float]]  # addition of the season, and rates before
-_Stretch = tuple[float, tuple[float, float, float], float]  # and seconds
+_Stretch = tuple[float, tuple[float, float, float], float, float]  # and seconds, and what they weigh
 
 
 class Outlook(NamedTuple):
@@ -63,7 +65,7 @@ class Pending(NamedTuple):
 
     due: int
     total: int  # arrivals counted when it was made
-    forecasts: tuple[float, ...]  # of each forecaster, the others, and the mixture
+    forecasts: tuple[float, ...]  # of each forecaster, the others, and the mixture; in single precision
 
 
 class Model:
@@ -77,7 +79,7 @@ class Model:
 
     def __init__(self, settings: LoadSettings) -> None:
         self.settings = settings
-        self.season = Season(settings.zone)
+        self.season = Season(settings.zone, slots_of(settings.step))
         self.levels = [0.0] * len(FORECASTERS)
         self.trends = [0.0] * len(FORECASTERS)
         self.seen = 0  # steps
@@ -125,14 +127,15 @@ class Model:
         for index, (forecaster, gain) in enumerate(zip(FORECASTERS, self.gains, strict=True)):
             value = clipped if forecaster.trend else rate
             self._follow(index, forecaster, max(gain, 1 / self.seen), value, season)
-        self.season.learn(at, rate, step)
+        self.season.learn(at, arrived, step)
         while self.pending and self.pending[0].due <= at:
             self._score(self.pending.pop(0))
         self.forecasts, self.forecasts_at = self._each(at), at
         if at // step % self.stride == 0:
             mixture = _mean(self._weights(), self.forecasts)
             due = at + self.settings.horizon
-            self.pending.append(Pending(due, self.total, (*self.forecasts, mixture)))
+            single = np.array((*self.forecasts, mixture), "f4").tolist()
+            self.pending.append(Pending(due, self.total, tuple(single)))
 
     def skip(self, steps: int) -> None:
         """Take unknown steps.  Pending forecasts can no longer be scored."""
@@ -226,11 +229,11 @@ class Model:
         whole_s = self.settings.horizon_s
         horizon_s = whole_s if within is None else within / SECOND
         stretches = self._stretches(at, self.settings.horizon if within is None else within)
-        season = _total([adds * seconds for adds, _, seconds in stretches])
+        season = _total([adds * seconds for adds, _, seconds, _ in stretches])
         *before, usual = (
-            _total([rates[index] * seconds for _, rates, seconds in stretches]) for index in range(3)
+            _total([rates[index] * weight for _, rates, _, weight in stretches]) for index in range(3)
         )
-        lowest = min(adds for adds, _, _ in stretches)
+        lowest = min(adds for adds, _, _, _ in stretches)
         grown = self.grown(horizon_s)
         forecasts = []
         for forecaster, level, trend in zip(FORECASTERS, self.levels, self.trends, strict=True):
@@ -250,7 +253,7 @@ class Model:
     def _at_least_0(self, level: float, trend: float, stretches: list[_Stretch], *, seasonal: bool) -> float:
         """Forecast quarter by quarter, because the rate would fall below 0 in one of them."""
         records = end = grown_before = 0.0
-        for adds, _, seconds in stretches:
+        for adds, _, seconds, _ in stretches:
             end += seconds
             grown = self.grown(end)
             added = trend * (grown - grown_before)
@@ -268,7 +271,7 @@ class Model:
         return self.keep / (1 - self.keep) * (seconds - faded)
 
     def _stretches(self, at: int, within: int) -> list[_Stretch]:
-        """Return the quarters of an hour ahead, and their seconds within so many microseconds."""
+        """Return the quarters of an hour ahead, within so many microseconds."""
         stop, quarter = at + within, at // QUARTER
         if self.ahead_of != (quarter, self.season.changes):
             last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER
@@ -279,7 +282,8 @@ class Model:
         for adds, rates in self.ahead:
             quarter += 1
             end = min(stop, quarter * QUARTER)
-            stretches.append((adds, rates, (end - start) / SECOND))
+            weight = QUARTER_S if end - start == QUARTER else self.season.weight(start, end)
+            stretches.append((adds, rates, (end - start) / SECOND, weight))
             if end == stop:
                 break
             start = end

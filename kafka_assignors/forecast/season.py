@@ -13,6 +13,10 @@ Days of the week count from their second occurrence.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
 weeks.  They are in single precision, which halves the state.
+
+A quarter of an hour has up to `MOST_SLOTS` *slots* of at least one step.  Each slot of the day has its
+*share* of the records of its quarter: a mean of about 14 days, weighted by their records.  So a job of a few
+minutes is known by its minute.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.forecast.settings import QUARTER, local_quarter
+from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
 
 _Quarter = TypeVar("_Quarter", int, npt.NDArray[np.int64])
 
@@ -38,18 +42,24 @@ MOST_WEEKS = 6  # about as many weeks weigh in a mean
 USUAL_WEEKS = 4  # about as many weeks weigh in a usual rate
 _MONDAY = 72  # hour of the week in which 1970 began, a Thursday
 LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
+MOST_SLOTS = 15
+WHOLE = 65_520  # the share of a whole quarter; all numbers of slots divide it
+QUARTER_S = QUARTER / SECOND
 
 
 class Season:
     """Mean rates by quarter of the day and hour of the week, records/s."""
 
     __slots__ = (
-        "above", "changes", "day", "day_seen", "latest", "mean", "quarter", "quarters", "slots_seen", "steps",
-        "sum", "usual", "week", "week_seen", "zone",
+        "above", "changes", "counts", "day", "day_seen", "latest", "mean", "quarter", "quarters", "shares",
+        "slots", "slots_seen", "steps", "sum", "usual", "week", "week_seen", "zone",
     )  # fmt: skip
 
-    def __init__(self, zone: str = "UTC") -> None:
+    def __init__(self, zone: str = "UTC", slots: int = 1) -> None:
         self.zone = zone
+        self.slots = slots  # of a quarter
+        self.shares = [WHOLE // slots] * (QUARTERS * slots)  # of each slot of the day, in its quarter
+        self.counts = [0] * slots  # records in the slots of the current quarter
         self.day = [0.0] * QUARTERS
         self.day_seen = [0] * QUARTERS
         self.week = [0.0] * WEEK_HOURS
@@ -87,32 +97,46 @@ class Season:
             return day_ago, math.nan, math.nan
         return day_ago, self.latest[slot], self.usual[slot]
 
-    def learn(self, at: int, rate: float, step: int) -> None:
-        """Add the rate of a step to its quarter.  A quarter counts once it is over.
+    def weight(self, start: int, stop: int) -> float:
+        """Return the seconds that a part of a quarter of an hour weighs, by the shares of its slots."""
+        first = local_quarter(start // QUARTER, self.zone) % QUARTERS * self.slots
+        shares = self.shares[first : first + self.slots]
+        whole, parts = overlaps(start, stop, self.slots)
+        share = float(sum(shares[whole]))
+        for slot, part in parts:
+            share += shares[slot] * part
+        return share * (QUARTER_S / WHOLE)
+
+    def learn(self, at: int, arrived: int, step: int) -> None:
+        """Add the records of a step to its quarter.  A quarter counts once it is over.
 
         Args:
             at: end of the step, microseconds.
-            rate: records/s.
+            arrived: records.
             step: its length, microseconds.
         """
         quarter = local_quarter((at - 1) // QUARTER, self.zone)
         if quarter != self.quarter:
             if self.steps * step >= LEAST_SEEN * QUARTER:
-                self._end_quarter()
+                self._end_quarter(whole=self.steps * step == QUARTER)
             if quarter // 4 != self.quarter // 4:
                 self._end_hour()
             self.changes += 1
             self.quarter, self.sum, self.steps = quarter, 0.0, 0
-        self.sum += rate
+            self.counts = [0] * self.slots
+        self.sum += arrived / (step / SECOND)
+        self.counts[(at - 1) % QUARTER * self.slots // QUARTER] += arrived
         self.steps += 1
 
     def _week_adds(self, hour: int) -> float:
         seen = self.week_seen[hour]
         return self.week[hour] * seen / (seen + WEEK_DOUBT)
 
-    def _end_quarter(self) -> None:
+    def _end_quarter(self, *, whole: bool) -> None:
         rate = self.sum / self.steps
         index = self.quarter % QUARTERS
+        if whole and rate > 0:
+            self._learn_shares(index, rate)
         if self.day_seen[index]:  # on the first day there is no mean to compare to
             self.above += rate - self.day[index]
             self.quarters += 1
@@ -123,6 +147,13 @@ class Season:
         self.usual[slot], self.latest[slot] = float(np.float32(self.usual[slot])), float(np.float32(rate))
         means = [mean for mean, seen in zip(self.day, self.day_seen, strict=True) if seen]
         self.mean = added(means) / len(means)
+
+    def _learn_shares(self, index: int, rate: float) -> None:
+        gain = rate / (rate + max(self.day[index], 0.0) * min(self.day_seen[index], MOST_DAYS - 1))
+        total, first = sum(self.counts), index * self.slots
+        for slot, count in enumerate(self.counts, first):
+            share = self.shares[slot]
+            self.shares[slot] = int(share + gain * (WHOLE * (count / total) - share) + 0.5)
 
     def _end_hour(self) -> None:
         if self.quarters:
@@ -144,6 +175,33 @@ def _into(means: list[float], seen: list[int], index: int, value: float, most: i
     """Add a value to a mean, with a weight of at least 1/``most``."""
     seen[index] = min(seen[index] + 1, most)
     means[index] += (value - means[index]) / seen[index]
+
+
+def slots_of(step: int) -> int:
+    """Return the number of slots of a quarter of an hour, for steps of so many microseconds."""
+    steps = QUARTER // step
+    return max(slots for slots in range(1, MOST_SLOTS + 1) if steps % slots == 0)
+
+
+def overlaps(start: int, stop: int, slots: int) -> tuple[slice, list[tuple[int, float]]]:
+    """Return the slots of a quarter that a part of it covers: whole ones, and others with the part covered.
+
+    Args:
+        start: begin of the part, microseconds.
+        stop: its end, in the same quarter.
+        slots: number of slots.
+    """
+    length = QUARTER // slots
+    begin, end = start % QUARTER, (stop - 1) % QUARTER + 1
+    first, last = -(-begin // length), end // length
+    if first > last:
+        return slice(0, 0), [(last, (end - begin) / length)]
+    parts = []
+    if begin % length:
+        parts.append((first - 1, (first * length - begin) / length))
+    if end % length:
+        parts.append((last, (end % length) / length))
+    return slice(first, last), parts
 
 
 def hour_of_week(quarter: _Quarter) -> _Quarter:

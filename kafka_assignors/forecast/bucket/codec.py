@@ -10,7 +10,7 @@ part        contents                                                    changes
 ``odd``     the states that are not plain (``forecast.codec``)          with their samples
 ==========  ==========================================================  ===========================
 
-Version 4: a version byte, and the CRC-32 of the rest.  ``hot`` begins with the settings.  Integers are the
+Version 5: a version byte, and the CRC-32 of the rest.  ``hot`` begins with the settings.  Integers are the
 difference from the least of their array, in as few bytes as all of them need; everything is little-endian.
 ``scores`` and ``season`` are read when they are needed.  The format is private to the checkpoints of one job.
 """
@@ -32,7 +32,7 @@ from kafka_assignors.forecast.bucket.steps import Samples
 from kafka_assignors.forecast.bucket.table import Table, rows_before
 from kafka_assignors.forecast.settings import LoadSettings
 
-VERSION = 4
+VERSION = 5
 PARTS = ("names", "hot", "scores", "season", "odd")
 _WIDTHS = (0, 1, 2, 4, 8)
 _SAMPLE = ("time", "begin", "end", "committed", "newest", "plain")

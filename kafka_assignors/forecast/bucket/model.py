@@ -72,7 +72,7 @@ class Models:
             value = clipped if forecaster.trend else rate
             values[index] = value - season if forecaster.seasonal else value
         self._follow(rows, values)
-        self._seasons.learn(rows, at, rate)
+        self._seasons.learn(rows, at, arrived)
         self._score(rows, at)
         forecasts = self._each(rows, at)
         weights = self._weights(rows)
@@ -165,7 +165,7 @@ class Models:
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
         stretches = self._stretches(at)
-        season, before, lowest = self._ahead(rows, stretches)
+        season, before, lowest = self._ahead(rows, at, stretches)
         grown = scale.grown(horizon_s)
         forecasts = np.empty((ERRORS, levels.shape[1]))
         for index, seasonal in enumerate(_SEASONAL):
@@ -202,16 +202,18 @@ class Models:
             grown_before = grown
         return records
 
-    def _ahead(self, rows: Rows, stretches: list[tuple[int, float]]) -> tuple[Floats, Floats, Floats]:
+    def _ahead(
+        self, rows: Rows, at: int, stretches: list[tuple[int, float]]
+    ) -> tuple[Floats, Floats, Floats]:
         """Return what the season adds within the horizon, the earlier arrivals, and the least addition."""
-        seasons = self._seasons
-        ends = [
-            (seasons.adds(quarter, rows), seasons.before(quarter, rows), seconds)
-            for quarter, seconds in (stretches[0], *stretches[1:][-1:])
-        ]
-        season = [adds * seconds for adds, _, seconds in ends]
-        before = [rates * seconds for _, rates, seconds in ends]
-        lowest = [adds for adds, _, _ in ends]
+        seasons, stop = self._seasons, at + self._table.settings.horizon
+        season, before, lowest = [], [], []
+        for quarter, seconds in (stretches[0], *stretches[1:][-1:]):
+            adds, start = seasons.adds(quarter, rows), max(at, quarter * QUARTER)
+            weight = seasons.weight(start, min(stop, (quarter + 1) * QUARTER), rows)
+            season.append(adds * seconds)
+            before.append(seasons.before(quarter, rows) * weight)
+            lowest.append(adds)
         if len(stretches) > 2:  # the first, the last, and whole quarters between them
             between = seasons.between(stretches[1][0], stretches[-1][0])
             for several, sums in zip((season, before, lowest), between, strict=True):

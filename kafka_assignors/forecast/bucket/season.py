@@ -10,16 +10,17 @@ from kafka_assignors.forecast.season import (
     LEAST_SEEN,
     MOST_DAYS,
     MOST_WEEKS,
+    QUARTER_S,
     QUARTERS,
     USUAL_WEEKS,
     WEEK_DOUBT,
     WEEK_QUARTERS,
+    WHOLE,
     hour_of_week,
+    overlaps,
     quarter_of_week,
 )
 from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
-
-QUARTER_S = QUARTER / SECOND
 
 
 class Seasons:
@@ -65,6 +66,20 @@ class Seasons:
             self._before[quarter] = before
         return before[:, rows]
 
+    def weight(self, start: int, stop: int, rows: Rows) -> Floats | float:
+        """Return the seconds that a part of a quarter of an hour weighs, by the shares of its slots."""
+        if stop - start == QUARTER:
+            return QUARTER_S
+        table, slots = self._table, self._table.slots
+        first = self._local(start // QUARTER) % QUARTERS * slots
+        shares = table.shares[first : first + slots]
+        whole, parts = overlaps(start, stop, slots)
+        share = shares[whole, rows].sum(axis=0, dtype=np.int64).astype(np.float64)
+        for slot, part in parts:
+            share += shares[slot, rows] * part
+        weight: Floats = share * (QUARTER_S / WHOLE)
+        return weight
+
     def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
         """Return added records, earlier records and the least addition of some quarters of an hour."""
         known = self._between.get((first, stop))
@@ -76,15 +91,16 @@ class Seasons:
             self._between[first, stop] = known
         return known
 
-    def learn(self, rows: Rows, at: int, rate: Floats) -> None:
-        """Add the rates of a step."""
+    def learn(self, rows: Rows, at: int, arrived: Ints) -> None:
+        """Add the records of a step."""
         table, quarter = self._table, self._local((at - 1) // QUARTER)
         new = table.quarter[rows] != quarter
         if new.any():
             self._end_quarters(np.arange(table.size)[rows][new], quarter)
             self.clear()
-        table.quarter_sum[rows] += rate
+        table.quarter_sum[rows] += arrived / (table.settings.step / SECOND)
         table.quarter_steps[rows] += 1
+        table.counts[(at - 1) % QUARTER * table.slots // QUARTER, rows] += arrived
 
     def _local(self, quarter: int) -> int:
         return local_quarter(quarter, self._table.settings.zone)
@@ -105,6 +121,7 @@ class Seasons:
         table.quarter[rows] = quarter
         table.quarter_sum[rows] = 0.0
         table.quarter_steps[rows] = 0
+        table.counts[:, rows] = 0
 
     def _learn_quarters(self, rows: Ints) -> None:
         table = self._table
@@ -114,6 +131,7 @@ class Seasons:
         rate = table.quarter_sum[rows] / table.quarter_steps[rows]
         quarter = table.quarter[rows]
         index = quarter % QUARTERS
+        self._learn_shares(rows, index, rate)
         again = table.day_seen[index, rows] > 0
         table.above[rows[again]] += rate[again] - table.day[index[again], rows[again]]
         table.quarters[rows[again]] += 1
@@ -128,6 +146,19 @@ class Seasons:
             total += np.where(known, day[rows], 0.0)
             count += known
         table.season_mean[rows] = total / count
+
+    def _learn_shares(self, rows: Ints, index: Ints, rate: Floats) -> None:
+        table = self._table
+        known = (table.quarter_steps[rows] * table.settings.step == QUARTER) & (rate > 0)
+        rows, index, rate = rows[known], index[known], rate[known]
+        seen = np.minimum(table.day_seen[index, rows], MOST_DAYS - 1)
+        gain = rate / (rate + np.maximum(table.day[index, rows], 0.0) * seen)
+        counts = table.counts[:, rows]
+        total = counts.sum(axis=0)
+        for slot, count in enumerate(counts):
+            place = index * table.slots + slot, rows
+            share = table.shares[place].astype(np.float64)
+            table.shares[place] = share + gain * (WHOLE * (count / total) - share) + 0.5
 
 
 def added(values: Floats | list[Floats]) -> Floats:

@@ -25,7 +25,7 @@ from kafka_assignors.forecast.fold import Partition
 from kafka_assignors.forecast.forecasters import FORECASTERS, NORMAL, OTHERS
 from kafka_assignors.forecast.model import Model, Pending
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, position
-from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS
+from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS, WHOLE, slots_of
 from kafka_assignors.forecast.settings import LoadSettings
 
 Ints = npt.NDArray[np.int64]
@@ -40,6 +40,7 @@ ERRORS = MODELS + OTHERS
 PLAIN, BEGUN = 1, 2
 """States in the table, else 0.  ``BEGUN``: a plain one before the end of its first step."""
 
+_LISTED = ("day", "day_seen", "week", "week_seen", "latest", "usual", "slots_seen", "shares", "counts")
 _SAMPLE = ("time", "begin", "end", "committed", "newest")
 
 
@@ -54,7 +55,7 @@ class Field(NamedTuple):
 
 def fields(settings: LoadSettings) -> dict[str, Field]:
     """Return the arrays of a table."""
-    slots = forecast_slots(settings)
+    waiting, slots = forecast_slots(settings), slots_of(settings.step)
     hot = Field("hot")
     unknown = Field("hot", start=UNKNOWN)
     real = Field("hot", "f8")
@@ -81,13 +82,14 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "spread": Field("hot", "f8", start=NORMAL),
         "last": Field("hot", "f8", start=np.nan),
         # forecasts to be scored, by the step they were made in
-        "due": Field("scores", depth=(slots,)),
-        "due_total": Field("scores", depth=(slots,)),
-        "due_forecasts": Field("scores", "f8", (slots, ERRORS + 1)),
+        "due": Field("scores", depth=(waiting,)),
+        "due_total": Field("scores", depth=(waiting,)),
+        "due_forecasts": Field("scores", "f4", (waiting, ERRORS + 1)),
         # the season: the current quarter of an hour, and the means
         "quarter": Field("hot", start=-1),
         "quarter_steps": hot,
         "quarters": hot,
+        "counts": Field("hot", depth=(slots,)),
         **dict.fromkeys(("quarter_sum", "above"), real),
         "season_mean": Field("season", "f8"),
         "day": Field("season", "f8", (QUARTERS,)),
@@ -96,6 +98,7 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "week_seen": Field("season", "u1", (WEEK_HOURS,)),
         **dict.fromkeys(("latest", "usual"), Field("season", "f4", (WEEK_QUARTERS,))),
         "slots_seen": Field("season", "u1", (WEEK_QUARTERS,)),
+        "shares": Field("season", "u2", (QUARTERS * slots,), WHOLE // slots),
     }
 
 
@@ -109,17 +112,19 @@ class Table:
 
     Attributes:
         scale: a new model, for its constants.
+        slots: of a quarter of an hour.
         arrays: the arrays by name, as far as they are loaded.
         load: returns the arrays of a part, of all partitions or the first ones.
         changed: parts that have changed, beside ``hot``.
     """
 
-    __slots__ = ("arrays", "changed", "fields", "load", "scale", "settings", "size")
+    __slots__ = ("arrays", "changed", "fields", "load", "scale", "settings", "size", "slots")
 
     def __init__(self, settings: LoadSettings) -> None:
         self.settings = settings
         self.size = 0
         self.scale = Model(settings)
+        self.slots = self.scale.season.slots
         self.fields = fields(settings)
         self.load: Callable[[str], dict[str, Any]] = lambda _: {}
         self.changed: set[str] = set()
@@ -219,9 +224,7 @@ class Table:
             "last": np.nan if model.last is None else model.last,
             "quarter": season.quarter, "quarter_steps": season.steps, "quarters": season.quarters,
             "quarter_sum": season.sum, "above": season.above, "season_mean": season.mean,
-            "day": season.day, "day_seen": season.day_seen,
-            "week": season.week, "week_seen": season.week_seen,
-            "latest": season.latest, "usual": season.usual, "slots_seen": season.slots_seen,
+            **{name: getattr(season, name) for name in _LISTED},
         }  # fmt: skip
         if group is not None:
             values |= {"mark_served": group.served, "mark_place": group.position}
@@ -302,7 +305,7 @@ class Table:
         )
         season.quarter, season.steps, season.quarters = map(whole, ("quarter", "quarter_steps", "quarters"))
         season.sum, season.above, season.mean = map(real, ("quarter_sum", "above", "season_mean"))
-        for name in ("day", "day_seen", "week", "week_seen", "latest", "usual", "slots_seen"):
+        for name in _LISTED:
             setattr(season, name, listed(name))
         return model
 

@@ -10,7 +10,7 @@ import pytest
 
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.model import Model, Outlook
-from kafka_assignors.forecast.season import Season
+from kafka_assignors.forecast.season import WHOLE, Season, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND
 
 HOURS = 3600
@@ -120,8 +120,45 @@ def test_nightly_job_is_forecast_at_its_quarter_of_an_hour() -> None:
 
     before, at_three = taught(nightly, 6 * DAYS + 3 * HOURS, horizon_s=900)
     after, at_four = taught(nightly, 6 * DAYS + 4 * HOURS, horizon_s=900)
-    assert 7_000 < looking(before, at_three).arrivals < 900 + 9_000
+    assert looking(before, at_three).arrivals == pytest.approx(900 + 9_000, rel=0.05)
     assert looking(after, at_four).arrivals == pytest.approx(900, rel=0.05)
+
+
+@pytest.mark.parametrize("step_s", [45, 60, 300])
+def test_job_is_known_by_its_minute(step_s: float) -> None:
+    """A job writes 9,000 records at 3:30, for 5 minutes, within the quarter of an hour from 3:30 on."""
+
+    def nightly(t: float) -> float:
+        return 31.0 if 0 <= t % DAYS - 3.5 * HOURS < 300 else 1.0
+
+    ends = {3.5 * HOURS - 300: 9_900, 3.5 * HOURS + 300: 900}
+    if step_s == 45:  # not a whole number of steps
+        ends = {3.5 * HOURS - 450: 9_900, 3.5 * HOURS + 450: 900}
+    for end_s, expected in ends.items():
+        model, at = taught(nightly, 9 * DAYS + end_s, step_s=step_s, horizon_s=900)
+        assert looking(model, at).arrivals == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize(("step_s", "slots"), [(900, 1), (300, 3), (60, 15), (45, 10), (10, 15), (0.001, 15)])
+def test_slots_of_a_quarter_hold_whole_steps(step_s: float, slots: int) -> None:
+    assert slots_of(round(step_s * SECOND)) == slots
+    assert WHOLE % slots == 0
+
+
+@pytest.mark.parametrize("slots", [1, 3, 15])
+def test_weights_of_the_parts_of_a_quarter_add_up(slots: int) -> None:
+    """The slots have different shares; the parts end within slots, too."""
+    season = Season(slots=slots)
+    step, begin = 60 * SECOND, MONDAY * SECOND
+    for minute in range(1, 17):
+        season.learn(begin + minute * step, minute**2, step)
+    for minutes in range(16):
+        middle = begin + minutes * step
+        weights = [
+            season.weight(*part) for part in ((begin, middle), (middle, begin + QUARTER)) if part[0] < part[1]
+        ]
+        assert sum(weights) == pytest.approx(900, rel=1e-3)
+    assert slots == 1 or season.weight(begin, begin + 300 * SECOND) < 60
 
 
 def test_new_level_is_learnt_within_two_horizons() -> None:
@@ -224,8 +261,8 @@ def test_quarter_of_which_less_than_half_is_known_is_not_learnt() -> None:
     step = 60 * SECOND
     at = MONDAY * SECOND
     for n in range(1, 7):  # six minutes of the first quarter, then a step of the next
-        season.learn(at + n * step, 9.0, step)
-    season.learn(at + QUARTER + step, 1.0, step)
+        season.learn(at + n * step, 540, step)
+    season.learn(at + QUARTER + step, 60, step)
     assert sum(season.day_seen) == 0
 
 
@@ -233,11 +270,11 @@ def test_hours_of_the_week_begin_on_monday() -> None:
     season = Season()
     at = MONDAY * SECOND
     for day in range(8):
-        season.learn(at + day * 96 * QUARTER + QUARTER, 5.0, QUARTER)
-        season.learn(at + day * 96 * QUARTER + 2 * QUARTER, 5.0, QUARTER)
+        season.learn(at + day * 96 * QUARTER + QUARTER, 4500, QUARTER)
+        season.learn(at + day * 96 * QUARTER + 2 * QUARTER, 4500, QUARTER)
     # The first day has no mean to compare to, and the current hour does not count yet.
     assert [hour for hour, seen in enumerate(season.week_seen) if seen] == [24 * day for day in range(1, 7)]
-    season.learn(at + 8 * 96 * QUARTER + QUARTER, 5.0, QUARTER)
+    season.learn(at + 8 * 96 * QUARTER + QUARTER, 4500, QUARTER)
     assert season.week_seen[0] == 1
 
 
@@ -247,6 +284,6 @@ def test_season_follows_the_clocks_of_its_zone() -> None:
     for zone, hour in (("UTC", 7), ("Europe/Berlin", 8)):
         season = Season(zone)
         for quarter in range(first, monday - 96):  # until Saturday
-            season.learn((quarter + 1) * QUARTER, (quarter - first) // 4 % 24, QUARTER)
+            season.learn((quarter + 1) * QUARTER, (quarter - first) // 4 % 24 * 900, QUARTER)
         assert season.before(monday + 7 * 4)[2] == hour
         assert season.adds(monday + 7 * 4) == season.adds(monday - 7 * 96 + hour * 4) > season.adds(monday)
