@@ -1,4 +1,4 @@
-"""The shape of results.json (version 8): measured results, and all data of report and tables.
+"""The shape of results.json (version 9): measured results, and all data of report and tables.
 
 ``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
 `measure_drain`; both are empty if the scene did not run.  ``failover`` and ``pipeline`` are None if they did
@@ -15,7 +15,7 @@ from typing import TypedDict
 from demo.failover.results import FailoverResult
 from demo.pipeline.results import PipelineResult
 
-VERSION = 8
+VERSION = 9
 
 
 class HoldResult(TypedDict):

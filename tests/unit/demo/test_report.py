@@ -309,7 +309,7 @@ def test_pipeline_has_a_part_and_figures_of_its_own(results: Results) -> None:
     text = render(with_pipeline(results))
     assert text.count("<article>") == 4
     assert "What the pipeline recommends: use cooperative-lag-aware (load=forecast)" in text
-    assert figures_of(text).keys() - before.keys() == {"course-0", "hours"}
+    assert figures_of(text).keys() - before.keys() == {"course-0"}
 
 
 def test_recorded_runs_have_a_row_each(results: Results) -> None:
@@ -326,18 +326,10 @@ def test_strategies_keep_their_colours_and_other_candidates_get_free_ones(result
     assert len(set(colours.values())) == 5  # of four candidates, and grey of what was recorded
 
 
-def test_forecasts_are_drawn_beside_what_came(results: Results) -> None:
-    figure = drawn(with_pipeline(results))["hours"]
-    came, naive, forecast = figure["data"]
-    assert came["x"] == ["2013-01-01 00:00", "2013-01-01 01:00", "2013-01-01 02:00"]
-    assert (came["y"], naive["y"], forecast["y"]) == ([1, 2, 3], [0, 1, 2], [1.5, 2.0, 2.5])
-
-
 def test_pipeline_that_failed_says_so_and_shows_what_it_had(results: Results) -> None:
     failed = pipeline() | {
         "fault": "back-test: <gone>",
         "backtest": None,
-        "forecast": None,
     }
     results["pipeline"] = failed
     text = render(results)
@@ -350,7 +342,7 @@ def test_pipeline_that_failed_says_so_and_shows_what_it_had(results: Results) ->
     assert sum(isinstance(part, Table) for part in summary(results).renderables) == 2
 
 
-def test_terminal_shows_candidates_runs_forecasts_and_what_to_use(results: Results) -> None:
+def test_terminal_shows_candidates_runs_and_what_to_use(results: Results) -> None:
     text = in_terminal(with_pipeline(results))
     assert "…" not in text
     lines = text.splitlines()
