@@ -17,7 +17,7 @@ from demo.pipeline.results import PipelineResult
 from demo.pipeline.trials import what_to_try
 from demo.results import SettingsResult
 from demo.settings import Compared
-from demo.view.picture import Picture
+from demo.view.live import Picture
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.forecast import LoadSettings

@@ -22,7 +22,7 @@ def drawn(results: Results, colours: Mapping[str, str], chosen: Collection[str])
     """Draw what ran; the key of a figure is the id of its element, ``chosen`` are recommended strategies."""
     figures = answer(results, colours, chosen)
     if results["strategies"]:
-        figures |= replay_figures.drawn(results, colours)
+        figures |= replay_figures.drawn(results)
     if results["backlog"]:
         figures |= backlog_figures.drawn(results["backlog"], colours)
     if results["failover"]:

@@ -47,7 +47,7 @@ def drawn(results: Results) -> dict[str, Any]:
 
 def test_page_has_an_element_for_every_figure(results: Results) -> None:
     text = render(results)
-    wanted = ["answer-drain", "answer-standstill", "ownership-0", "lag-0", "ownership-1", "lag-1", "pauses"]
+    wanted = ["answer-drain", "answer-standstill", "ownership-0", "lag-0", "ownership-1", "lag-1"]
     wanted += ["largest-lag", "backlog-lag-0", "backlog-lag-1"]
     assert sorted(figures_of(text)) == sorted(wanted)
     for name in wanted:
@@ -182,7 +182,6 @@ def test_strategy_has_one_colour_in_both_scenes(results: Results) -> None:
     drawings = drawn(results)
     bars = drawings["answer-drain"]["data"][0]
     assert bars["marker"]["color"] == [strategy_colour(2), strategy_colour(0)]
-    assert drawings["pauses"]["data"][0]["line"]["color"] == strategy_colour(0)
     assert drawings["largest-lag"]["data"][1]["line"]["color"] == strategy_colour(0)
 
 
@@ -351,16 +350,3 @@ def test_terminal_shows_candidates_runs_and_what_to_use(results: Results) -> Non
     assert line.split() == ["3", "sticky", "6.0", "50", "5.0", "1", "0.2"]
     assert "the pipeline recommends: Use cooperative-lag-aware (load=forecast)" in text
     assert "…" not in in_terminal(results, width=80)
-
-
-def test_step_that_paused_nothing_has_its_place_on_the_axis(results: Results) -> None:
-    for one in results["strategies"]:
-        one["pauses"] = []
-    axis = drawn(results)["pauses"]["layout"]["xaxis"]
-    steps = len(results["strategies"][0]["steps"])
-    assert steps > 0
-    assert (axis["type"], axis["range"], len(axis["categoryarray"])) == (
-        "category",
-        [-0.5, steps - 0.5],
-        steps,
-    )
