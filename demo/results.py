@@ -88,8 +88,6 @@ class StrategyResult(TypedDict):
     pause_total: float
     pause_p50: float | None
     pause_max: float | None
-    usual_wait_p50: float | None
-    usual_wait_p99: float | None
     drain: float
     end: float
     peak_lag: int
