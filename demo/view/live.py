@@ -33,15 +33,14 @@ class Picture:
 
     @property
     def step(self) -> str:
-        """The job and its current step, with its state."""
-        if self.now >= len(self.steps):
-            return f"{self.title}: done"
-        return f"{self.title}: {self.steps[self.now]}" + (f" ({self.state})" if self.state else "")
+        """The job and its current step."""
+        return f"{self.title}: {self.steps[self.now] if self.now < len(self.steps) else 'done'}"
 
     @property
     def line(self) -> str:
         """The picture as one line."""
-        return self.step + (f", {self.count}" if self.count else "")
+        state = f" ({self.state})" if self.state and self.now < len(self.steps) else ""
+        return f"{self.step}{state}" + (f", {self.count}" if self.count else "")
 
 
 class View:
@@ -54,14 +53,15 @@ class View:
         self._console = console
         self._bar = Progress(
             TextColumn("{task.description}"),
-            BarColumn(),
+            BarColumn(bar_width=20),
             TextColumn("{task.fields[count]}"),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[state]}", style="bright_black"),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._bar.add_task("", count="", visible=False)
+        self._task = self._bar.add_task("", count="", state="", visible=False)
         self._shown: tuple[str, int, bool] = ("", -1, False)
         self._began = self._last = time.monotonic()
 
@@ -89,6 +89,7 @@ class View:
                 total=picture.total,
                 completed=picture.done,
                 count=picture.count,
+                state=picture.state,
             )
         elif self._shown != before:
             self._began = self._last = now
