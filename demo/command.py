@@ -16,8 +16,7 @@ from rich.console import Console
 from demo.compare import compare, faults, prepare
 from demo.results import Results
 from demo.settings import DEFAULT_CHURN, DEFAULT_SCENES, DEFAULT_STRATEGIES, SCENES, Scene, Settings
-from demo.view.live import View
-from demo.view.picture import Picture
+from demo.view.live import Picture, View
 from demo.view.table import summary
 from kafka_assignors.broker import Backend, DevelopmentBroker, Progress, development_broker
 from kafka_assignors.broker.diagnose import error_line

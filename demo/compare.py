@@ -19,7 +19,6 @@ from demo.failover.scene import run_failover
 from demo.figures.drain import measure_drain
 from demo.figures.measure import measure
 from demo.group.logs import writing
-from demo.pipeline.forecast import FLIGHTS_S
 from demo.pipeline.ran import Ran
 from demo.pipeline.results import pipeline_faults
 from demo.pipeline.run import run_pipeline
@@ -159,7 +158,6 @@ class _Demo:
     def _pipeline(self) -> None:
         pipeline = run_pipeline(
             self._runs,
-            self._flights,
             self._results["settings"],
             self._bootstrap,
             folder=self._folder / "pipeline",
@@ -182,10 +180,8 @@ class _Demo:
 def _wanted(settings: Settings) -> tuple[float, int]:
     """Return the span of the year to read, in seconds, and the least number of flights."""
     span, least = 0.0, 0
-    if settings.pipeline and settings.scenes != ("failover",):
-        span = FLIGHTS_S
     if "replay" in settings.scenes:
-        span = max(span, settings.speed * settings.duration)
+        span = settings.speed * settings.duration
     if "backlog" in settings.scenes:
         least = settings.backlog
     if "failover" in settings.scenes:

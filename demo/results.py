@@ -1,4 +1,4 @@
-"""The shape of results.json (version 8): measured results, and all data of report and tables.
+"""The shape of results.json (version 9): measured results, and all data of report and tables.
 
 ``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
 `measure_drain`; both are empty if the scene did not run.  ``failover`` and ``pipeline`` are None if they did
@@ -15,7 +15,7 @@ from typing import TypedDict
 from demo.failover.results import FailoverResult
 from demo.pipeline.results import PipelineResult
 
-VERSION = 8
+VERSION = 9
 
 
 class HoldResult(TypedDict):
@@ -88,8 +88,6 @@ class StrategyResult(TypedDict):
     pause_total: float
     pause_p50: float | None
     pause_max: float | None
-    usual_wait_p50: float | None
-    usual_wait_p99: float | None
     drain: float
     end: float
     peak_lag: int

@@ -48,15 +48,6 @@ class Settings:
     pipeline: bool = True  # Spark runs, on replay and backlog
 
     def __post_init__(self) -> None:
-        for option, least in (
-            ("consumers", 1),
-            ("partitions", 1),
-            ("batch", 1),
-            ("backlog", 1),
-            ("flights", 100),
-        ):
-            if (value := getattr(self, option)) < least:
-                raise OptionError(option, f"{value} is less than {least}")
         for option, amount in (("speed", self.speed), ("duration", self.duration)):
             if not 0 < amount < math.inf:
                 raise OptionError(option, f"{amount} is not a number above 0")

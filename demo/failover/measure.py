@@ -57,8 +57,6 @@ def measure_events(logs: RunLogs, session_timeout_s: float) -> list[EventResult]
       changelogs before the event.
     - *waited*: records of these that the new owner applied to its copy from the last record the old one
       processed until it was ready itself: no member processed the task meanwhile.
-    - *restored*: records applied to all copies until the group had settled; traffic that standbys apply, and
-      new copies, included.
     - *balanced*: from the event until the last change of a member's tasks, warm-ups or generation.
     - *rebalances*: generations after the event; *probing*: rebalances requested to see whether copies are
       ready.
@@ -98,7 +96,6 @@ def _event(
         moved=len(moved),
         changelog=sum(task["changelog"] for task in moved),
         waited=sum(task["waited"] for task in moved),
-        restored=copies.applied_by_all(event.act, event.at, event.settled),
         balanced=_seconds(max(changes, default=event.at) - event.at),
         rebalances=_rebalances(entries, event.at),
         probing=sum(entry.event == "probe" for entry in during),

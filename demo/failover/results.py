@@ -32,7 +32,6 @@ class EventResult(TypedDict):
     moved: int
     changelog: int
     waited: int
-    restored: int
     balanced: float
     rebalances: int
     probing: int

@@ -124,14 +124,6 @@ class Copies:
         """Return the records that a member's copy of a task applied between two times."""
         return self._at(name, task, end) - self._at(name, task, begin)
 
-    def applied_by_all(self, act: str, begin: int, end: int) -> int:
-        """Return the same of all copies of all members of an act."""
-        return sum(
-            self.applied(name, task, begin, end)
-            for name, task in list(self._of)
-            if name.startswith(f"{act}/")
-        )
-
     def _at(self, name: str, task: int, t: int) -> int:
         if (name, task) not in self._of:
             return 0

@@ -48,13 +48,6 @@ ROWS: tuple[Row[EventResult], ...] = (
         "waited",
     ),
     Row(
-        "restored in all",
-        lambda e: f"{e['restored']:,}",
-        "Records applied to any copy until all was at rest, in the background too: new copies, and what "
-        "standbys take of the traffic.",
-        "restored",
-    ),
-    Row(
         "balanced after",
         lambda e: seconds(e["balanced"], 1),
         "Until the last change of a member's tasks or warm-ups.",

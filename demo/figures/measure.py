@@ -6,8 +6,6 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 
-import numpy as np
-
 from demo.figures import ownership, processing
 from demo.figures.lag import SAMPLE_NS, lag_result
 from demo.group.logs import NS, RunLogs
@@ -75,14 +73,13 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
       to the kill that took its owner, even if another step came before the group noticed, else to the step
       that preceded the rebalance.  Partitions without waiting records have none.
     - *paused*, *pausable*: partitions with a pause, summed over the steps; partitions times steps.
-    - *usual_wait*: the same interval without a rebalance as its cause: a member takes its partitions in turn.
     - *drain*: from the last record sent to the last record processed for the first time.
     - *lateness*: the longest time by which a record was sent too late.
     - *fault*: empty, or why the backlog was not drained; *lost* then counts the records not processed yet.
     """
     run = _Run(logs)
     books = processing.account(run.sent, run.done)
-    waits, usual = _waits(run)
+    waits = _waits(run)
     pauses = _pauses(waits)
     steps = [_step(run, index, pauses) for index in range(len(run.steps))]
     lag = _lag(run)
@@ -103,8 +100,6 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
         pause_total=round(sum(seconds), 3),
         pause_p50=_median(seconds),
         pause_max=_most(seconds),
-        usual_wait_p50=_median(usual),
-        usual_wait_p99=round(float(np.quantile(usual, 0.99)), 3) if usual else None,
         drain=round(max(last_done - last_sent, 0) / NS, 3),
         end=run.seconds(run.end),
         peak_lag=max(lag["total"], default=0),
@@ -135,10 +130,9 @@ def _hold(run: _Run, hold: ownership.Hold) -> HoldResult:
     }
 
 
-def _waits(run: _Run) -> tuple[list[WaitResult], list[float]]:
-    """Return the waits that a rebalance caused, and the lengths (s) of the usual ones."""
+def _waits(run: _Run) -> list[WaitResult]:
+    """Return the waits that a rebalance caused; others come from taking partitions in turn."""
     caused: list[WaitResult] = []
-    usual: list[float] = []
     starts = [step.t for step in run.steps]
     for partition, done in run.done.items():
         sent = processing.Sent(run.sent.get(partition, ()))
@@ -148,7 +142,6 @@ def _waits(run: _Run) -> tuple[list[WaitResult], list[float]]:
             join = processing.caused_by(wait, run.joins[wait.member])
             step = processing.step_behind(wait, join, starts, orphaned_by) if join else None
             if step is None:
-                usual.append((wait.end - wait.start) / NS)
                 continue
             caused.append(
                 {
@@ -160,7 +153,7 @@ def _waits(run: _Run) -> tuple[list[WaitResult], list[float]]:
                     "end": run.seconds(wait.end),
                 }
             )
-    return caused, usual
+    return caused
 
 
 def _pauses(waits: Sequence[WaitResult]) -> list[PauseResult]:

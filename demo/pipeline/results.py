@@ -25,32 +25,6 @@ class RecordedResult(TypedDict):
     arrived: int  # records, by load/, with the lag at the start
 
 
-class HoursResult(TypedDict):
-    """Records in each hour of a week, all partitions together."""
-
-    begins: int  # seconds since 1970
-    came: list[int]
-    forecast: list[float]  # when the hour began
-    naive: list[int]  # records of the hour before
-
-
-class ForecastResult(TypedDict):
-    """The load model on weeks of flights in their own time; means over ``forecasts``, in records."""
-
-    weeks: int
-    partitions: int
-    step_s: int
-    horizon_s: int
-    records: int
-    forecasts: int
-    came: float | None
-    miss: float | None  # mean absolute error
-    naive_miss: float | None  # of the last horizon again
-    beside_naive: float | None  # the error as a multiple of the naive forecast's; below 1 it is better
-    beside_best: float | None  # of the best of five simple forecasts in each partition
-    hours: HoursResult
-
-
 class PipelineResult(TypedDict):
     """The pipeline's part of the results."""
 
@@ -61,7 +35,6 @@ class PipelineResult(TypedDict):
     read: int  # records of the broker's topic of commits, other groups' included
     recorded: list[RecordedResult]
     backtest: BacktestResults | None  # as in the results.json of a back-test
-    forecast: ForecastResult | None
 
 
 def pipeline_faults(

@@ -1,4 +1,4 @@
-"""The pipeline, step by step: record, model the load, try strategies out, forecast."""
+"""The pipeline, step by step: record, model the load, try strategies out."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo.data.events import Flight
-from demo.pipeline.forecast import forecast_flights
 from demo.pipeline.ran import Ran
 from demo.pipeline.record import counts, record_commits, record_ends, unreadable
 from demo.pipeline.results import PipelineResult
 from demo.pipeline.trials import what_to_try
 from demo.results import SettingsResult
 from demo.settings import Compared
-from demo.view.picture import Picture
+from demo.view.live import Picture
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.forecast import LoadSettings
@@ -39,7 +37,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TITLE = "the pipeline"
-STEPS = ("start Spark", "record", "model the load", "back-test", "forecast")
+STEPS = ("start Spark", "record", "model the load", "back-test")
 STEP_S = 0.5
 """Of the load model: members commit several times a second, and a whole scene is a minute at most."""
 
@@ -51,14 +49,13 @@ _NO_RATE = "records cost no work, so members have no speed"
 
 def run_pipeline(
     runs: Sequence[Ran],
-    flights: Sequence[Flight],
     settings: SettingsResult,
     bootstrap: str,
     *,
     folder: Path,
     show: Callable[[Picture], None],
 ) -> PipelineResult:
-    """Run all steps in ``folder``; takes about 40 s on two cores.
+    """Run all steps in ``folder``; takes about 30 s on two cores.
 
     It never raises: a failure is the result's fault, beside the parts that were complete.
     """
@@ -70,11 +67,10 @@ def run_pipeline(
         read=0,
         recorded=[],
         backtest=None,
-        forecast=None,
     )
     job = _Job(result, show)
     try:
-        job.run(runs, flights, settings, bootstrap, folder)
+        job.run(runs, settings, bootstrap, folder)
     except KafkaAssignorsError as error:
         result["fault"] = f"{STEPS[job.now]}: {error}"
     except Exception as error:  # of Spark or ours: the runs' own results must survive it
@@ -107,7 +103,6 @@ class _Job:
     def run(
         self,
         runs: Sequence[Ran],
-        flights: Sequence[Flight],
         settings: SettingsResult,
         bootstrap: str,
         folder: Path,
@@ -139,8 +134,6 @@ class _Job:
                     summary = result["backtest"] = _summary(recorded, trials, results, started, began)
                     prepare(folder / "backtest")
                     save(folder / "backtest", summary, results)
-            with self._step("forecast"):
-                result["forecast"] = forecast_flights(spark, flights, settings["partitions"], self._say)
 
     def _try_out(
         self, spark: SparkSession, histories: Mapping[Compared, History], trials: Sequence[Trial]

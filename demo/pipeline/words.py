@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from demo.pipeline.results import ForecastResult, PipelineResult
+from demo.pipeline.results import PipelineResult
 
 
 def recorded_in_all(pipeline: PipelineResult) -> str:
@@ -20,22 +20,3 @@ def recorded_in_all(pipeline: PipelineResult) -> str:
             f"share the work, whether they ran here or not."
         )
     return text
-
-
-def forecasts(one: ForecastResult) -> str:
-    """Return the errors of forecasts."""
-    text = (
-        f"Forecasts of the next hour, at every step of {one['weeks']} weeks of flights, "
-        f"miss by {_number(one['miss'])} of the {_number(one['came'])} records that a partition gets; "
-        f"repeating the last hour would miss by {_number(one['naive_miss'])}."
-    )
-    if one["beside_naive"] is not None:
-        text += f" The error is {one['beside_naive']:.2f} times that one"
-        if one["beside_best"] is not None:
-            text += f", {one['beside_best']:.2f} times that of the best of five simple forecasts"
-        text += "."
-    return text
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}"

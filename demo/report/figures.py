@@ -1,14 +1,12 @@
-"""All figures of a demo's report, and those of the answer, the failover and the forecasts."""
+"""All figures of a demo's report, and those of the answer and the failover."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
 
 import plotly.graph_objects as go
 
 from demo.failover.results import EventResult
-from demo.pipeline.results import HoursResult
 from demo.report import backlog_figures, replay_figures
 from demo.results import Results
 from demo.view.answer import standstill
@@ -24,7 +22,7 @@ def drawn(results: Results, colours: Mapping[str, str], chosen: Collection[str])
     """Draw what ran; the key of a figure is the id of its element, ``chosen`` are recommended strategies."""
     figures = answer(results, colours, chosen)
     if results["strategies"]:
-        figures |= replay_figures.drawn(results, colours)
+        figures |= replay_figures.drawn(results)
     if results["backlog"]:
         figures |= backlog_figures.drawn(results["backlog"], colours)
     if results["failover"]:
@@ -35,8 +33,6 @@ def drawn(results: Results, colours: Mapping[str, str], chosen: Collection[str])
     if (pipeline := results["pipeline"]) and pipeline["backtest"]:
         for place, plot in enumerate(pipeline["backtest"]["plots"]):
             figures[f"course-{place}"] = course(plot, colours)
-    if pipeline and pipeline["forecast"]:
-        figures["hours"] = hours(pipeline["forecast"]["hours"])
     return figures
 
 
@@ -93,20 +89,4 @@ def _tasks(event: EventResult, colour: str) -> go.Bar:
         customdata=[[task["waited"], task["changelog"], task["usual"]] for task in tasks],
         hovertemplate="task %{x}: %{y:.2f} s, usually %{customdata[2]} s<br>waited for %{customdata[0]:,} "
         f"of %{{customdata[1]:,}} records<extra>{name}</extra>",
-    )
-
-
-def hours(forecast: HoursResult) -> go.Figure:
-    """Draw the records of each hour, their forecast, and the naive forecast: the hour before again."""
-    begins = datetime.fromtimestamp(forecast["begins"], timezone.utc)
-    x = [f"{begins + timedelta(hours=hour):%Y-%m-%d %H:%M}" for hour in range(len(forecast["came"]))]
-    return figure(
-        go.Bar(name="arrived", x=x, y=forecast["came"], marker_color="#CBD2D9"),
-        go.Scatter(name="the hour before again", x=x, y=forecast["naive"], line_color="#E69F00"),
-        go.Scatter(name="forecast", x=x, y=forecast["forecast"], line_color="#0072B2"),
-        height=400,
-        bargap=0,
-        hovermode="x unified",
-        xaxis={"title_text": "hour (UTC)", "type": "date"},
-        yaxis={"title_text": "records in the hour", "rangemode": "tozero"},
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import plotly.graph_objects as go
@@ -16,7 +16,7 @@ TIME = "time since the first record (s)"
 CHURN_WORDS = {"join": "{} joins", "leave": "{} leaves", "kill": "kill -9 {}"}
 
 
-def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
+def drawn(results: Results) -> dict[str, go.Figure]:
     """Draw all figures of the replay; ownership and lag of each strategy have the same axes."""
     runs, partitions = results["strategies"], results["settings"]["partitions"]
     span = [-1.0, round(max(run["end"] for run in runs) + 1, 1)]
@@ -26,7 +26,6 @@ def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
         churn = [Mark(step["at"], step_label(step)) for step in run["steps"]]
         figures[f"ownership-{place}"] = mark(ownership(run, partitions, span), churn)
         figures[f"lag-{place}"] = mark(lag(run["lag"], TIME, span, top), churn)
-    figures["pauses"] = pauses(runs, colours)
     return figures
 
 
@@ -92,47 +91,3 @@ def _gaps(run: StrategyResult, partitions: int, start: float) -> list[HoldResult
                 gaps.append(HoldResult(member="no owner", partition=partition, start=last, end=begin))
             last = max(last, end)
     return gaps
-
-
-def pauses(runs: Sequence[StrategyResult], colours: Mapping[str, str]) -> go.Figure:
-    """Draw the pause of each partition in each step as a point beside a box, on a logarithmic axis."""
-    labels = [step_label(step) for step in runs[0]["steps"]]
-    boxes = []
-    for run in runs:
-        paused = [pause for pause in run["pauses"] if pause["seconds"] > 0]
-        boxes.append(
-            go.Box(
-                name=run["strategy"],
-                x=[labels[pause["step"]] for pause in paused],
-                y=[pause["seconds"] for pause in paused],
-                customdata=[
-                    [pause["partition"], "moved" if pause["moved"] else "stayed"] for pause in paused
-                ],
-                boxpoints="all",
-                jitter=0.6,
-                pointpos=0,
-                marker={"color": colours[run["strategy"]], "size": 5, "opacity": 0.7},
-                line={"color": colours[run["strategy"]], "width": 1.5},
-                fillcolor="rgba(255,255,255,0)",
-                hovertemplate="partition %{customdata[0]} %{customdata[1]}: %{y:.2f} s",
-            )
-        )
-    return figure(
-        *boxes,
-        height=400,
-        boxmode="group",
-        boxgroupgap=0.25,
-        xaxis={
-            "title_text": "step of the churn",
-            "type": "category",
-            "categoryorder": "array",
-            "categoryarray": labels,
-            "range": [-0.5, len(labels) - 0.5],  # also of a step that paused nothing
-        },
-        yaxis={
-            "title_text": "pause of a partition (s)",
-            "type": "log",
-            "tickvals": [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 20],
-            "tickformat": "~g",
-        },
-    )

@@ -17,8 +17,7 @@ from demo.group.logs import Entry, Event, LogTail, LogWriter, RunLogs, read_log,
 from demo.member.start import MemberConfig
 from demo.scenes.watch import Watch
 from demo.settings import Scene
-from demo.view.live import View
-from demo.view.picture import Picture
+from demo.view.live import Picture, View
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
 TICK = 0.1  # s between two looks at the logs
@@ -162,7 +161,6 @@ class Stage:
                 done=0 if total is None else min(self._count(), total),
                 total=total,
                 unit=self._unit,
-                members=self.watch.members(time.monotonic_ns()),
             )
         )
         time.sleep(TICK)

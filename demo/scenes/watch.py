@@ -5,19 +5,14 @@ It keeps running counts over the logs while they are written.  The results come 
 
 from __future__ import annotations
 
-from collections import deque
 from dataclasses import dataclass, field
 
 from demo.group.logs import Entry
-from demo.view.picture import MemberView, State
-
-RATE_OVER_NS = 2_000_000_000  # records/s are the mean of the last 2 s
 
 
 @dataclass(slots=True)
 class _Member:
-    pid: int = 0
-    state: State = "starting"
+    gone: bool = False  # left or killed
     owned: set[int] = field(default_factory=set)
     open: set[int] = field(default_factory=set)  # warmed up for
     generation: int = -1
@@ -25,7 +20,6 @@ class _Member:
     warmups: tuple[int, ...] = ()
     standbys: tuple[int, ...] = ()
     behind: int = -1  # the largest lag of a standby; -1: not known
-    done: deque[int] = field(default_factory=deque)  # times of the last seconds' records
 
 
 class Watch:
@@ -53,10 +47,6 @@ class Watch:
         if entry.event in {"opened", "assigned", "revoked", "lost", "state", "warmups"}:
             self.last_change = max(self.last_change, entry.t)
         match entry.event:
-            case "started":
-                member.pid = int(entry.note or 0)
-            case "joined":
-                member.state = "running"
             case "opened":
                 member.open |= partitions
             case "assigned":
@@ -65,25 +55,24 @@ class Watch:
             case "revoked" | "lost":
                 member.owned -= partitions
             case "state":
-                member.state, member.owned, member.generation = "running", partitions, entry.generation
+                member.owned, member.generation = partitions, entry.generation
                 member.probing = bool(entry.note)
             case "warmups":
                 member.warmups = entry.partitions
             case "standbys":
                 member.standbys, member.behind = entry.partitions, entry.last
             case "left":
-                member.state = "left"
+                member.gone = True
             case "done":
                 partition = entry.partitions[0]
                 self._reached[partition] = max(self._reached[partition], entry.last + 1)
-                member.done.append(entry.t)
 
     def died(self, name: str) -> None:
         """Note a kill, which the member's log cannot contain."""
-        self._members[name] = _Member(pid=self._members.get(name, _Member()).pid, state="killed")
+        self._members[name] = _Member(gone=True)
 
     def _present(self) -> list[_Member]:
-        return [member for member in self._members.values() if member.state not in {"left", "killed"}]
+        return [member for member in self._members.values() if not member.gone]
 
     def owners(self) -> tuple[str | None, ...]:
         """Return the owner of each partition."""
@@ -113,10 +102,7 @@ class Watch:
 
     def lag(self) -> int:
         """Return the records sent and not yet processed."""
-        return sum(self._lag(partition) for partition in range(self._partitions))
-
-    def _lag(self, partition: int) -> int:
-        return max(self._sent[partition] - self._reached[partition], 0)
+        return sum(max(sent - reached, 0) for sent, reached in zip(self._sent, self._reached, strict=True))
 
     @property
     def processed(self) -> int:
@@ -140,34 +126,8 @@ class Watch:
     def shares(self) -> str:
         """Return each member's number of partitions and copies, as text."""
         return "  ".join(
-            f"{name} {len(member.owned)}" + (f"+{copies}" if (copies := _copies(member)) else "")
-            for name, member in sorted(self._members.items(), key=_number)
-            if member.state not in {"left", "killed"}
+            f"{name} {len(member.owned)}"
+            + (f"+{copies}" if (copies := len(member.standbys) + len(member.warmups)) else "")
+            for name, member in sorted(self._members.items(), key=lambda named: int(named[0].lstrip("m")))
+            if not member.gone
         )
-
-    def members(self, now: int) -> tuple[MemberView, ...]:
-        """Return the members at ``now`` ns."""
-        return tuple(
-            self._view(name, member, now) for name, member in sorted(self._members.items(), key=_number)
-        )
-
-    def _view(self, name: str, member: _Member, now: int) -> MemberView:
-        while member.done and member.done[0] < now - RATE_OVER_NS:
-            member.done.popleft()
-        return MemberView(
-            name=name,
-            pid=member.pid,
-            state=member.state,
-            partitions=tuple(sorted(member.owned)),
-            copies=_copies(member),
-            lag=sum(self._lag(partition) for partition in member.owned),
-            rate=len(member.done) / (RATE_OVER_NS / 1e9),
-        )
-
-
-def _copies(member: _Member) -> int:
-    return len(member.standbys) + len(member.warmups)
-
-
-def _number(named: tuple[str, _Member]) -> int:
-    return int(named[0].lstrip("m"))

@@ -1,1 +1,1 @@
-"""``live``: progress, drawn from a ``picture``.  ``table``, ``answer``: tables and verdict at the end."""
+"""``live``: progress.  ``table``, ``answer``: tables and verdict at the end."""

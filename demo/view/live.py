@@ -1,45 +1,76 @@
-"""Progress on stderr: steps, bar and members that follow events on a terminal; lines elsewhere."""
+"""Progress on stderr: a bar that follows events on a terminal; lines elsewhere."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 from rich.text import Text
 
-from demo.view.picture import MemberView, Picture
-from kafka_assignors.report.palette import member_colour
-
 LINE_EVERY = 5.0  # s
-STATES = {"starting": "yellow", "running": "green", "left": "bright_black", "killed": "bold red"}
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """The progress of one long job."""
+
+    title: str
+    steps: tuple[str, ...]  # in order
+    now: int  # index of the current step; all steps are done if there is none of that index
+    state: str = ""  # of the current step
+    done: int = 0  # units of it
+    total: int | None = None  # None: unknown
+    unit: str = ""  # of both, with a space before it; empty for records
+
+    @property
+    def count(self) -> str:
+        """Done and total."""
+        if self.total is None or self.now >= len(self.steps):
+            return ""
+        return f"{self.done:,} of {self.total:,}{self.unit}"
+
+    @property
+    def step(self) -> str:
+        """The job and its current step."""
+        return f"{self.title}: {self.steps[self.now] if self.now < len(self.steps) else 'done'}"
+
+    @property
+    def line(self) -> str:
+        """The picture as one line."""
+        state = f" ({self.state})" if self.state and self.now < len(self.steps) else ""
+        return f"{self.step}{state}" + (f", {self.count}" if self.count else "")
 
 
 class View:
-    """Draws pictures below the events on a terminal; elsewhere prints a line an event and a line a step.
+    """Draws a bar below the events on a terminal; elsewhere prints a line an event and a line a step.
 
     Of a long step it prints a line every few seconds.
     """
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._live = Live(console=console, transient=True) if console.is_terminal else None
-        self._progress = Progress()
-        self._drawn: tuple[str, tuple[str, ...]] = ("", ())
-        self._printed: tuple[str, int, bool] = ("", -1, False)
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[count]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[state]}", style="bright_black"),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", count="", state="", visible=False)
+        self._shown: tuple[str, int, bool] = ("", -1, False)
         self._began = self._last = time.monotonic()
 
     def __enter__(self) -> View:
-        if self._live is not None:
-            self._live.start()
+        self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._live is not None:
-            self._live.update("")
-            self._live.stop()
+        self._bar.stop()
 
     def step(self, text: str) -> None:
         """Show an event."""
@@ -47,63 +78,22 @@ class View:
 
     def show(self, picture: Picture) -> None:
         """Show the picture of this moment."""
-        if self._live is not None:
-            self._live.update(self._drawing(picture))
-            return
-        now = time.monotonic()
-        step = picture.title, picture.now, picture.done == picture.total
-        if step != self._printed:
-            self._printed, self._began, self._last = step, now, now
+        now, before = time.monotonic(), self._shown
+        self._shown = picture.title, picture.now, picture.done == picture.total
+        if not self._bar.disable:
+            if self._shown[:2] != before[:2]:
+                self._bar.reset(self._task, visible=True)
+            self._bar.update(
+                self._task,
+                description=picture.step,
+                total=picture.total,
+                completed=picture.done,
+                count=picture.count,
+                state=picture.state,
+            )
+        elif self._shown != before:
+            self._began = self._last = now
             self.step(picture.line)
         elif now - self._last >= LINE_EVERY:
             self._last = now
             self.step(picture.line if picture.count else f"{picture.line}, {now - self._began:.0f} s")
-
-    def _drawing(self, picture: Picture) -> Group:
-        if self._drawn != (picture.title, picture.steps):
-            self._drawn = picture.title, picture.steps
-            self._progress = _progress(self._console)
-            for step in picture.steps:
-                self._progress.add_task(step, start=False, total=None, count="")
-        for place, task in enumerate(self._progress.tasks):
-            if place <= picture.now and not task.started:
-                self._progress.start_task(task.id)
-            if place == picture.now:
-                self._progress.update(
-                    task.id, total=picture.total, completed=picture.done, count=picture.count
-                )
-            elif place < picture.now and not task.finished:
-                total = task.total or 1
-                self._progress.update(task.id, total=total, completed=total, count="")
-        title = Text.assemble((picture.title, "bold"), "  ", (picture.state, "bright_black"))
-        members = [_members(picture.members)] if picture.members else []
-        return Group(title, self._progress, *members)
-
-
-def _progress(console: Console) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[count]}"),
-        TimeElapsedColumn(),
-        console=console,
-        auto_refresh=False,
-    )
-
-
-def _members(members: tuple[MemberView, ...]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bright_black")
-    for column in ("member", "pid", "state", "partitions", "copies", "lag", "records/s"):
-        table.add_column(column, no_wrap=True, overflow="ellipsis")
-    for member in members:
-        gone = member.state in {"left", "killed"}
-        table.add_row(
-            Text.assemble(("██ ", member_colour(member.name)), member.name),
-            str(member.pid or ""),
-            Text(member.state, STATES[member.state]),
-            f"{len(member.partitions):>2}  {' '.join(map(str, member.partitions))}",
-            str(member.copies or ""),
-            "" if gone else f"{member.lag:,}",
-            "" if gone else f"{member.rate:.0f}",
-        )
-    return table

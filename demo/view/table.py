@@ -14,7 +14,7 @@ from demo.failover.words import ROWS as FAILOVER_ROWS
 from demo.failover.words import counted, megabytes, named
 from demo.failover.words import verdict as failover_verdict
 from demo.pipeline.results import PipelineResult
-from demo.pipeline.words import forecasts, recorded_in_all
+from demo.pipeline.words import recorded_in_all
 from demo.results import DrainResult, Results, StrategyResult
 from demo.view.answer import answer
 from kafka_assignors.pipeline.backtest.phrases import ROWS as BACKTEST_ROWS
@@ -194,8 +194,6 @@ def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
         parts.append(Text(f"the pipeline: {recorded_in_all(pipeline)}\n"))
     if pipeline["backtest"]:
         parts.append(_tried(pipeline["backtest"]))
-    if forecast := pipeline["forecast"]:
-        parts.append(Text(f"{forecasts(forecast)}\n"))
     if pipeline["backtest"]:
         parts.append(Text(f"the pipeline recommends: {verdict(pipeline['backtest'])}", "bold"))
         parts += [Text(f"  {reason}") for reason in reasons(pipeline["backtest"])]

@@ -34,7 +34,6 @@ class LagKeeper:
         refresh_s: seconds between two measurements of owned partitions, and for which fetched lag is valid.
         timeout_s: seconds that a fetch in the background may take.
         now: seconds, as ``time.monotonic``.
-        what: names the threads and appears in the log.
         on_failure: called after each fetch that failed for some partition, from any thread.
         on_answer: called with the answer of each fetch and its time on the clock, from any thread.
     """
@@ -46,11 +45,9 @@ class LagKeeper:
         timeout_s: float,
         now: Callable[[], float] = time.monotonic,
         *,
-        what: str = "lag",
         on_failure: Callable[[], None] = lambda: None,
         on_answer: Callable[[LagAnswer, float], None] = lambda _answer, _at_s: None,
     ) -> None:
-        self._what = what
         self._on_failure = on_failure
         self._on_answer = on_answer
         self._refresh_s = refresh_s
@@ -58,8 +55,8 @@ class LagKeeper:
         self._now = now
         self._source = source
         # Two threads, so that the leader does not wait for a background call that hangs.
-        self._mine = Background(f"kafka-assignors-{what}", now)
-        self._leading = Background(f"kafka-assignors-{what}-leader", now)
+        self._mine = Background("kafka-assignors-lag", now)
+        self._leading = Background("kafka-assignors-lag-leader", now)
         self._busy: Future[LagAnswer] | None = None
         self._turn = 0
         self._owned: frozenset[TopicPartition] = frozenset()
@@ -140,7 +137,7 @@ class LagKeeper:
         until = time.monotonic() + _END_S
         ended = [thread.join(max(until - time.monotonic(), 0.0)) for thread in threads]
         if not all(ended):
-            log.warning("the %s source has not ended within %g s of close()", self._what, _END_S)
+            log.warning("the lag source has not ended within %g s of close()", _END_S)
 
     def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         answer = self._source.lags(partitions, timeout_s)

@@ -92,7 +92,6 @@ def _owners_in(group: Group, planned: Mapping[Any, Any]) -> Owners:
 
 
 def _pairs(member_id: str, entry: Any) -> Iterator[tuple[Any, Any]]:
-    """Return a member's (topic, number) pairs."""
     try:
         if isinstance(entry, Mapping):
             return iter([(topic, number) for topic, numbers in entry.items() for number in numbers])

@@ -187,6 +187,5 @@ class GroupModel:
         return owned
 
     def _owners(self, group: Group, plan: Assignment) -> Counts:
-        """Return a plan's owners as member numbers."""
         numbers = np.array([self._number[m.member_id] for m in group.members] + [NO_MEMBER], np.int64)
         return numbers[plan.owners]

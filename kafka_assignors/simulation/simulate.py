@@ -212,7 +212,6 @@ class Simulation:
         )  # NO_MEMBER, -1, is the last one, which never reads
 
     def _advance(self, until: float) -> None:
-        """Advance to a time before the next event."""
         reader = self._reader()
         while self._now < until:
             self._advance_evenly(min(until, self._work.next_empty(reader)), reader)
@@ -263,7 +262,6 @@ class Simulation:
             self._check_skew(number)
 
     def _remove(self, number: int) -> None:
-        """Remove a member from the group."""
         self._leader.removed(number)
         self._group.remove(number)
 

@@ -162,7 +162,6 @@ def _write_stamp(folder: Path, wanted: tuple[Jar, ...]) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove partial downloads of killed processes."""
     for partial in folder.glob(f"{_PARTIAL}*"):
         with contextlib.suppress(FileNotFoundError):  # another process may have removed it
             if time.time() - partial.stat().st_mtime > _STALE_S:

@@ -261,7 +261,6 @@ def _show(results: Results, report: str, output: str) -> None:
 
 
 def _folder_url(history: str) -> str:
-    """Return the folder as Spark reads it."""
     if _is_of_spark(history):
         return history
     if not Path(history).is_dir():

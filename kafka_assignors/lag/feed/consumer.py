@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from kafka import KafkaConsumer
@@ -50,10 +51,8 @@ class FeedConsumer:
     def __init__(self, client: Mapping[str, Any], topic: str) -> None:
         self._client = client
         self._topic = topic
-        try:
+        with self._errors():
             self._link = Link(client)
-        except Exception as error:
-            raise lag_error(error) from error
         self._consumer: Any = None
         self._topic_seen: tuple[object, frozenset[int]] | None = None
         self._to_reach: dict[KafkaPartition, int] = {}
@@ -65,7 +64,7 @@ class FeedConsumer:
             LagError: no broker answers, access is denied, or the topic does not exist.
         """
         self._topic_seen = self._describe(timeout_s)
-        try:
+        with self._errors():
             self._consumer = KafkaConsumer(
                 **self._client,
                 kafka_client=self._link.client,
@@ -80,12 +79,6 @@ class FeedConsumer:
             partitions = [KafkaPartition(self._topic, p) for p in sorted(self._topic_seen[1])]
             self._consumer.assign(partitions)
             self._to_reach = self._consumer.end_offsets(partitions, timeout_ms=int(1000 * timeout_s))
-        except GeneratorExit as error:
-            raise LagClosedError("the reader was closed") from error
-        except TopicAuthorizationFailedError as error:
-            raise self._denied() from error
-        except Exception as error:
-            raise lag_error(error) from error
 
     def is_same(self, timeout_s: float) -> bool:
         """Whether the topic is still the one that was opened: neither created again nor grown.
@@ -103,14 +96,8 @@ class FeedConsumer:
         Raises:
             LagError: reading failed.
         """
-        try:
+        with self._errors():
             batches = self._consumer.poll(int(1000 * timeout_s))
-        except GeneratorExit as error:
-            raise LagClosedError("the reader was closed") from error
-        except TopicAuthorizationFailedError as error:
-            raise self._denied() from error
-        except Exception as error:
-            raise lag_error(error) from error
         return [
             FeedRecord(partition.partition, record.key, record.value)
             for partition, records in batches.items()
@@ -123,17 +110,13 @@ class FeedConsumer:
         Raises:
             LagError: the position is unknown.
         """
-        try:
+        with self._errors():
             # A position also passes transaction markers, which are no records.
             self._to_reach = {
                 partition: end
                 for partition, end in self._to_reach.items()
                 if end > 0 and (self._consumer.position(partition, timeout_ms=_SOON_MS) or 0) < end
             }
-        except GeneratorExit as error:
-            raise LagClosedError("the reader was closed") from error
-        except Exception as error:
-            raise lag_error(error) from error
         return not self._to_reach
 
     def shut(self) -> None:
@@ -146,12 +129,8 @@ class FeedConsumer:
 
     def _describe(self, timeout_s: float) -> tuple[object, frozenset[int]]:
         """Return the topic's id, None with old brokers, and its partitions."""
-        try:
+        with self._errors():
             response = self._link.run(self._ask, 1000 * timeout_s, timeout_s=timeout_s)
-        except GeneratorExit as error:  # raised when the loop ends during the wait
-            raise LagClosedError("the reader was closed") from error
-        except Exception as error:
-            raise lag_error(error) from error
         code, topic_id, numbers = next(
             iter(_topics(response)), (UnknownTopicOrPartitionError.errno, None, [])
         )
@@ -169,6 +148,18 @@ class FeedConsumer:
             topics=[MetadataRequest.MetadataRequestTopic(name=self._topic)], allow_auto_topic_creation=False
         )
         return await self._link.manager.send(request, request_timeout_ms=timeout_ms)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise what kafka-python raises as a LagError."""
+        try:
+            yield
+        except GeneratorExit as error:  # raised when the loop ends during a wait
+            raise LagClosedError("the reader was closed") from error
+        except TopicAuthorizationFailedError as error:
+            raise self._denied() from error
+        except Exception as error:
+            raise lag_error(error) from error
 
     def _denied(self) -> LagDeniedError:
         return LagDeniedError(f"not authorised to read the topic {shown(self._topic)}")

@@ -191,7 +191,8 @@ class FeedReader:
 
     def _opened(self) -> FeedConsumer:
         if self._consumer is not None and self._now() >= self._next_check:
-            self._drop_old()
+            # Build a new dict, because other threads read the old one.
+            self._known = {p: entry for p, entry in self._known.items() if not self._is_old(entry.forecast)}
             if not self._consumer.is_same(_ANSWER_S):
                 self._drop()  # known forecasts are valid until they are old or replaced
             self._next_check = self._now() + _CHECK_S
@@ -272,10 +273,6 @@ class FeedReader:
     def _is_near(self, time_ms: int, now_ms: float) -> bool:
         """Whether an event time is within the limit.  Clocks differ, so it may also be in the future."""
         return abs(now_ms - time_ms) <= self._max_age_ms
-
-    def _drop_old(self) -> None:
-        # Build a new dict, because other threads read the old one.
-        self._known = {p: entry for p, entry in self._known.items() if not self._is_old(entry.forecast)}
 
     def _why_incomplete(self, missing: int, wanted: int, now_ms: float) -> tuple[str, bool]:
         """Return why forecasts are missing, and whether that is logged already or needs no warning."""

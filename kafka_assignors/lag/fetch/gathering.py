@@ -94,7 +94,8 @@ class Gathering:
             elif tp in self._trouble:
                 missing[tp] = self._trouble[tp]
             else:
-                silent = self._unanswered.get(tp) or self.failure or self._link.trouble or _no_answer()
+                known = self._unanswered.get(tp) or self.failure or self._link.trouble
+                silent = known or KafkaTimeoutError("no answer")
                 missing[tp] = str(lag_error(silent))
         if silent is not None and not lags:
             raise lag_error(self.failure or silent) from silent
@@ -243,7 +244,3 @@ class Gathering:
             self._trouble.pop(tp, None)
             self._unanswered[tp] = error
             self._link.leaders.pop(tp, None)
-
-
-def _no_answer() -> KafkaError:
-    return KafkaTimeoutError("no answer")

@@ -194,7 +194,6 @@ class GroupsFetch:
         }
 
     def _take(self, described: Any, commits: Mapping[str, Any], now: float) -> None:
-        """Take a group's description and commits."""
         group_id = described.group_id
         try:
             if (error := describe_error(described)) is not None:
@@ -232,10 +231,9 @@ class EndsFetch(Gathering):
     @property
     def is_complete(self) -> bool:
         """Whether all is known that brokers return.  False if one is away, or a partition has no leader."""
-        return self.failure is None and all(self._is_known(tp) for tp in self.wanted)
-
-    def _is_known(self, tp: TopicPartition) -> bool:
-        return tp in self._lost or (tp in self._ends and tp in self._begins)
+        return self.failure is None and all(
+            tp in self._lost or (tp in self._ends and tp in self._begins) for tp in self.wanted
+        )
 
 
 def _chunks(items: Sequence[_T], size: int) -> Iterator[Sequence[_T]]:

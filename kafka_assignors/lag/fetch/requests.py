@@ -89,10 +89,7 @@ def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | N
 def all_commits_request(group_ids: Iterable[str]) -> Any:
     """Request all commits of groups, from version ``MANY_GROUPS`` on."""
     group = OffsetFetchRequest.OffsetFetchRequestGroup
-    return _many_groups([group(group_id=group_id, topics=None) for group_id in group_ids])
-
-
-def _many_groups(groups: Sequence[Any]) -> Any:
+    groups = [group(group_id=group_id, topics=None) for group_id in group_ids]
     # Later versions take topic ids instead of names.
     return OffsetFetchRequest(groups=groups, min_version=MANY_GROUPS, max_version=MANY_GROUPS)
 

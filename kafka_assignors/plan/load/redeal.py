@@ -38,7 +38,8 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: bool) -
     if by_room:
         cells = np.bincount(lot * members + owners[chosen], minlength=room.size)
         room = cells.reshape(room.shape)
-    chosen, lot = _by_lag(problem, chosen, lot)
+    order = np.argsort(-problem.lag[chosen], kind="stable")
+    chosen, lot = chosen[order], lot[order]
     if len(room) == 1:
         dealt[chosen] = _of_one_lot(problem, chosen, records, room[0].tolist())
     elif len(chosen) * members <= _MOST_WORK:
@@ -46,11 +47,6 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: bool) -
     else:
         return owners
     return dealt
-
-
-def _by_lag(problem: LoadProblem, chosen: Vector, lot: Vector) -> tuple[Vector, Vector]:
-    order = np.argsort(-problem.lag[chosen], kind="stable")
-    return chosen[order], lot[order]
 
 
 def _of_one_lot(problem: LoadProblem, chosen: Vector, records: Vector, room: list[int]) -> list[int]:

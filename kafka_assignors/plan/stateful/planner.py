@@ -64,7 +64,6 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     stateless = [s for s, kind in enumerate(group.subtopologies) if not kind.stateful]
 
     def filled_up(owners: Vector) -> Vector:
-        """Add the stateless tasks."""
         loads = np.bincount(owners[stateful], minlength=members)
         return np.where(stateful, owners, balanced_owners(history, standing, stateless, loads))
 

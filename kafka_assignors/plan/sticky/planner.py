@@ -45,5 +45,4 @@ def plan_fairest_sticky(group: Group, claims: Claims) -> Assignment:
 
 
 def _plan(group: Group, lots: Lots, *, keep_all: bool) -> Assignment:
-    """Plan the counts, then choose the partitions."""
     return Assignment(group, deal(lots, best_shares(lots.problem(keep_all=keep_all))))

@@ -54,7 +54,6 @@ def changelogs_of(
 
 
 def _tasks(admin: KafkaAdminClient, topology: Topology) -> dict[str, int]:
-    """Return the number of tasks of each subtopology."""
     counts = _partitions(admin, topology.topics)
     if missing := [topic for topic in topology.topics if topic not in counts]:
         raise TopologyError(f"no topic {', '.join(missing)} in the cluster")

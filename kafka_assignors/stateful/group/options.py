@@ -16,10 +16,6 @@ from kafka_assignors.validators import instance, whole, wrong
 from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
 
 
-def _nothing() -> Holdings:
-    return Holdings()
-
-
 @dataclass(frozen=True, slots=True)
 class StatefulOptions(Options):
     """Options of ``stateful``; all members should have the same, because any member may become leader.
@@ -48,7 +44,7 @@ class StatefulOptions(Options):
     probing_rebalance_interval_ms: int = 600_000
     process_id: UUID | None = None
     endpoint: str = ""
-    holdings: Callable[[], Holdings] = _nothing
+    holdings: Callable[[], Holdings] = Holdings
     on_duties: Callable[[Duties], object] | None = None
     time: Callable[[], float] = time.time
 

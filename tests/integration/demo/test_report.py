@@ -26,7 +26,7 @@ def whole_look(whole: Demo) -> Look:
 
 def figures_of_two_scenes() -> set[str]:
     each = range(len(STRATEGIES))
-    replay = {"pauses", *(f"{kind}-{i}" for kind in ("ownership", "lag") for i in each)}
+    replay = {f"{kind}-{i}" for kind in ("ownership", "lag") for i in each}
     backlog = {"largest-lag", *(f"backlog-lag-{i}" for i in each)}
     return {"answer-drain", "answer-standstill"} | replay | backlog
 
@@ -40,7 +40,7 @@ def test_report_draws_without_an_error(look: Look) -> None:
 @pytest.mark.long
 def test_full_report_draws_without_an_error(whole_look: Look) -> None:
     assert whole_look.failures == []
-    others = {"still-join", "still-kill", "course-0", "course-1", "hours"}
+    others = {"still-join", "still-kill", "course-0", "course-1"}
     assert set(whole_look.page.texts) == figures_of_two_scenes() | others
     assert whole_look.width <= WIDTH
 
@@ -57,7 +57,7 @@ def test_first_screen_shows_the_answer_and_its_picture(demo: Demo, look: Look) -
         assert set(STRATEGIES) <= set(look.page.texts[plot])
 
 
-def test_holds_are_bars_and_pauses_are_points(demo: Demo, look: Look) -> None:
+def test_holds_warm_ups_and_waits_are_bars(demo: Demo, look: Look) -> None:
     for place, entry in enumerate(demo.results["strategies"]):
         held = [sum(hold["member"] == member for hold in entry["holds"]) for member in MEMBERS]
         unowned, *members, warm_ups, waiting = look.page.bars[f"ownership-{place}"]
@@ -65,10 +65,6 @@ def test_holds_are_bars_and_pauses_are_points(demo: Demo, look: Look) -> None:
         assert sum(held) >= PARTITIONS
         assert (warm_ups, waiting) == (len(entry["openings"]), len(entry["waits"]))
         assert unowned > 0  # after the kill
-    paused = [
-        pause for entry in demo.results["strategies"] for pause in entry["pauses"] if pause["seconds"] > 0
-    ]
-    assert look.page.points["pauses"] == len(paused)
 
 
 def test_axes_legends_and_churn_are_labelled(look: Look) -> None:
@@ -80,8 +76,6 @@ def test_axes_legends_and_churn_are_labelled(look: Look) -> None:
             assert text in bands
         for text in (time_axis, "lag (records)", "total", *MEMBERS, *churn):
             assert text in look.page.texts[f"lag-{place}"]
-    for text in ("pause of a partition (s)", *STRATEGIES, *churn):
-        assert text in look.page.texts["pauses"]
 
 
 def test_backlog_figures_name_strategies_members_and_the_bound(demo: Demo, look: Look) -> None:
@@ -104,7 +98,7 @@ def test_failover_figure_has_a_bar_for_each_task_and_event(whole_look: Look) -> 
 
 
 @pytest.mark.long
-def test_pipeline_figures_name_candidates_churn_and_forecasts(whole: Demo, whole_look: Look) -> None:
+def test_pipeline_figures_name_candidates_and_churn(whole: Demo, whole_look: Look) -> None:
     pipeline = whole.results["pipeline"]
     assert pipeline is not None
     assert pipeline["backtest"] is not None
@@ -115,9 +109,6 @@ def test_pipeline_figures_name_candidates_churn_and_forecasts(whole: Demo, whole
     for text in ("a member joins", "one leaves", "one is killed"):
         assert text in whole_look.page.texts["course-0"]
         assert text not in whole_look.page.texts["course-1"]
-    for text in ("hour (UTC)", "records in the hour", "arrived", "forecast", "the hour before again"):
-        assert text in whole_look.page.texts["hours"]
-    assert whole_look.page.bars["hours"] == [7 * 24]
 
 
 LOOKS = ["look", pytest.param("whole_look", marks=pytest.mark.long)]

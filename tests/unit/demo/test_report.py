@@ -47,7 +47,7 @@ def drawn(results: Results) -> dict[str, Any]:
 
 def test_page_has_an_element_for_every_figure(results: Results) -> None:
     text = render(results)
-    wanted = ["answer-drain", "answer-standstill", "ownership-0", "lag-0", "ownership-1", "lag-1", "pauses"]
+    wanted = ["answer-drain", "answer-standstill", "ownership-0", "lag-0", "ownership-1", "lag-1"]
     wanted += ["largest-lag", "backlog-lag-0", "backlog-lag-1"]
     assert sorted(figures_of(text)) == sorted(wanted)
     for name in wanted:
@@ -182,7 +182,6 @@ def test_strategy_has_one_colour_in_both_scenes(results: Results) -> None:
     drawings = drawn(results)
     bars = drawings["answer-drain"]["data"][0]
     assert bars["marker"]["color"] == [strategy_colour(2), strategy_colour(0)]
-    assert drawings["pauses"]["data"][0]["line"]["color"] == strategy_colour(0)
     assert drawings["largest-lag"]["data"][1]["line"]["color"] == strategy_colour(0)
 
 
@@ -309,7 +308,7 @@ def test_pipeline_has_a_part_and_figures_of_its_own(results: Results) -> None:
     text = render(with_pipeline(results))
     assert text.count("<article>") == 4
     assert "What the pipeline recommends: use cooperative-lag-aware (load=forecast)" in text
-    assert figures_of(text).keys() - before.keys() == {"course-0", "hours"}
+    assert figures_of(text).keys() - before.keys() == {"course-0"}
 
 
 def test_recorded_runs_have_a_row_each(results: Results) -> None:
@@ -326,18 +325,10 @@ def test_strategies_keep_their_colours_and_other_candidates_get_free_ones(result
     assert len(set(colours.values())) == 5  # of four candidates, and grey of what was recorded
 
 
-def test_forecasts_are_drawn_beside_what_came(results: Results) -> None:
-    figure = drawn(with_pipeline(results))["hours"]
-    came, naive, forecast = figure["data"]
-    assert came["x"] == ["2013-01-01 00:00", "2013-01-01 01:00", "2013-01-01 02:00"]
-    assert (came["y"], naive["y"], forecast["y"]) == ([1, 2, 3], [0, 1, 2], [1.5, 2.0, 2.5])
-
-
 def test_pipeline_that_failed_says_so_and_shows_what_it_had(results: Results) -> None:
     failed = pipeline() | {
         "fault": "back-test: <gone>",
         "backtest": None,
-        "forecast": None,
     }
     results["pipeline"] = failed
     text = render(results)
@@ -350,7 +341,7 @@ def test_pipeline_that_failed_says_so_and_shows_what_it_had(results: Results) ->
     assert sum(isinstance(part, Table) for part in summary(results).renderables) == 2
 
 
-def test_terminal_shows_candidates_runs_forecasts_and_what_to_use(results: Results) -> None:
+def test_terminal_shows_candidates_runs_and_what_to_use(results: Results) -> None:
     text = in_terminal(with_pipeline(results))
     assert "…" not in text
     lines = text.splitlines()
@@ -359,16 +350,3 @@ def test_terminal_shows_candidates_runs_forecasts_and_what_to_use(results: Resul
     assert line.split() == ["3", "sticky", "6.0", "50", "5.0", "1", "0.2"]
     assert "the pipeline recommends: Use cooperative-lag-aware (load=forecast)" in text
     assert "…" not in in_terminal(results, width=80)
-
-
-def test_step_that_paused_nothing_has_its_place_on_the_axis(results: Results) -> None:
-    for one in results["strategies"]:
-        one["pauses"] = []
-    axis = drawn(results)["pauses"]["layout"]["xaxis"]
-    steps = len(results["strategies"][0]["steps"])
-    assert steps > 0
-    assert (axis["type"], axis["range"], len(axis["categoryarray"])) == (
-        "category",
-        [-0.5, steps - 0.5],
-        steps,
-    )

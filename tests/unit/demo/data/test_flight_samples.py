@@ -7,11 +7,12 @@ import pytest
 
 from demo.data.events import Flight, find_archive, read_flights
 from demo.data.flight_samples import FlightSamples, partition_of, sample_flights
-from demo.pipeline.forecast import HORIZON_S, STEP_S, WEEKS
 from kafka_assignors.forecast import LoadSettings, Partition
 from kafka_assignors.forecast.scoring import Score, Totals, score, totals
 from tests.support.examples import ROOT
 
+STEP_S, HORIZON_S = 900, 3600
+WEEKS = 3
 MIDNIGHT = 1_356_998_400  # s; 2013-01-01 UTC
 
 

@@ -68,18 +68,6 @@ def test_records_restored_after_the_task_was_ready_were_not_waited_for() -> None
     assert measure_events(logs, 6.0)[0]["waited"] == 105
 
 
-def test_background_restore_counts_as_restored(events: Events) -> None:
-    assert events["warm", "join"]["restored"] == 203
-    assert events["warm", "kill"]["restored"] == 7
-
-
-def test_copies_of_the_other_act_are_others() -> None:
-    logs = two_acts()
-    other = [restored(13.5, 0, 999), *logs.members["warm/m2"]]
-    logs = dataclasses.replace(logs, members={**logs.members, "warm/m2": other})
-    assert measure_events(logs, 6.0)[0]["restored"] == 105
-
-
 def test_the_session_timeout_is_part_of_a_kill_only(events: Events) -> None:
     assert {kind: one["session_timeout"] for (_, kind), one in events.items()} == {"join": 0.0, "kill": 6.0}
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from demo.group.logs import RunLogs
 from demo.pipeline.ran import Ran
 from demo.pipeline.results import (
-    ForecastResult,
-    HoursResult,
     PipelineResult,
     RecordedResult,
 )
@@ -127,23 +125,6 @@ def backtest(*names: str) -> BacktestResults:
     )
 
 
-def forecast() -> ForecastResult:
-    return ForecastResult(
-        weeks=6,
-        partitions=3,
-        step_s=300,
-        horizon_s=3600,
-        records=36_000,
-        forecasts=1_000,
-        came=2.5,
-        miss=1.2,
-        naive_miss=2.0,
-        beside_naive=0.6,
-        beside_best=0.8,
-        hours=HoursResult(begins=1_356_998_400, came=[1, 2, 3], forecast=[1.5, 2.0, 2.5], naive=[0, 1, 2]),
-    )
-
-
 def pipeline(*names: str) -> PipelineResult:
     """All went well, of one run of range."""
     return PipelineResult(
@@ -154,5 +135,4 @@ def pipeline(*names: str) -> PipelineResult:
         read=2_000,
         recorded=[recorded()],
         backtest=backtest(*(names or ("cooperative-lag-aware (load=forecast)", "range", "sticky"))),
-        forecast=forecast(),
     )
