@@ -29,9 +29,8 @@ def churned(
     strategy: Strategy, members: int, *churn: ChurnStep, steps: list[list[int]], **options: Any
 ) -> Outcome:
     """Simulate a group that members join and leave, with known pauses."""
-    return simulate(
-        history(*steps), Scenario("h", strategy, members, **{"churn": churn, "pauses": SETTLED, **options})
-    )
+    settings: dict[str, Any] = {"churn": churn, "pauses": SETTLED, **options}
+    return simulate(history(*steps), Scenario("h", strategy, members, **settings))
 
 
 # --- one member -----------------------------------------------------------------------------------------
