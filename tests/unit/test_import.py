@@ -44,41 +44,39 @@ def test_missing_cli_extra_is_named() -> None:
     assert message.stderr == "kafka-assignors: click is not installed: pip install 'kafka-assignors[cli]'\n"
 
 
-def test_stateful_consumers_can_be_imported_without_their_extra() -> None:
-    """The error comes when the extra is needed."""
-    code = (
-        "import sys\n"
-        "sys.modules['rocksdict'] = sys.modules['filelock'] = None\n"
-        "from kafka_assignors.stateful import StatefulConsumer, Stores\n"
-        "try:\n    Stores()\nexcept ImportError as error:\n    print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "rocksdict is not installed: pip install 'kafka-assignors[stateful]'\n"
-
-
-def test_missing_pipeline_extra_is_named() -> None:
-    code = (
-        "import sys\n"
-        "sys.modules['pyspark'] = None\n"
-        "import kafka_assignors.pipeline as pipeline\n"
-        "try:\n    pipeline.import_samples\nexcept ImportError as error:\n    print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "pyspark is not installed: pip install 'kafka-assignors[spark]'\n"
-
-
 @pytest.mark.parametrize(
-    ("extra", "module", "missing"),
+    ("modules", "program", "message"),
     [
-        ("prometheus", "prometheus_client", "prometheus-client"),
-        ("otel", "opentelemetry", "opentelemetry-api"),
+        # Stateful consumers can be imported, the error comes when the extra is needed.
+        (
+            ["rocksdict", "filelock"],
+            "from kafka_assignors.stateful import StatefulConsumer, Stores; {Stores()}",
+            "rocksdict is not installed: pip install 'kafka-assignors[stateful]'",
+        ),
+        (
+            ["pyspark"],
+            "import kafka_assignors.pipeline as pipeline; {pipeline.import_samples}",
+            "pyspark is not installed: pip install 'kafka-assignors[spark]'",
+        ),
+        (
+            ["prometheus_client"],
+            "{import kafka_assignors.metrics.prometheus}",
+            "prometheus-client is not installed: pip install 'kafka-assignors[prometheus]'",
+        ),
+        (
+            ["opentelemetry"],
+            "{import kafka_assignors.metrics.otel}",
+            "opentelemetry-api is not installed: pip install 'kafka-assignors[otel]'",
+        ),
     ],
+    ids=["stateful", "pipeline", "prometheus", "otel"],
 )
-def test_missing_extra_of_an_exporter_is_named(extra: str, module: str, missing: str) -> None:
+def test_missing_extra_is_named(modules: list[str], program: str, message: str) -> None:
+    """The statement in braces needs the extra; those before it do not."""
+    before, needs = program.rstrip("}").split("{")
     code = (
-        "import sys\n"
-        f"sys.modules['{module}'] = None\n"
-        f"try:\n    import kafka_assignors.metrics.{extra}\nexcept ImportError as error:\n    print(error)\n"
+        f"import sys; sys.modules.update(dict.fromkeys({modules}))\n{before}\n"
+        f"try:\n    {needs}\nexcept ImportError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == f"{missing} is not installed: pip install 'kafka-assignors[{extra}]'\n"
+    assert done.stdout == message + "\n"

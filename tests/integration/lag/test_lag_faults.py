@@ -34,6 +34,7 @@ from tests.integration.conftest import FreshNames
 from tests.integration.groups.test_racks import InZones, one_more_broker, wait_until_seen
 from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import commit, write
+from tests.integration.proxy import Mode
 from tests.integration.reading import leaderless
 from tests.support.waiting import until
 
@@ -311,13 +312,16 @@ def test_silent_listener_is_an_error_within_the_deadline(security: str) -> None:
             assert timed(made.close) < SOON_S
 
 
-def test_fetcher_recovers_from_a_silent_broker(guarded: Guarded, names: FreshNames) -> None:
+@pytest.mark.parametrize(("mode", "error"), [("stall", LagTimeoutError), ("cut", LagUnreachableError)])
+def test_fetcher_recovers_from_a_silent_broker_and_a_cut_connection(
+    guarded: Guarded, names: FreshNames, mode: Mode, error: type[LagError]
+) -> None:
     tp = TopicPartition(names.topic(), 0)
     write(guarded.bootstrap, {tp: 3})
     with fetcher(guarded.proxied, names.group()) as made:
         assert made.fetch([tp], AMPLE_MS).lags == {tp: 3}
-        guarded.proxy.mode = "stall"
-        assert isinstance(refused(made, tp), LagTimeoutError)
+        guarded.proxy.mode = mode
+        assert isinstance(refused(made, tp), error)
         guarded.proxy.reset()
         assert made.fetch([tp], AMPLE_MS).lags == {tp: 3}
 
@@ -337,17 +341,6 @@ def test_broker_silent_during_a_fetch(guarded: Guarded, names: FreshNames, answe
         assert time.monotonic() - started < SHORT_MS / 1000 + SLACK_S
         guarded.proxy.reset()
         assert made.fetch([tp], AMPLE_MS).lags == {tp: 2}
-
-
-def test_cut_connection_is_reopened(guarded: Guarded, names: FreshNames) -> None:
-    tp = TopicPartition(names.topic(), 0)
-    write(guarded.bootstrap, {tp: 3})
-    with fetcher(guarded.proxied, names.group()) as made:
-        assert made.fetch([tp], AMPLE_MS).lags == {tp: 3}
-        guarded.proxy.mode = "cut"
-        assert isinstance(refused(made, tp), LagUnreachableError)
-        guarded.proxy.reset()
-        assert made.fetch([tp], AMPLE_MS).lags == {tp: 3}
 
 
 def test_connection_cut_during_a_fetch_is_reopened_in_time(guarded: Guarded, names: FreshNames) -> None:

@@ -61,6 +61,23 @@ def sent(made: Any, name: str = "cooperative-sticky") -> Any:
     return dict(made._coordinator.group_protocols())[name]
 
 
+def subscribed(consumer: MakeConsumer, *strategies: Any, **config: Any) -> Any:
+    """Make a consumer of ``t``, with cooperative-sticky by default."""
+    made = consumer(*(strategies or [CooperativeStickyAssignor]), **config)
+    made.subscribe(["t"])
+    return made
+
+
+def only_assignor(made: Any) -> Any:
+    (assignor,) = made._coordinator._assignors.values()
+    return assignor
+
+
+def settle(coordinator: Any) -> None:
+    """Make the consumer a member in generation 5, which needs no join."""
+    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+
+
 def hold(made: Any, *partitions: int, generation: int = 5) -> None:
     """Give consumer and assignor an assignment, as a join does."""
     made._subscription.assign_from_subscribed([TopicPartition("t", p) for p in partitions])
@@ -73,8 +90,7 @@ def hold(made: Any, *partitions: int, generation: int = 5) -> None:
 def test_single_cooperative_strategy_sends_owned_partitions(
     kind: type[Assignor], consumer: MakeConsumer
 ) -> None:
-    made = consumer(kind)
-    made.subscribe(["t"])
+    made = subscribed(consumer, kind)
     hold(made, 1, 2)
     assert runs_cooperative(made)
     subscription = sent(made, kind.name)
@@ -88,8 +104,7 @@ def test_cooperative_strategy_beside_an_eager_one_sends_history_only(
     kind: type[Assignor], eager: Any, consumer: MakeConsumer
 ) -> None:
     """The consumer runs eager, so it has revoked its partitions; the history keeps them in place."""
-    made = consumer(kind, eager)
-    made.subscribe(["t"])
+    made = subscribed(consumer, kind, eager)
     hold(made, 1, 2)
     assert not runs_cooperative(made)
     subscription = sent(made, kind.name)
@@ -100,8 +115,7 @@ def test_cooperative_strategy_beside_an_eager_one_sends_history_only(
 
 def test_member_that_lost_its_membership_claims_nothing(consumer: MakeConsumer) -> None:
     """kafka-python notifies the consumer, not the assignor; a claim would keep partitions from others."""
-    made = consumer(CooperativeStickyAssignor)
-    made.subscribe(["t"])
+    made = subscribed(consumer)
     hold(made, 1, 2)
     made._coordinator.reset_generation()
     made._net.run(made._coordinator._on_join_prepare_async, -1, "")
@@ -120,11 +134,10 @@ def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
 
 def test_request_rejoin_makes_the_consumer_rejoin(consumer: MakeConsumer) -> None:
     """kafka-python has no public call for it."""
-    made = consumer(CooperativeStickyAssignor)
-    made.subscribe(["t"])
+    made = subscribed(consumer)
     coordinator = made._coordinator
     coordinator.rejoin_needed = False
-    (assignor,) = coordinator._assignors.values()
+    assignor = only_assignor(made)
     assignor._access.request_rejoin()
     assert coordinator.rejoin_needed
 
@@ -138,7 +151,7 @@ def in_generation_5(consumer: MakeConsumer) -> tuple[Any, Any, Any]:
     """Return a consumer that needs no rejoin, its coordinator and its assignor."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
-    (assignor,) = coordinator._assignors.values()
+    assignor = only_assignor(made)
     coordinator._generation = Generation(5, "m", "cooperative-sticky")
     coordinator.rejoin_needed = False
     return made, coordinator, assignor
@@ -162,8 +175,7 @@ def test_delayed_rejoin_is_requested_unless_a_round_began_meanwhile(
 
 def test_join_caused_by_metadata_survives_a_poll_timeout(consumer: MakeConsumer) -> None:
     """kafka-python 3.0 drops such a join if a poll times out during it."""
-    made = consumer(RangeAssignor)
-    made.subscribe(["t"])
+    made = subscribed(consumer, RangeAssignor)
     made._coordinator.rejoin_needed = False
     sent(made, "range")
     assert made._coordinator.rejoin_needed
@@ -178,7 +190,7 @@ def test_close_of_the_consumer_calls_back(consumer: MakeConsumer) -> None:
 
 def test_assignor_does_not_keep_its_consumer_alive(consumer: MakeConsumer) -> None:
     """It refers to the coordinator weakly, as the coordinator refers to it."""
-    (assignor,) = consumer(CooperativeStickyAssignor)._coordinator._assignors.values()
+    assignor = only_assignor(consumer(CooperativeStickyAssignor))
     assert isinstance(assignor._access._coordinator, weakref.ref)
 
 
@@ -195,8 +207,8 @@ def test_assignor_without_a_consumer_offers_both_protocols() -> None:
 )
 def test_unknown_kafka_python_gets_one_protocol(part: str, consumer: MakeConsumer) -> None:
     """So that a mixed list is refused."""
-    coordinator = consumer(CooperativeStickyAssignor)._coordinator
-    (assignor,) = coordinator._assignors.values()
+    made = consumer(CooperativeStickyAssignor)
+    coordinator, assignor = made._coordinator, only_assignor(made)
     kept = vars(coordinator).pop(part)
     assert assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE]
     setattr(coordinator, part, kept)
@@ -212,8 +224,7 @@ def test_one_instance_in_two_consumers_is_refused(consumer: MakeConsumer) -> Non
 
 def test_join_that_never_took_effect_does_not_date_claims(consumer: MakeConsumer) -> None:
     """kafka-python drops a join that ends between two polls, and joins again with its earlier assignment."""
-    made = consumer(CooperativeStickyAssignor)
-    made.subscribe(["t"])
+    made = subscribed(consumer)
     hold(made, 1, generation=5)
     made._coordinator._generation = Generation(6, "m", "cooperative-sticky")
     assert sent(made).generation_id == 5
@@ -222,8 +233,7 @@ def test_join_that_never_took_effect_does_not_date_claims(consumer: MakeConsumer
 @pytest.mark.parametrize("eager", [RangeAssignor, RangePartitionAssignor])
 def test_assignment_of_another_strategy_counts_as_history(eager: Any, consumer: MakeConsumer) -> None:
     """So that a switch from range to cooperative-sticky keeps partitions in place."""
-    made = consumer(CooperativeStickyAssignor, eager)
-    made.subscribe(["t"])
+    made = subscribed(consumer, CooperativeStickyAssignor, eager)
     made._subscription.assign_from_subscribed([TopicPartition("t", 4)])
     made._coordinator._generation = Generation(7, "m", "range")
     subscription = sent(made)
@@ -241,36 +251,33 @@ def test_replicas_are_read_from_the_metadata() -> None:
 
 def test_on_close_runs_before_close_returns(consumer: MakeConsumer) -> None:
     """The consumer's event loop ends, and cancels waiting coroutines."""
-    made = consumer(CooperativeStickyAssignor)
-    made.subscribe(["t"])
+    made = subscribed(consumer)
     sent(made)
     done: list[str] = []
-    made._coordinator._assignors["cooperative-sticky"]._access.on_close(lambda: done.append("closed"))
+    only_assignor(made)._access.on_close(lambda: done.append("closed"))
     assert not done
     made.close()
     assert done == ["closed"]
 
 
 def test_config_has_the_connection_settings(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
-    made.subscribe(["t"])
+    made = subscribed(consumer)
     sent(made)
-    config = made._coordinator._assignors["cooperative-sticky"]._access.config()
+    config = only_assignor(made)._access.config()
     for name in ("bootstrap_servers", "security_protocol", "client_id", "request_timeout_ms"):
         assert config[name] == made.config[name]
     assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
-    access = made._coordinator._assignors["cooperative-sticky"]._access
+    access = only_assignor(made)._access
     assert access.session_timeout_s() == made.config["session_timeout_ms"] / 1000
     assert access.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
 
 
 def test_rejoin_can_be_requested_from_another_thread(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
-    made.subscribe(["t"])
+    made = subscribed(consumer)
     sent(made)
-    access = made._coordinator._assignors["cooperative-sticky"]._access
+    access = only_assignor(made)._access
     coordinator = made._coordinator
-    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+    settle(coordinator)
     coordinator.rejoin_needed = False
     access.request_rejoin_threadsafe(Cause.FORECAST, 4)  # a rebalance later
     access.request_rejoin_threadsafe(Cause.SKEW, 5)
@@ -295,7 +302,7 @@ def test_membership_age_counts_from_the_last_answered_heartbeat(consumer: MakeCo
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     assert heartbeat_age_s(made) is None, "it is in no group"
-    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+    settle(coordinator)
     assert heartbeat_age_s(made) == float("inf"), "it never heard of the group"
     coordinator.heartbeat.sent_heartbeat()
     assert heartbeat_age_s(made) == float("inf"), "there is no answer yet"
@@ -350,7 +357,7 @@ def test_stable_heartbeat_is_the_last_one_answered_without_rebalance(
     coordinator._send_heartbeat_request = answered
     coordinator.rejoin_needed = False
     assert stable_heartbeat_at(made) is None, "it is in no group"
-    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+    settle(coordinator)
     made._net.run(coordinator._do_heartbeat)
     assert stable_heartbeat_at(made) == beat.last_send
     beat.sent_heartbeat()
@@ -366,7 +373,7 @@ def test_fenced_static_member_is_no_member(consumer: MakeConsumer) -> None:
     """kafka-python stops its heartbeats without notice; its state stays."""
     made = consumer(CooperativeStickyAssignor, group_instance_id="i")
     coordinator = made._coordinator
-    coordinator._generation, coordinator.state = Generation(5, "m", "cooperative-sticky"), MemberState.STABLE
+    settle(coordinator)
     coordinator._enable_heartbeat()
     assert not is_fenced(made)
     assert heartbeat_age_s(made) is not None
@@ -448,7 +455,7 @@ def test_leader_id_comes_from_the_join_response(consumer: MakeConsumer) -> None:
     """kafka-python drops it.  A group of the new protocol has no leader (KIP-848)."""
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
-    (assignor,) = coordinator._assignors.values()
+    assignor = only_assignor(made)
     assert assignor._access.leader_id() is None
     for leader in ("m0", ""):
         coordinator.state = MemberState.REBALANCING
@@ -464,7 +471,7 @@ def test_leader_id_comes_from_the_join_response(consumer: MakeConsumer) -> None:
 def test_synced_generation_comes_from_an_answer_without_an_error(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
-    (assignor,) = coordinator._assignors.values()
+    assignor = only_assignor(made)
     assert assignor._access.synced_generation() is None
     coordinator._generation = Generation(3, "m1", "x")
     answer_to_sync = SyncGroupResponse(version=3, error_code=0, assignment=b"part")
@@ -481,7 +488,7 @@ def test_synced_generation_comes_from_an_answer_without_an_error(consumer: MakeC
 def test_metadata_update_under_way_does_not_answer_a_new_request(consumer: MakeConsumer) -> None:
     """It may have been requested for other topics."""
     made = consumer(CooperativeStickyAssignor)
-    (assignor,) = made._coordinator._assignors.values()
+    assignor = only_assignor(made)
     access, metadata = assignor._access, made._coordinator._cluster
     before = time.monotonic()
     metadata.update_metadata(answer({"t": 3}))
@@ -495,7 +502,7 @@ def test_metadata_update_under_way_does_not_answer_a_new_request(consumer: MakeC
 def test_metadata_update_calls_back_with_its_partition_counts(consumer: MakeConsumer) -> None:
     made = consumer(CooperativeStickyAssignor)
     made.subscribe(["t", "gone"])
-    (assignor,) = made._coordinator._assignors.values()
+    assignor = only_assignor(made)
     listed: list[dict[str, int]] = []
     assignor._access.on_metadata_update(lambda: listed.append(assignor._access.partition_counts()))
     for count in (3, 5):
@@ -516,10 +523,9 @@ def test_rejoin_with_metadata_is_requested_after_the_update(
 
 
 def test_settled_generation_is_none_while_a_join_is_due(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor, group_instance_id="i")
-    made.subscribe(["t"])
+    made = subscribed(consumer, group_instance_id="i")
     coordinator = made._coordinator
-    (assignor,) = coordinator._assignors.values()
+    assignor = only_assignor(made)
     coordinator._generation = Generation(5, "m", "cooperative-sticky")
     sent(made)
     coordinator.state = MemberState.STABLE
@@ -534,8 +540,7 @@ def test_settled_generation_is_none_while_a_join_is_due(consumer: MakeConsumer) 
 @pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
 def test_rejoin_of_a_static_member_sends_other_bytes(kind: type[Assignor], consumer: MakeConsumer) -> None:
     """A broker starts no rebalance for a non-leader that joins with the same bytes."""
-    made = consumer(kind, group_instance_id="i")
-    made.subscribe(["t"])
+    made = subscribed(consumer, kind, group_instance_id="i")
     joins = [sent(made, kind.name).encode()]
     for generation in (5, 6):
         hold(made, 1, generation=generation)

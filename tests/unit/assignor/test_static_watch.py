@@ -111,19 +111,19 @@ def in_rebalance(consumer: FakeAccess) -> FakeAccess:
     return consumer
 
 
-def test_dynamic_member_never_checks() -> None:
-    consumer = FakeAccess(instance_id=None, listed=9)
+@pytest.mark.parametrize(
+    ("instance_id", "listed", "updated", "describes", "asks"),
+    [(None, 9, 12, 0, 0), ("i", 6, 6, 1, 1), ("i", 4, 4, 1, 0)],
+    ids=["dynamic", "the topic grew meanwhile", "no new partitions"],
+)
+def test_restarted_static_member_requests_one_rebalance_for_unowned_partitions(
+    instance_id: str | None, listed: int, updated: int, describes: int, asks: int
+) -> None:
+    """A dynamic member never checks."""
+    consumer = FakeAccess(instance_id=instance_id, listed=listed)
     consumer.assigned()
-    consumer.updated(12)
-    assert (consumer.describes, consumer.rejoin_requests) == (0, 0)
-
-
-def test_restarted_member_requests_a_rebalance_for_unowned_partitions() -> None:
-    """The topic grew while the member was down.  It requests once."""
-    consumer = FakeAccess(listed=6)
-    consumer.assigned()
-    consumer.updated(6)
-    assert (consumer.describes, consumer.rejoin_requests) == (1, 1)
+    consumer.updated(updated)
+    assert (consumer.describes, consumer.rejoin_requests) == (describes, asks)
 
 
 def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
@@ -140,13 +140,6 @@ def test_error_while_the_metadata_is_compared_does_not_reach_kafka_python(
         consumer.updated(6)
     consumer.updated(6)
     assert consumer.describes == 1
-
-
-def test_restart_without_new_partitions_requests_nothing() -> None:
-    consumer = FakeAccess()
-    consumer.assigned()
-    consumer.updated(4)
-    assert (consumer.describes, consumer.rejoin_requests) == (1, 0)
 
 
 def test_restarted_leader_requests_a_rebalance_when_the_topic_grows() -> None:

@@ -182,6 +182,16 @@ def errors(kind: str, codes: dict[TopicPartition, int], times: int = 10**9) -> F
     return lambda what, _, number: codes if what == kind and number <= times else None
 
 
+def raises(error: Exception, kind: str | None = None, node: int | None = None, times: int = 10**9) -> Faults:
+    """Faults: the first requests, of a kind or to a broker if given, fail."""
+
+    def fail(what: str, broker: int | None, number: int) -> None:
+        if kind in (None, what) and node in (None, broker) and number <= times:
+            raise error
+
+    return fail
+
+
 class _Link:
     """A fake ``Link`` that completes at once."""
 

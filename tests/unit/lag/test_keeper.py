@@ -6,7 +6,7 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,19 @@ class Cluster:
         self.goes_on.set()
 
 
+MakeKeeper = Callable[..., LagKeeper]
+
+
 @pytest.fixture
-def made() -> Iterator[list[LagKeeper]]:
+def keeper_of() -> Iterator[MakeKeeper]:
+    """Makes keepers of a source, which measure every 10 ms by default."""
     keepers: list[LagKeeper] = []
-    yield keepers
+
+    def make(source: Cluster, refresh_s: float = 0.01, **options: Any) -> LagKeeper:
+        keepers.append(LagKeeper(source, refresh_s=refresh_s, timeout_s=1, **options))
+        return keepers[-1]
+
+    yield make
     for keeper in keepers:
         keeper.close()
 
@@ -65,10 +74,9 @@ def assert_quiet(keeper: LagKeeper, cluster: Cluster) -> None:
     assert len(cluster.asked) == seen
 
 
-def test_owned_partitions_are_measured_periodically(made: list[LagKeeper]) -> None:
+def test_owned_partitions_are_measured_periodically(keeper_of: MakeKeeper) -> None:
     cluster = Cluster({A: 5, B: 6})
-    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(cluster)
     assert keeper.report()[0] == {}
     keeper.keep([A])
     until(lambda: keeper.report()[0] == {A: 5})
@@ -78,24 +86,22 @@ def test_owned_partitions_are_measured_periodically(made: list[LagKeeper]) -> No
     until(lambda: keeper.report()[0] == {B: 6})
 
 
-def test_answer_of_every_fetch_is_passed_on(made: list[LagKeeper]) -> None:
+def test_answer_of_every_fetch_is_passed_on(keeper_of: MakeKeeper) -> None:
     """Of owned partitions in the background, and of the leader's fetches."""
     seen: list[tuple[LagAnswer, float]] = []
-    keeper = LagKeeper(
-        Cluster({A: 1, B: 2}), 3600, 1, lambda: 7.0, on_answer=lambda *answer: seen.append(answer)
+    keeper = keeper_of(
+        Cluster({A: 1, B: 2}), 3600, now=lambda: 7.0, on_answer=lambda *answer: seen.append(answer)
     )
-    made.append(keeper)
     keeper.keep([A])
     until(lambda: seen)
     keeper.ask([B], 10)
     assert [(answer.ends, at_s) for answer, at_s in seen] == [({A: 1_001}, 7.0), ({B: 1_002}, 7.0)]
 
 
-def test_report_has_the_time_of_the_measurement(made: list[LagKeeper]) -> None:
+def test_report_has_the_time_of_the_measurement(keeper_of: MakeKeeper) -> None:
     """Measured at 100 s; the next measurement is not due."""
     now = [100.0]
-    keeper = LagKeeper(Cluster({A: 5}), refresh_s=1000, timeout_s=1, now=lambda: now[0])
-    made.append(keeper)
+    keeper = keeper_of(Cluster({A: 5}), refresh_s=1000, now=lambda: now[0])
     keeper.keep([A])
     until(lambda: keeper.report()[0])
     now[0] = 107.5
@@ -103,12 +109,11 @@ def test_report_has_the_time_of_the_measurement(made: list[LagKeeper]) -> None:
     assert keeper.age_s() == 7.5
 
 
-def test_age_needs_a_measurement_of_a_partition_that_is_owned(made: list[LagKeeper]) -> None:
+def test_age_needs_a_measurement_of_a_partition_that_is_owned(keeper_of: MakeKeeper) -> None:
     """A member owns nothing at first, then loses a measured partition and gains one it cannot measure."""
     now = [100.0]
     cluster = Cluster({A: 5})
-    keeper = LagKeeper(cluster, refresh_s=1000, timeout_s=1, now=lambda: now[0])
-    made.append(keeper)
+    keeper = keeper_of(cluster, refresh_s=1000, now=lambda: now[0])
     keeper.keep([])
     now[0] = 500.0
     assert math.isnan(keeper.age_s())
@@ -123,11 +128,10 @@ def test_age_needs_a_measurement_of_a_partition_that_is_owned(made: list[LagKeep
         assert math.isnan(keeper.age_s())
 
 
-def test_every_failed_fetch_is_counted(made: list[LagKeeper]) -> None:
+def test_every_failed_fetch_is_counted(keeper_of: MakeKeeper) -> None:
     cluster = Cluster({A: 5})
     failures: list[str] = []
-    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1, on_failure=lambda: failures.append("failed"))
-    made.append(keeper)
+    keeper = keeper_of(cluster, refresh_s=10, on_failure=lambda: failures.append("failed"))
     assert not keeper.ask([A], 5).problem
     keeper.look([A])
     assert not failures
@@ -139,21 +143,19 @@ def test_every_failed_fetch_is_counted(made: list[LagKeeper]) -> None:
     assert len(failures) == 2
 
 
-def test_member_without_partitions_measures_nothing(made: list[LagKeeper]) -> None:
+def test_member_without_partitions_measures_nothing(keeper_of: MakeKeeper) -> None:
     cluster = Cluster({A: 5})
-    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(cluster)
     keeper.keep([A])
     until(lambda: len(cluster.asked) > 2)
     keeper.keep([])
     assert_quiet(keeper, cluster)
 
 
-def test_failed_measurement_keeps_the_last_one_and_is_repeated(made: list[LagKeeper]) -> None:
+def test_failed_measurement_keeps_the_last_one_and_is_repeated(keeper_of: MakeKeeper) -> None:
     cluster = Cluster({A: 5})
     failures: list[str] = []
-    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1, on_failure=lambda: failures.append("failed"))
-    made.append(keeper)
+    keeper = keeper_of(cluster, on_failure=lambda: failures.append("failed"))
     keeper.keep([A])
     until(lambda: keeper.report()[0])
     assert not failures
@@ -164,17 +166,15 @@ def test_failed_measurement_keeps_the_last_one_and_is_repeated(made: list[LagKee
     until(lambda: keeper.report()[0] == {A: 7})
 
 
-def test_leader_can_fetch_any_partition(made: list[LagKeeper]) -> None:
-    keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1)
-    made.append(keeper)
+def test_leader_can_fetch_any_partition(keeper_of: MakeKeeper) -> None:
+    keeper = keeper_of(Cluster({A: 5, B: 6}), refresh_s=10)
     assert keeper.ask([A, B, C], 10)[:2] == LagAnswer({A: 5, B: 6})[:2]
 
 
-def test_fetched_lag_is_recent_for_refresh_s(made: list[LagKeeper]) -> None:
+def test_fetched_lag_is_recent_for_refresh_s(keeper_of: MakeKeeper) -> None:
     """The second round of a rebalance follows at once, and should see the same lag."""
     now = [100.0]
-    keeper = LagKeeper(Cluster({A: 5, B: 6}), refresh_s=10, timeout_s=1, now=lambda: now[0])
-    made.append(keeper)
+    keeper = keeper_of(Cluster({A: 5, B: 6}), refresh_s=10, now=lambda: now[0])
     keeper.ask([A], 10)
     now[0] = 104
     keeper.look([B])
@@ -184,11 +184,10 @@ def test_fetched_lag_is_recent_for_refresh_s(made: list[LagKeeper]) -> None:
     assert keeper.recent() == {B: 6}
 
 
-def test_ask_waits_for_a_hanging_source_until_the_deadline(made: list[LagKeeper]) -> None:
+def test_ask_waits_for_a_hanging_source_until_the_deadline(keeper_of: MakeKeeper) -> None:
     cluster = Cluster({A: 5})
     cluster.hangs.set()
-    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(cluster, refresh_s=10)
     assert keeper.ask([A], 0.05) == LagAnswer({}, "no answer within 0.05 s")
     assert keeper.ask([A], 1000).problem == "the previous request is still running"  # at once
     cluster.hangs.clear()
@@ -196,18 +195,17 @@ def test_ask_waits_for_a_hanging_source_until_the_deadline(made: list[LagKeeper]
     until(lambda: keeper.ask([A], 5).lags == {A: 5})
 
 
-def test_late_answer_is_kept(made: list[LagKeeper]) -> None:
+def test_late_answer_is_kept(keeper_of: MakeKeeper) -> None:
     """For the second round, which follows at once."""
     cluster = Cluster({A: 5})
     cluster.hangs.set()
-    keeper = LagKeeper(cluster, refresh_s=100, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(cluster, refresh_s=100)
     assert not keeper.ask([A], 0.05).lags
     cluster.goes_on.set()
     until(lambda: keeper.recent() == {A: 5})
 
 
-def test_source_gets_less_time_than_the_leader_has(made: list[LagKeeper]) -> None:
+def test_source_gets_less_time_than_the_leader_has(keeper_of: MakeKeeper) -> None:
     """So that a partial answer arrives in time."""
 
     class Slow(Cluster):
@@ -215,26 +213,23 @@ def test_source_gets_less_time_than_the_leader_has(made: list[LagKeeper]) -> Non
             time.sleep(timeout_s)
             return LagAnswer(self.lags_of, "that is not all")
 
-    keeper = LagKeeper(Slow({A: 5}), refresh_s=100, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(Slow({A: 5}), refresh_s=100)
     assert keeper.ask([A, B], 5.0) == LagAnswer({A: 5}, "that is not all")
 
 
-def test_keeper_stops_when_the_partitions_are_no_longer_owned(made: list[LagKeeper]) -> None:
+def test_keeper_stops_when_the_partitions_are_no_longer_owned(keeper_of: MakeKeeper) -> None:
     """A lost membership is not reported to the keeper."""
     cluster, member = Cluster({A: 5}), [True]
-    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(cluster)
     keeper.keep([A], lambda: member[0])
     until(lambda: len(cluster.asked) > 2)
     member[0] = False
     assert_quiet(keeper, cluster)
 
 
-def test_empty_measurement_keeps_the_last_one(made: list[LagKeeper]) -> None:
+def test_empty_measurement_keeps_the_last_one(keeper_of: MakeKeeper) -> None:
     cluster = Cluster({A: 5})
-    keeper = LagKeeper(cluster, refresh_s=0.01, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(cluster)
     keeper.keep([A])
     until(lambda: keeper.report()[0])
     cluster.lags_of.clear()
@@ -243,22 +238,20 @@ def test_empty_measurement_keeps_the_last_one(made: list[LagKeeper]) -> None:
     assert keeper.report()[0] == {A: 5}
 
 
-def test_leader_does_not_wait_for_a_hanging_background_fetch(made: list[LagKeeper]) -> None:
+def test_leader_does_not_wait_for_a_hanging_background_fetch(keeper_of: MakeKeeper) -> None:
     cluster = Cluster({A: 5})
     cluster.hangs.set()
-    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(cluster, refresh_s=10)
     keeper.keep([A])
     until(lambda: cluster.asked)
     cluster.hangs.clear()
     assert keeper.ask([A], 10).lags == {A: 5}
 
 
-def test_error_becomes_a_problem_in_one_line(made: list[LagKeeper]) -> None:
+def test_error_becomes_a_problem_in_one_line(keeper_of: MakeKeeper) -> None:
     cluster = Cluster({})
     cluster.error = ValueError("first line\nsecond line")
-    keeper = LagKeeper(cluster, refresh_s=10, timeout_s=1)
-    made.append(keeper)
+    keeper = keeper_of(cluster, refresh_s=10)
     assert keeper.ask([A], 10) == LagAnswer({}, "ValueError: first line")
 
 

@@ -32,18 +32,17 @@ def test_the_same_group_has_no_cause() -> None:
     assert causes(GROUP) == []
 
 
-def test_member_without_a_generation_joined() -> None:
-    new = SeenMember(frozenset({"t"}), client_id="c", generation=-1)
-    assert causes(with_members(a_1=A, b_1=B, c_1=new)) == ["joined (c-1)"]
-
-
-def test_member_of_unknown_generation_joined() -> None:
-    new = SeenMember(frozenset({"t"}))
-    assert causes(with_members(a_1=A, b_1=B, c_1=new)) == ["joined (c-1)"]
-
-
-def test_new_id_with_a_generation_rejoined() -> None:
-    assert causes(with_members(a_1=A, b_1=B, c_1=replace(B, client_id="c"))) == ["rejoined (c-1)"]
+@pytest.mark.parametrize(
+    ("new", "cause"),
+    [
+        (SeenMember(frozenset({"t"}), client_id="c", generation=-1), "joined"),
+        (SeenMember(frozenset({"t"})), "joined"),
+        (replace(B, client_id="c"), "rejoined"),
+    ],
+    ids=["no generation", "unknown generation", "a generation"],
+)
+def test_new_member_with_a_generation_rejoined_and_any_other_joined(new: SeenMember, cause: str) -> None:
+    assert causes(with_members(a_1=A, b_1=B, c_1=new)) == [f"{cause} (c-1)"]
 
 
 def test_new_id_with_the_client_id_of_the_missing_member_rejoined() -> None:

@@ -2,108 +2,92 @@
 
 from __future__ import annotations
 
-from kafka_assignors.plan import CONTESTED, NO_MEMBER, Group, resolve
+from kafka_assignors.plan import CONTESTED, NO_MEMBER, Claims, Group, Member, resolve
 from tests.support.builders import member
 
-TWO = {"t0": 2}
+
+def claims_of(*members: Member) -> Claims:
+    """The claims on a topic with two partitions."""
+    return resolve(Group(members, {"t0": 2}))
 
 
 def test_the_highest_generation_wins() -> None:
     """A zombie's old claim does not count against the live owner's."""
-    group = Group(
-        (member("a", owned={"t0": [0]}, generation=3), member("b", owned={"t0": [0]}, generation=7)), TWO
+    claims = claims_of(
+        member("a", owned={"t0": [0]}, generation=3), member("b", owned={"t0": [0]}, generation=7)
     )
-    assert resolve(group).owner.tolist() == [1, NO_MEMBER]
+    assert claims.owner.tolist() == [1, NO_MEMBER]
 
 
 def test_two_claims_of_one_generation_cancel_out() -> None:
     """The later member is reported, with the member it contradicts."""
-    group = Group((member("a", owned={"t0": [0, 1]}), member("b", owned={"t0": [0]})), TWO)
-    claims = resolve(group)
+    claims = claims_of(member("a", owned={"t0": [0, 1]}), member("b", owned={"t0": [0]}))
     assert claims.owner.tolist() == [NO_MEMBER, 0]
     assert dict(claims.disputed) == {"b": ("a", 1)}
 
 
 def test_an_older_claim_does_not_replace_two_contradicting_ones() -> None:
     """The newest generation contradicts itself; an older claim is no better."""
-    group = Group(
-        (
-            member("a", owned={"t0": [0]}, generation=5),
-            member("b", owned={"t0": [0]}, generation=5),
-            member("c", owned={"t0": [0]}, generation=4),
-        ),
-        TWO,
+    claims = claims_of(
+        member("a", owned={"t0": [0]}, generation=5),
+        member("b", owned={"t0": [0]}, generation=5),
+        member("c", owned={"t0": [0]}, generation=4),
     )
-    assert resolve(group).owner.tolist() == [NO_MEMBER, NO_MEMBER]
+    assert claims.owner.tolist() == [NO_MEMBER, NO_MEMBER]
 
 
 def test_claims_on_unknown_partitions_are_refused() -> None:
     """Unknown topics, numbers out of range and negative numbers are counted."""
-    group = Group((member("a", owned={"t0": [0, 2, -1, 2**31 - 1], "gone": [0]}),), TWO)
-    claims = resolve(group)
+    claims = claims_of(member("a", owned={"t0": [0, 2, -1, 2**31 - 1], "gone": [0]}))
     assert claims.owner.tolist() == [0, NO_MEMBER]
     assert dict(claims.refused) == {"a": 4}
 
 
 def test_a_duplicate_claim_of_one_member_counts_once() -> None:
     """A member does not contradict itself."""
-    group = Group((member("a", owned={"t0": [0, 0]}),), TWO)
-    claims = resolve(group)
+    claims = claims_of(member("a", owned={"t0": [0, 0]}))
     assert claims.owner.tolist() == [0, NO_MEMBER]
     assert not claims.disputed
 
 
 def test_an_unsubscribed_member_is_no_owner_but_may_hold() -> None:
     """It cannot keep the partition, and no other member gets it before it is revoked."""
-    group = Group((member("a", ["t1"], {"t0": [0]}, still_owns=True),), TWO)
-    claims = resolve(group)
+    claims = claims_of(member("a", ["t1"], {"t0": [0]}, still_owns=True))
     assert claims.owner.tolist() == [NO_MEMBER, NO_MEMBER]
     assert claims.holder.tolist() == [0, NO_MEMBER]
 
 
 def test_a_newer_owner_that_revoked_overrides_older_holders() -> None:
     """The older holders lost the partition long ago."""
-    group = Group(
-        (
-            member("a", owned={"t0": [0]}, generation=3, still_owns=True),
-            member("b", owned={"t0": [0]}, generation=3, still_owns=True),
-            member("c", owned={"t0": [0]}, generation=4),
-        ),
-        TWO,
+    claims = claims_of(
+        member("a", owned={"t0": [0]}, generation=3, still_owns=True),
+        member("b", owned={"t0": [0]}, generation=3, still_owns=True),
+        member("c", owned={"t0": [0]}, generation=4),
     )
-    claims = resolve(group)
     assert claims.holder.tolist() == [NO_MEMBER, NO_MEMBER]
     assert not claims.holders
 
 
 def test_all_holders_of_a_contested_partition_are_listed() -> None:
     """Three of one generation."""
-    group = Group(tuple(member(m, owned={"t0": [0]}, still_owns=True) for m in "abc"), TWO)
-    claims = resolve(group)
+    claims = claims_of(*(member(m, owned={"t0": [0]}, still_owns=True) for m in "abc"))
     assert claims.holder.tolist() == [CONTESTED, NO_MEMBER]
     assert dict(claims.holders) == {0: frozenset({0, 1, 2})}
 
 
 def test_a_live_claim_without_a_generation_holds_despite_newer_history() -> None:
     """kafka-python's cooperative members send none.  The claim may be current, so it keeps the partition."""
-    group = Group(
-        (
-            member("a", owned={"t0": [0]}, generation=5),
-            member("k", owned={"t0": [0, 1]}, generation=-1, still_owns=True),
-        ),
-        TWO,
+    claims = claims_of(
+        member("a", owned={"t0": [0]}, generation=5),
+        member("k", owned={"t0": [0, 1]}, generation=-1, still_owns=True),
     )
-    claims = resolve(group)
     assert claims.owner.tolist() == [0, 1]
     assert claims.holder.tolist() == [1, 1]
 
 
 def test_a_live_claim_with_a_generation_precedes_one_without() -> None:
-    group = Group(
-        (
-            member("a", owned={"t0": [0]}, generation=5, still_owns=True),
-            member("k", owned={"t0": [0]}, generation=-1, still_owns=True),
-        ),
-        TWO,
+    claims = claims_of(
+        member("a", owned={"t0": [0]}, generation=5, still_owns=True),
+        member("k", owned={"t0": [0]}, generation=-1, still_owns=True),
     )
-    assert resolve(group).holder.tolist() == [0, NO_MEMBER]
+    assert claims.holder.tolist() == [0, NO_MEMBER]

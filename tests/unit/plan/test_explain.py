@@ -42,14 +42,25 @@ def only(group: Group, target: Mapping[str, Ownership]) -> Why:
     return entry
 
 
-def test_kept_partition_is_explained() -> None:
-    group = Group((member("a", owned={"t0": [0]}),), {"t0": 1})
-    assert only(group, {"a": {"t0": [0]}}) == Why("t0", 0, "a", Reason.KEPT)
+A = member("a", owned={"t0": [0]})
+LEFT = member("a", ["t1"], {"t0": [0]})  # it no longer subscribes
+TO_A, TO_B = {"a": {"t0": [0]}}, {"a": {}, "b": {"t0": [0]}}
 
 
-def test_moved_names_the_old_owner() -> None:
-    group = Group((member("a", owned={"t0": [0]}), member("b")), {"t0": 1})
-    assert only(group, {"a": {}, "b": {"t0": [0]}}) == Why("t0", 0, "b", Reason.MOVED, ("a",))
+@pytest.mark.parametrize(
+    ("members", "target", "expected"),
+    [
+        ((A,), TO_A, Why("t0", 0, "a", Reason.KEPT)),
+        ((A, member("b")), TO_B, Why("t0", 0, "b", Reason.MOVED, ("a",))),
+        ((member("a"),), TO_A, Why("t0", 0, "a", Reason.NO_OWNER)),
+        ((LEFT, member("b")), TO_B, Why("t0", 0, "b", Reason.OWNER_UNSUBSCRIBED, ("a",))),
+        ((LEFT,), {"a": {}}, Why("t0", 0, None, Reason.NOBODY_SUBSCRIBES)),
+    ],
+)
+def test_owner_has_a_reason_that_names_the_old_owner(
+    members: tuple[Member, ...], target: Mapping[str, Ownership], expected: Why
+) -> None:
+    assert only(Group(members, {"t0": 1}), target) == expected
 
 
 NEAR_B = {"t0": [frozenset("y")] * 2}
@@ -94,11 +105,6 @@ def test_a_strategy_without_history_moves_nothing_for_balance() -> None:
     ]
 
 
-def test_an_unclaimed_partition_had_no_owner() -> None:
-    group = Group((member("a"),), {"t0": 1})
-    assert only(group, {"a": {"t0": [0]}}) == Why("t0", 0, "a", Reason.NO_OWNER)
-
-
 def test_a_departed_owner_is_named() -> None:
     """The newest claim of departed members counts, only for partitions that no member claims."""
     gone = member("x", owned={"t0": [0, 1]}, generation=3), member("y", owned={"t0": [0]}, generation=2)
@@ -110,11 +116,6 @@ def test_a_departed_owner_is_named() -> None:
     ]
 
 
-def test_an_owner_that_no_longer_subscribes() -> None:
-    group = Group((member("a", ["t1"], {"t0": [0]}), member("b")), {"t0": 1})
-    assert only(group, {"a": {}, "b": {"t0": [0]}}) == Why("t0", 0, "b", Reason.OWNER_UNSUBSCRIBED, ("a",))
-
-
 def test_claims_of_one_generation_are_contested() -> None:
     """An older claim is not named, and a duplicate claim of one member counts once."""
     claimants = (
@@ -124,11 +125,6 @@ def test_claims_of_one_generation_are_contested() -> None:
     )
     entry = only(Group(claimants, {"t0": 1}), {"old": {"t0": [0]}, "a": {}, "b": {}})
     assert entry == Why("t0", 0, "old", Reason.CONTESTED, ("a", "b"))
-
-
-def test_nobody_subscribes() -> None:
-    group = Group((member("a", ["t1"], {"t0": [0]}),), {"t0": 1})
-    assert only(group, {"a": {}}) == Why("t0", 0, None, Reason.NOBODY_SUBSCRIBES)
 
 
 def test_a_held_back_partition_names_the_member_it_waits_for() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
-from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, parse, simulate
+from kafka_assignors.simulation import History, Outcome, Pauses, Scenario, Strategy, parse, simulate
 from kafka_assignors.simulation.churn import ChurnStep
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
@@ -22,6 +23,14 @@ SETTLED = Pauses(heartbeat_s=2.0, join_s=0.5, refetch_s=0.25, warm_up_s=0.0, ses
 
 def near(value: float) -> object:
     return pytest.approx(value, abs=1e-6)
+
+
+def churned(
+    strategy: Strategy, members: int, *churn: ChurnStep, steps: list[list[int]], **options: Any
+) -> Outcome:
+    """Simulate a group that members join and leave, with known pauses."""
+    settings: dict[str, Any] = {"churn": churn, "pauses": SETTLED, **options}
+    return simulate(history(*steps), Scenario("h", strategy, members, **settings))
 
 
 # --- one member -----------------------------------------------------------------------------------------
@@ -112,9 +121,7 @@ def test_imbalance_is_weighted_by_capacity() -> None:
 
 def test_eager_round_stops_all_members() -> None:
     """Members know of the round at 11 s; it ends at 11.5 s; they get records from 11.75 s on."""
-    outcome = simulate(
-        history(*[[4, 4]] * 30), Scenario("h", STICKY, 2, churn=(ChurnStep("join", 10),), pauses=SETTLED)
-    )
+    outcome = churned(STICKY, 2, ChurnStep("join", 10), steps=[[4, 4]] * 30)
     assert outcome.rebalances == 1
     assert outcome.moved == 0  # two partitions, three members
     assert outcome.largest_lag == near(8 * 0.75)
@@ -125,9 +132,7 @@ def test_eager_round_stops_all_members() -> None:
 
 def test_member_warms_up_gained_partitions_but_not_returned_ones() -> None:
     pauses = replace(SETTLED, warm_up_s=2.0)
-    outcome = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", STICKY, 1, churn=(ChurnStep("join", 10),), pauses=pauses)
-    )
+    outcome = churned(STICKY, 1, ChurnStep("join", 10), steps=[[1, 1]] * 30, pauses=pauses)
     assert outcome.moved == 1
     assert outcome.pause_s == near(0.75 + 1.0 + 0.75 + 2.0)
     [move] = outcome.moves
@@ -137,9 +142,7 @@ def test_member_warms_up_gained_partitions_but_not_returned_ones() -> None:
 
 def test_new_member_joins_after_the_start_of_its_process() -> None:
     pauses = replace(SETTLED, start_s=3.0)
-    [move] = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", STICKY, 1, churn=(ChurnStep("join", 10),), pauses=pauses)
-    ).moves
+    [move] = churned(STICKY, 1, ChurnStep("join", 10), steps=[[1, 1]] * 30, pauses=pauses).moves
     assert move.at == near(14.5)
 
 
@@ -148,9 +151,7 @@ def test_new_member_joins_after_the_start_of_its_process() -> None:
 
 def test_cooperative_join_takes_two_rounds_and_one_move() -> None:
     """A member that revoked gets no records until the new one knows of round 2, a heartbeat later."""
-    outcome = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", COOPERATIVE, 1, churn=(ChurnStep("join", 10),), pauses=SETTLED)
-    )
+    outcome = churned(COOPERATIVE, 1, ChurnStep("join", 10), steps=[[1, 1]] * 30)
     assert (outcome.rebalances, outcome.moved) == (2, 1)
     [move] = outcome.moves
     assert move.at == near(11.5 + 2 + 0.5)
@@ -163,16 +164,8 @@ def test_cooperative_join_takes_two_rounds_and_one_move() -> None:
 
 def test_member_that_revokes_nothing_reads_on_between_two_rounds() -> None:
     """A third member joins two with three partitions: m1 revokes one, m2 keeps its one."""
-    outcome = simulate(
-        history(*[[1, 1, 1]] * 30),
-        Scenario(
-            "h",
-            COOPERATIVE,
-            2,
-            churn=(ChurnStep("join", 10),),
-            pauses=SETTLED,
-            owners=("m1", "m1", "m2"),
-        ),
+    outcome = churned(
+        COOPERATIVE, 2, ChurnStep("join", 10), steps=[[1, 1, 1]] * 30, owners=("m1", "m1", "m2")
     )
     assert [(move.giver, move.taker) for move in outcome.moves] == [("m1", "m3")]
     m1, m2, m3 = 3.0, 0.5 + 0.5, 1.5 + 0.75
@@ -180,10 +173,7 @@ def test_member_that_revokes_nothing_reads_on_between_two_rounds() -> None:
 
 
 def test_cooperative_leave_takes_one_round() -> None:
-    outcome = simulate(
-        history(*[[1, 1]] * 30),
-        Scenario("h", COOPERATIVE, 2, churn=(ChurnStep("leave", 10),), pauses=SETTLED),
-    )
+    outcome = churned(COOPERATIVE, 2, ChurnStep("leave", 10), steps=[[1, 1]] * 30)
     assert (outcome.rebalances, outcome.moved) == (1, 1)
     assert outcome.pause_s == near(0.5 + 0.25)
 
@@ -202,10 +192,7 @@ def test_arrival_rate_is_the_mean_of_the_last_half_minute() -> None:
 
 def test_rounds_of_one_rebalance_share_an_r_score() -> None:
     """The first round moves nothing, the second one partition; the leave is another rebalance."""
-    outcome = simulate(
-        history(*[[1, 1]] * 60),
-        Scenario("h", COOPERATIVE, 1, churn=(ChurnStep("join", 10), ChurnStep("leave", 30)), pauses=SETTLED),
-    )
+    outcome = churned(COOPERATIVE, 1, ChurnStep("join", 10), ChurnStep("leave", 30), steps=[[1, 1]] * 60)
     assert (outcome.rebalances, outcome.moved) == (3, 2)
     assert (outcome.r_score, outcome.r_score_mean) == (near(0.2), near(0.1))
 
@@ -215,9 +202,7 @@ def test_rounds_of_one_rebalance_share_an_r_score() -> None:
 
 def test_killed_member_expires_after_the_session_timeout() -> None:
     """Killed at 10 s, expired 6 s after a heartbeat at 9 s, a round until 16.5 s, records at 16.75 s."""
-    outcome = simulate(
-        history(*[[2, 2]] * 40), Scenario("h", COOPERATIVE, 2, churn=(ChurnStep("kill", 10),), pauses=SETTLED)
-    )
+    outcome = churned(COOPERATIVE, 2, ChurnStep("kill", 10), steps=[[2, 2]] * 40)
     [move] = outcome.moves
     assert move.at == near(15 + 1 + 0.5)
     assert outcome.largest_member_lag == near(2 * 6.75 + 2 * 0.75)
@@ -227,20 +212,14 @@ def test_killed_member_expires_after_the_session_timeout() -> None:
 
 def test_round_waits_for_a_killed_member_to_expire() -> None:
     """Members know at 12 s of a join at 11 s; no member gets records until the killed one expires at 15 s."""
-    outcome = simulate(
-        history(*[[1, 1]] * 40),
-        Scenario("h", STICKY, 2, churn=(ChurnStep("kill", 10), ChurnStep("join", 11)), pauses=SETTLED),
-    )
+    outcome = churned(STICKY, 2, ChurnStep("kill", 10), ChurnStep("join", 11), steps=[[1, 1]] * 40)
     assert outcome.rebalances == 1
     assert outcome.moves[0].at == near(15)
     assert outcome.pause_s == near((15.25 - 12) + (15.25 - 11))
 
 
 def test_leave_during_a_round_causes_no_other_round() -> None:
-    outcome = simulate(
-        history(*[[1, 1]] * 40),
-        Scenario("h", STICKY, 3, churn=(ChurnStep("join", 10), ChurnStep("leave", 11.25)), pauses=SETTLED),
-    )
+    outcome = churned(STICKY, 3, ChurnStep("join", 10), ChurnStep("leave", 11.25), steps=[[1, 1]] * 40)
     assert outcome.rebalances == 1
 
 
@@ -353,9 +332,7 @@ def test_members_report_their_last_fetch_and_both_rounds_use_the_same_lag() -> N
         return COOPERATIVE_BY_LAG.plan(group, claims)
 
     strategy = Strategy("x", plan, cooperative=True, by_lag=True, lag_refresh_s=10.0)
-    simulate(
-        history(*[[6, 6]] * 40), Scenario("h", strategy, 1, churn=(ChurnStep("join", 24),), pauses=SETTLED)
-    )
+    churned(strategy, 1, ChurnStep("join", 24), steps=[[6, 6]] * 40)
     # The lag of each partition rises by 1 record/s; the last fetch before the round was at 20 s.
     assert planned_with == [[0, 0], [20, 20], [20, 20]]
 
@@ -364,9 +341,7 @@ def test_members_report_their_last_fetch_and_both_rounds_use_the_same_lag() -> N
 
 
 def test_series_has_the_start_and_the_end_of_each_step() -> None:
-    outcome = simulate(
-        history(*[[15, 0]] * 4), Scenario("h", BY_RANGE, 2, churn=(ChurnStep("leave", 2),), pauses=NO_PAUSES)
-    )
+    outcome = churned(BY_RANGE, 2, ChurnStep("leave", 2), steps=[[15, 0]] * 4, pauses=NO_PAUSES)
     series = outcome.series
     assert series is not None
     assert series.at.tolist() == near_list([0, 1, 2, 3, 4, 5, 6])
@@ -384,9 +359,7 @@ def near_list(values: list[float]) -> object:
 def test_lag_of_an_expired_member_is_unowned_until_the_round_ends() -> None:
     """Until the killed member expires, the lag counts as its own."""
     pauses = replace(SETTLED, heartbeat_s=4.0)
-    outcome = simulate(
-        history(*[[3, 3]] * 30), Scenario("h", COOPERATIVE, 2, churn=(ChurnStep("kill", 10),), pauses=pauses)
-    )
+    outcome = churned(COOPERATIVE, 2, ChurnStep("kill", 10), steps=[[3, 3]] * 30, pauses=pauses)
     assert outcome.series is not None
     unowned = dict(zip(outcome.series.at.tolist(), outcome.series.unowned_lag.tolist(), strict=True))
     assert [unowned[t] for t in (13.0, 15.0, 16.0, 17.0)] == near_list([0, 15, 18, 0])
@@ -410,9 +383,7 @@ def test_figures_have_no_moves_and_series_and_outcomes_can_be_pickled() -> None:
 def test_continuous_members_pause_only_for_partitions_they_gain() -> None:
     """The moved partition waits only for the new member; the other one is read all the time."""
     pauses = replace(SETTLED, continuous=True)
-    outcome = simulate(
-        history(*[[1, 1]] * 30), Scenario("h", COOPERATIVE, 1, churn=(ChurnStep("join", 10),), pauses=pauses)
-    )
+    outcome = churned(COOPERATIVE, 1, ChurnStep("join", 10), steps=[[1, 1]] * 30, pauses=pauses)
     assert (outcome.rebalances, outcome.moved) == (2, 1)
     [move] = outcome.moves
     assert move.at == near(11.5 + 0.5)  # the second round follows at once

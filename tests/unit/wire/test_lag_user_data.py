@@ -21,6 +21,12 @@ LAGS = {TopicPartition("orders", 0): 7, TopicPartition("orders", 300): 70_000, T
 partitions = st.builds(TopicPartition, st.text(min_size=1, max_size=5), st.integers(0, 2**31 - 1))
 
 
+def with_property(name: bytes) -> bytes:
+    """User data of a lag of 7, and a property, which is sent as a topic."""
+    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 7}, 0)
+    return data[:16] + b"\0\0\0\2" + data[20:] + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
+
+
 def test_bytes_of_version_0() -> None:
     """Each topic uses the narrowest numbers that hold its largest."""
     data = lag_user_data.encode({"t": [3]}, 5, LAGS, 1500)
@@ -68,16 +74,6 @@ def test_a_service_rate_is_rounded_to_a_byte(rate: float) -> None:
     assert sent.service_rate == pytest.approx(rate, rel=0.045)
 
 
-@pytest.mark.parametrize("text", [b"", b"x", b"-1", b"256", b"9" * 16])
-def test_an_unreadable_service_rate_is_not_a_number(text: bytes) -> None:
-    name = b":service-rate=" + text
-    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 7}, 0)
-    data = data[:16] + b"\0\0\0\2" + data[20:] + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
-    sent = lag_user_data.decode(data)
-    assert math.isnan(sent.capacity)
-    assert (sent.service_rate, sent.lags) == (None, {TopicPartition("t", 0): 7})
-
-
 def test_bytes_of_a_member_that_reads_budgets() -> None:
     """Another property; a leader that does not know it reads a topic without lag."""
     plain = lag_user_data.encode({}, 5, {}, 1500, 2.0)
@@ -103,11 +99,8 @@ def test_bytes_of_rates() -> None:
 @pytest.mark.parametrize("text", [b'"', b"abcde", b85encode(zlib.compress(b"\1\1"))])
 def test_invalid_rates_are_refused(text: bytes) -> None:
     """No Base85, no compressed bytes, and two rates for one lag."""
-    name = b":rates=" + text
-    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 7}, 0)
-    data = data[:16] + b"\0\0\0\2" + data[20:] + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
     with pytest.raises(CodecError, match="lag user data: "):
-        lag_user_data.decode(data)
+        lag_user_data.decode(with_property(b":rates=" + text))
 
 
 @given(st.floats(2.0**-10, 1024))
@@ -117,15 +110,18 @@ def test_a_capacity_is_rounded_to_parts_of_1024(capacity: float) -> None:
     assert sent[:4] == ({}, 1, {}, 0)
 
 
-@pytest.mark.parametrize("text", [b"", b"x", b"-1", b"nan", b"1e300", b"9" * 16, b"\xc2\xb2"])
-def test_an_unreadable_capacity_is_not_a_number(text: bytes) -> None:
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(b":capacity=" + text for text in (b"", b"x", b"-1", b"nan", b"1e300", b"9" * 16, b"\xc2\xb2")),
+        *(b":service-rate=" + text for text in (b"", b"x", b"-1", b"256", b"9" * 16)),
+    ],
+)
+def test_an_unreadable_capacity_or_service_rate_is_not_a_number(name: bytes) -> None:
     """The lags still count."""
-    name = b":capacity=" + text
-    data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 7}, 0)
-    data = data[:16] + b"\0\0\0\2" + data[20:] + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
-    sent = lag_user_data.decode(data)
+    sent = lag_user_data.decode(with_property(name))
     assert math.isnan(sent.capacity)
-    assert sent.lags == {TopicPartition("t", 0): 7}
+    assert (sent.service_rate, sent.lags) == (None, {TopicPartition("t", 0): 7})
 
 
 def test_a_leader_without_capacities_reads_the_lags() -> None:

@@ -14,6 +14,13 @@ STALE = [RebalanceInProgressError.errno, IllegalGenerationError.errno]
 T0 = TopicPartition("t", 0)
 
 
+def rebalancing(member: Any, *owned: int) -> Any:
+    """Make a member, of partition 0 by default, that has sent JoinGroup."""
+    m = member(*(owned or (0,)))
+    m.rebalance()
+    return m
+
+
 def busy(m: Scripted) -> None:
     m.coordinator.heartbeat.last_poll -= m.coordinator.config["max_poll_interval_ms"] / 1000 + 1
 

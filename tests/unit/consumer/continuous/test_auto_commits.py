@@ -10,7 +10,7 @@ from kafka.structs import OffsetAndMetadata
 
 from kafka_assignors.consumer.continuous import joins
 from tests.unit.consumer.continuous.scripted import FIRST
-from tests.unit.consumer.continuous.situations import REBALANCE, T0
+from tests.unit.consumer.continuous.situations import REBALANCE, T0, rebalancing
 
 
 def test_auto_commit_precedes_join_group_and_is_not_awaited(member: Any) -> None:
@@ -83,8 +83,7 @@ def test_failed_commit_before_revoking_is_a_warning(
 
 
 def test_nothing_is_committed_for_a_consumer_that_commits_itself(member: Any) -> None:
-    m = member(0, 1)
-    m.rebalance()
+    m = rebalancing(member, 0, 1)
     m.joined(0)
     m.poll()
     assert m.of(OffsetCommitRequest) == []

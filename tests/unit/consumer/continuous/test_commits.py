@@ -18,12 +18,11 @@ from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import heartbeat_age_s
 from tests.unit.consumer.continuous.scripted import FIRST, SECOND
-from tests.unit.consumer.continuous.situations import REBALANCE, STALE, T0, closing, commit
+from tests.unit.consumer.continuous.situations import REBALANCE, STALE, T0, closing, commit, rebalancing
 
 
 def test_commit_during_join_group_takes_the_second_connection(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     done = commit(m)
     sent = m.open(OffsetCommitRequest)
     assert (sent.node_id, sent.request.generation_id_or_member_epoch, sent.offsets) == (SECOND, 7, {0: 150})
@@ -32,8 +31,7 @@ def test_commit_during_join_group_takes_the_second_connection(member: Any) -> No
 
 
 def test_commit_while_the_assignment_waits_takes_the_new_generation(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.joined(0)
     done = commit(m)
     sent = m.open(OffsetCommitRequest)
@@ -44,8 +42,7 @@ def test_commit_while_the_assignment_waits_takes_the_new_generation(member: Any)
 
 @pytest.mark.parametrize("code", STALE)
 def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     done = commit(m)
     m.answer_commit(code)
     assert not done.is_done
@@ -59,8 +56,7 @@ def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, member: A
 @pytest.mark.parametrize("code", STALE)
 def test_commit_that_is_overtaken_by_the_assignment_fails_as_retriable(code: int, member: Any) -> None:
     """The partition may have another owner by now, whose offsets are newer."""
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     done = commit(m)
     m.joined(0)
     m.poll()
@@ -72,8 +68,7 @@ def test_commit_that_is_overtaken_by_the_assignment_fails_as_retriable(code: int
 
 @pytest.mark.parametrize("code", STALE)
 def test_commit_refused_while_the_assignment_waits_fails_as_retriable(code: int, member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.joined(0)
     done = commit(m)
     m.answer_commit(code)
@@ -83,8 +78,7 @@ def test_commit_refused_while_the_assignment_waits_fails_as_retriable(code: int,
 
 
 def test_commit_of_a_join_that_fails_fails_as_retriable(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     done = commit(m)
     m.answer_commit(STALE[0])
     closing(m)
@@ -93,8 +87,7 @@ def test_commit_of_a_join_that_fails_fails_as_retriable(member: Any) -> None:
 
 
 def test_commit_of_a_removed_member_fails_for_good(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     done = commit(m)
     m.answer_commit(UnknownMemberIdError.errno)
     assert isinstance(done.exception, CommitFailedError)
@@ -102,8 +95,7 @@ def test_commit_of_a_removed_member_fails_for_good(member: Any) -> None:
 
 def test_commit_after_the_membership_was_lost_is_never_sent(member: Any) -> None:
     """Its partitions may have other owners, whose offsets are newer."""
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.answer_join(UnknownMemberIdError.errno)
     m.poll()
     m.poll()
@@ -116,8 +108,7 @@ def test_commit_after_the_membership_was_lost_is_never_sent(member: Any) -> None
 
 
 def test_member_that_lost_its_membership_is_not_confirmed_while_it_joins(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.answer_join(UnknownMemberIdError.errno)
     m.poll()
     m.poll()
@@ -127,8 +118,7 @@ def test_member_that_lost_its_membership_is_not_confirmed_while_it_joins(member:
 
 @pytest.mark.parametrize("change", ["member", "partitions"])
 def test_overtaken_commit_is_sent_again_only_by_the_owner(change: str, member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     sent = commit(m)
     m.answer_commit(STALE[0])
     m.answer_join()
@@ -153,8 +143,7 @@ def test_commit_of_a_settled_member_is_as_inherited(member: Any) -> None:
 
 def test_commit_is_not_sent_again_over_a_newer_one(member: Any) -> None:
     """Another member begins a round in which the broker accepts the newer commit."""
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.answer_join()
     older = commit(m, 150)
     m.answer_commit(STALE[0])
@@ -185,8 +174,7 @@ def test_commit_is_sent_again_without_the_partitions_of_a_newer_one(member: Any)
 
 def test_commit_waits_for_an_older_one_on_the_second_connection(member: Any) -> None:
     """That may still be connecting: the older commit would arrive after the newer one."""
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.answer_join()
     older = commit(m, 150)
     m.answer_sync(0)
@@ -238,8 +226,7 @@ def test_commit_is_sent_although_the_coordinator_is_forgotten_meanwhile(
     member: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The application's thread may notice a broken connection while the I/O thread sends a commit."""
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     second_connection = m.coordinator._second_connection
 
     def forgotten(*args: Any) -> str:
@@ -252,8 +239,7 @@ def test_commit_is_sent_although_the_coordinator_is_forgotten_meanwhile(
 
 
 def test_broken_second_connection_does_not_end_the_join(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     done = commit(m)
     m.fail(OffsetCommitRequest, KafkaConnectionError("gone"))
     assert m.coordinator.coordinator_id == FIRST

@@ -19,7 +19,15 @@ from kafka.protocol.consumer import (
 
 from tests.support.waiting import until
 from tests.unit.consumer.continuous.scripted import FIRST, SECOND, Scripted
-from tests.unit.consumer.continuous.situations import REBALANCE, STALE, busy, closing, commit, unsubscribed
+from tests.unit.consumer.continuous.situations import (
+    REBALANCE,
+    STALE,
+    busy,
+    closing,
+    commit,
+    rebalancing,
+    unsubscribed,
+)
 
 
 def cut(m: Scripted, kind: type = JoinGroupRequest) -> None:
@@ -95,8 +103,7 @@ def test_join_that_poll_repeats_sends_no_commit_before_it(member: Any) -> None:
 @pytest.mark.parametrize("code", STALE)
 @pytest.mark.parametrize("kind", [JoinGroupRequest, SyncGroupRequest])
 def test_commit_after_a_lost_answer_is_sent_again_after_the_join(kind: type, code: int, member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     if kind is SyncGroupRequest:
         m.answer_join()
     m.fail(kind, KafkaConnectionError("gone"))

@@ -12,19 +12,18 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetFe
 from kafka.structs import MemberState
 
 from tests.support.waiting import until
+from tests.unit.consumer.continuous.situations import rebalancing
 
 
 def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
-    m = member(0, 1)
-    m.rebalance()
+    m = rebalancing(member, 0, 1)
     assert m.poll(1000)
     assert m.owned == [0, 1]
     assert len(m.of(JoinGroupRequest)) == 1
 
 
 def test_join_that_ends_between_two_polls_is_applied_once(member: Any) -> None:
-    m = member(0, 1)
-    m.rebalance()
+    m = rebalancing(member, 0, 1)
     m.joined(0, 1, 2)
     assert m.listener.heard == []
     assert m.poll()
@@ -47,8 +46,7 @@ def test_first_join_settles_with_polls_of_no_length(member: Any) -> None:
 
 
 def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) -> None:
-    m = member(0, 1)
-    m.rebalance()
+    m = rebalancing(member, 0, 1)
     m.joined(0)
     assert m.poll()
     assert m.listener.heard == [("revoked", [1])]
@@ -58,8 +56,7 @@ def test_revoked_partitions_start_the_follow_up_in_the_same_poll(member: Any) ->
 
 def test_committed_offsets_are_fetched_again_for_a_partition_that_comes_back(member: Any) -> None:
     """Another member may have committed since the first request; kafka-python would use its answer."""
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.joined(0, 1)
     m.poll()
     assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
@@ -102,8 +99,7 @@ def test_fenced_member_gets_the_error_in_poll(member: Any) -> None:
 
 
 def test_rejoin_requested_while_the_assignment_waits_is_kept(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.joined(0, 1)
     m.coordinator.request_rejoin()
     m.poll()
@@ -112,8 +108,7 @@ def test_rejoin_requested_while_the_assignment_waits_is_kept(member: Any) -> Non
 
 
 def test_rejoin_requested_during_join_group_is_answered_by_it(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.coordinator.request_rejoin()
     m.joined(0)
     m.poll()

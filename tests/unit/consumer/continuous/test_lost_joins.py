@@ -11,12 +11,12 @@ from kafka.protocol.consumer import JoinGroupRequest
 from kafka.structs import MemberState
 
 from kafka_assignors import CooperativeStickyAssignor
+from tests.unit.consumer.continuous.situations import rebalancing
 
 
 @pytest.mark.parametrize("code", [UnknownMemberIdError.errno, IllegalGenerationError.errno])
 def test_loss_while_the_assignment_waits_is_reported_once(code: int, member: Any) -> None:
-    m = member(0, 1)
-    m.rebalance()
+    m = rebalancing(member, 0, 1)
     m.joined(0, 2)
     m.beat(code)
     m.poll()
@@ -50,8 +50,7 @@ def test_loss_in_the_middle_of_a_join_is_reported_once(step: str, strategy: type
 
 
 def test_generation_reset_between_join_and_sync_drops_the_assignment(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.answer_join()
     m.in_background(m.coordinator.reset_generation)
     m.answer_sync(0, 1)
@@ -63,8 +62,7 @@ def test_generation_reset_between_join_and_sync_drops_the_assignment(member: Any
 
 def test_loss_between_the_answer_and_its_application(member: Any) -> None:
     """A heartbeat's answer may be read while ``poll`` is on its way to the listeners."""
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.joined(0, 1)
     c = m.coordinator
     complete = c._on_join_complete_async

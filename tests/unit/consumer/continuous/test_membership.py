@@ -19,6 +19,7 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetCo
 from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled, stable_heartbeat_at
 from tests.support.waiting import until
 from tests.unit.consumer.continuous.scripted import SECOND, Scripted
+from tests.unit.consumer.continuous.situations import rebalancing
 
 REBALANCE = RebalanceInProgressError.errno
 UNKNOWN, ILLEGAL, FENCED = (
@@ -213,8 +214,7 @@ def test_unanswered_heartbeat_does_not_confirm_the_membership(member: Any) -> No
 
 def test_member_suspended_in_a_join_delivers_nothing_before_it_is_confirmed(member: Any) -> None:
     """Others may own its partitions by now."""
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     assert m.poll()
     end_session(m)
     assert not m.poll(30)

@@ -10,7 +10,7 @@ from kafka.future import Future
 from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest
 
 from tests.unit.consumer.continuous.scripted import FIRST, SECOND
-from tests.unit.consumer.continuous.situations import T0, commit
+from tests.unit.consumer.continuous.situations import T0, commit, rebalancing
 
 
 def test_unsubscribed_topics_are_held_back_and_revoked_before_the_join(member: Any) -> None:
@@ -22,8 +22,7 @@ def test_unsubscribed_topics_are_held_back_and_revoked_before_the_join(member: A
 
 
 def test_topics_unsubscribed_during_a_join_are_held_back_until_they_are_revoked(member: Any) -> None:
-    m = member(0, 1)
-    m.rebalance()
+    m = rebalancing(member, 0, 1)
     m.consumer.subscribe(["u"], listener=m.listener)
     assert m.poll()
     assert not m.consumer._subscription.fetchable_partitions()
@@ -34,8 +33,7 @@ def test_topics_unsubscribed_during_a_join_are_held_back_until_they_are_revoked(
 
 
 def test_topic_subscribed_again_during_the_join_is_delivered_again(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.consumer.subscribe(["u"], listener=m.listener)
     m.poll()
     m.consumer.subscribe(["t"], listener=m.listener)
@@ -105,8 +103,7 @@ def test_pattern_joins_with_metadata_that_comes_between_two_polls(
 
 
 def test_unsubscribe_during_a_join_leaves_over_the_second_connection(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.consumer._subscription.unsubscribe()
     left = m.in_background(m.coordinator.maybe_leave_group_async)
     assert m.open(LeaveGroupRequest).node_id == SECOND
@@ -122,8 +119,7 @@ def test_unsubscribe_during_a_join_leaves_over_the_second_connection(member: Any
 
 
 def test_requests_while_the_member_leaves_take_the_same_second_connection(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.in_background(m.coordinator.maybe_leave_group_async)
     commit(m)
     assert {m.open(kind).node_id for kind in (LeaveGroupRequest, OffsetCommitRequest)} == {SECOND}
@@ -131,8 +127,7 @@ def test_requests_while_the_member_leaves_take_the_same_second_connection(member
 
 
 def test_close_during_a_join_leaves_over_the_second_connection(member: Any) -> None:
-    m = member(0)
-    m.rebalance()
+    m = rebalancing(member)
     m.polling = True  # close() may call listeners, too
     m.in_background(m.coordinator._on_close_prepare_async)
     m.in_background(m.coordinator.maybe_leave_group_async)

@@ -12,7 +12,7 @@ from kafka.errors import (
 from kafka_assignors.errors import LagDeniedError, LagError, LagTimeoutError, LagUnreachableError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.plan import TopicPartition
-from tests.unit.lag.cluster import COORDINATOR, Cluster, errors
+from tests.unit.lag.cluster import COORDINATOR, Cluster, errors, raises
 
 A0, A1, A2, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 1), ("a", 2), ("b", 0)])
 NOT_LEADER, DENIED, UNSTABLE = 6, 29, 88
@@ -157,24 +157,14 @@ def test_unstable_commit_is_retried() -> None:
 
 def test_moved_coordinator_is_looked_up_again() -> None:
     cluster = three()
-
-    def moving(kind: str, node: int | None, number: int) -> None:
-        if kind == "OffsetFetch" and number < 3:
-            raise NotCoordinatorError
-
-    cluster.faults = moving
+    cluster.faults = raises(NotCoordinatorError(), "OffsetFetch", times=2)
     assert cluster.fetch().lags == {A0: 60, A1: 0, A2: 7, B0: 4}
     assert sum(kind == "FindCoordinator" for kind, _ in cluster.sent) == 3
 
 
 def test_denied_group_raises() -> None:
     cluster = three()
-
-    def denied(kind: str, node: int | None, number: int) -> None:
-        if kind == "OffsetFetch":
-            raise GroupAuthorizationFailedError("group 'g'")
-
-    cluster.faults = denied
+    cluster.faults = raises(GroupAuthorizationFailedError("group 'g'"), "OffsetFetch")
     with pytest.raises(LagDeniedError, match="group 'g'"):
         cluster.fetch()
     assert cluster.now == 0
@@ -183,12 +173,7 @@ def test_denied_group_raises() -> None:
 @pytest.mark.parametrize("error", [KafkaConnectionError("gone"), UnknownBrokerIdError(2)])
 def test_stopped_broker_costs_only_its_partitions(error: Exception) -> None:
     cluster = three(brokers=2)
-
-    def gone(kind: str, node: int | None, number: int) -> None:
-        if node == 2:
-            raise error
-
-    cluster.faults = gone
+    cluster.faults = raises(error, node=2)
     reading = cluster.fetch()
     assert reading.lags == {A0: 60, A2: 7}
     assert set(reading.missing) == {A1, B0}
@@ -208,12 +193,7 @@ def test_restarted_broker_is_retried() -> None:
 
 def test_hanging_broker_costs_only_its_partitions() -> None:
     cluster = three(brokers=2)
-
-    def hangs(kind: str, node: int | None, number: int) -> None:
-        if node == 1:
-            raise KafkaTimeoutError("hangs")
-
-    cluster.faults = hangs
+    cluster.faults = raises(KafkaTimeoutError("hangs"), node=1)
     cluster.leaders = {A0: 2, A1: 2, A2: 1, B0: 1}
     reading = cluster.fetch()
     assert reading.lags == {A0: 60, A1: 0}
@@ -231,12 +211,7 @@ def test_requests_get_the_remaining_time() -> None:
 def test_leader_lookup_leaves_time_for_another_broker() -> None:
     """Any broker can answer; if there are several, the next may."""
     cluster = three(brokers=2)
-
-    def hangs(kind: str, node: int | None, number: int) -> None:
-        if kind == "Metadata" and number == 1:
-            raise KafkaTimeoutError("hangs")
-
-    cluster.faults = hangs
+    cluster.faults = raises(KafkaTimeoutError("hangs"), "Metadata", times=1)
     assert cluster.fetch(timeout_ms=1000).lags == {A0: 60, A1: 0, A2: 7, B0: 4}
     assert 0.5 <= cluster.now < 1
 
@@ -261,12 +236,7 @@ def test_last_answer_of_a_broker_is_the_reason() -> None:
 def test_broker_stopped_before_the_ends_is_a_failure() -> None:
     """Commits alone make no lag."""
     cluster = three()
-
-    def gone(kind: str, node: int | None, number: int) -> None:
-        if kind == "ListOffsets":
-            raise KafkaConnectionError("gone")
-
-    cluster.faults = gone
+    cluster.faults = raises(KafkaConnectionError("gone"), "ListOffsets")
     with pytest.raises(LagUnreachableError, match="gone"):
         cluster.fetch()
     assert cluster.now <= 2
@@ -274,12 +244,7 @@ def test_broker_stopped_before_the_ends_is_a_failure() -> None:
 
 def test_hanging_coordinator_is_a_failure() -> None:
     cluster = three()
-
-    def hangs(kind: str, node: int | None, number: int) -> None:
-        if kind == "OffsetFetch":
-            raise KafkaTimeoutError("hangs")
-
-    cluster.faults = hangs
+    cluster.faults = raises(KafkaTimeoutError("hangs"), "OffsetFetch")
     with pytest.raises(LagTimeoutError):
         cluster.fetch()
 
@@ -302,11 +267,7 @@ def test_missing_begin_costs_only_lags_that_depend_on_it() -> None:
 
 def test_malformed_answer_is_a_failure() -> None:
     cluster = three()
-
-    def broken(kind: str, node: int | None, number: int) -> None:
-        raise ValueError("bytes")
-
-    cluster.faults = broken
+    cluster.faults = raises(ValueError("bytes"))
     with pytest.raises(LagError, match="bytes"):
         cluster.fetch()
 

@@ -10,11 +10,12 @@ from random import Random
 
 import numpy as np
 
-from kafka_assignors.plan import Group, Member
+from kafka_assignors.plan import Assignment, Group, Member
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
+from tests.support import load_oracle, oracle
 
 
 def group_of(
@@ -93,6 +94,10 @@ def moves_of(problem: LoadProblem, owners: Owners, home: Owners) -> int:
         was not in (NO_MEMBER, now)
         for was, now in zip(home[problem.dealt].tolist(), owners[problem.dealt].tolist(), strict=True)
     )
+
+
+def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
+    return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
 
 
 def is_valid(group: Group, owners: Owners) -> bool:

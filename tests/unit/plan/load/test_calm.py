@@ -13,9 +13,16 @@ from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.load.calm import calm_owners
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.working_plan import LoadProblem
-from tests.support import load_oracle, oracle
 from tests.support.builders import member, next_generation
-from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, load_of, moves_of, rule_of
+from tests.unit.plan.load.seeded import (
+    any_owners,
+    every_owners,
+    group_of,
+    load_of,
+    moves_of,
+    rule_of,
+    within_skew,
+)
 
 
 def calm(group: Group, skew: int | None) -> Owners:
@@ -40,10 +47,6 @@ def owned(rng: Random, group: Group) -> Group:
             topic, number = group.at(partition)
             owned_by[group.members[m].member_id].setdefault(topic, []).append(number)
     return next_generation(group, owned_by, 1)
-
-
-def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
-    return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
 
 
 @pytest.mark.parametrize("skew", [1, 2, 3, None])

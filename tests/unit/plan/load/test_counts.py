@@ -7,18 +7,13 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Assignment, Group
+from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
-from tests.support import load_oracle, oracle
 from tests.support.builders import member
-from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, rule_of
+from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, rule_of, within_skew
 
 SKEWS = (1, 2, 3, None)
-
-
-def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
-    return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
 
 
 def small(seed: int) -> tuple[Group, LoadProblem, list[Owners]]:

@@ -7,13 +7,22 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Assignment, Group
+from kafka_assignors.plan import Group
+from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exchange import Pair, best_bundles, best_single
 from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
-from tests.support import load_oracle, oracle
 from tests.support.builders import member
-from tests.unit.plan.load.seeded import any_owners, group_of, history, is_valid, load_of, moves_of, rule_of
+from tests.unit.plan.load.seeded import (
+    any_owners,
+    group_of,
+    history,
+    is_valid,
+    load_of,
+    moves_of,
+    rule_of,
+    within_skew,
+)
 
 PLENTY = 10**9
 
@@ -27,6 +36,15 @@ def undone(plan: WorkingPlan, exchanges: list[Exchange]) -> list[int]:
     return [int(m) for m in owner]
 
 
+def plan_of(group: Group, owners: list[int]) -> WorkingPlan:
+    return WorkingPlan(LoadProblem(group), np.array(owners, np.int32))
+
+
+def lowered(plan: WorkingPlan, goal: int = 0, home: Owners | None = None) -> list[Exchange]:
+    """Lower the largest load of a plan with even counts."""
+    return descend(plan, rule_of(plan.problem, 1), goal, Budget(PLENTY), home)
+
+
 @pytest.mark.parametrize("skew", [1, 2, None])
 @pytest.mark.parametrize("calm", [False, True])
 def test_load_falls_within_the_rules(skew: int | None, calm: bool) -> None:
@@ -38,13 +56,13 @@ def test_load_falls_within_the_rules(skew: int | None, calm: bool) -> None:
         problem = LoadProblem(group)
         rule = rule_of(problem, skew)
         owners = any_owners(rng, group)
-        if not load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew):
+        if not within_skew(group, owners, skew):
             continue
         home = history(rng, group, owners, kept=0.5) if calm else None
         plan = WorkingPlan(problem, owners)
         done = descend(plan, rule, 0, Budget(PLENTY), home)
         assert is_valid(group, plan.owner)
-        assert load_oracle.within_skew(group, oracle.by_partition(Assignment(group, plan.owner)), skew)
+        assert within_skew(group, plan.owner, skew)
         assert plan.load == load_of(problem, plan.owner) <= load_of(problem, owners)
         assert undone(plan, done) == owners.tolist()
         if home is not None:
@@ -84,9 +102,8 @@ def test_descent_ends_at_the_goal_or_without_budget() -> None:
 
 def test_a_difference_of_two_records_is_worth_an_exchange() -> None:
     group = Group((member("a"), member("b")), {"t0": 4}, lags={"t0": [5, 4, 4, 3]})
-    problem = LoadProblem(group)
-    plan = WorkingPlan(problem, np.array([0, 0, 1, 1], np.int32))
-    descend(plan, rule_of(problem, 1), 0, Budget(PLENTY))
+    plan = plan_of(group, [0, 0, 1, 1])
+    lowered(plan)
     assert plan.load == 8
 
 
@@ -99,19 +116,17 @@ RELAYED = Group(
 
 
 def test_load_is_relayed_where_no_direct_exchange_helps() -> None:
-    problem = LoadProblem(RELAYED)
-    plan = WorkingPlan(problem, np.array([0, 0, 1, 1, 2, 2], np.int32))
-    done = descend(plan, rule_of(problem, 1), 0, Budget(PLENTY))
+    plan = plan_of(RELAYED, [0, 0, 1, 1, 2, 2])
+    done = lowered(plan)
     assert (len(done), plan.load) == (2, 103)
 
 
 def test_a_relay_takes_no_partition_from_home() -> None:
     """With ``home`` the plan stays as it is, and a failed try is undone."""
-    problem = LoadProblem(RELAYED)
-    owners = np.array([0, 0, 1, 1, 2, 2], np.int32)
-    plan = WorkingPlan(problem, owners)
-    assert descend(plan, rule_of(problem, 1), 0, Budget(PLENTY), owners.copy()) == []
-    assert plan.owner.tolist() == owners.tolist()
+    owners = [0, 0, 1, 1, 2, 2]
+    plan = plan_of(RELAYED, owners)
+    assert lowered(plan, home=plan.owner.copy()) == []
+    assert plan.owner.tolist() == owners
 
 
 def test_a_relay_that_does_not_help_is_undone() -> None:
@@ -121,25 +136,22 @@ def test_a_relay_that_does_not_help_is_undone() -> None:
         {"t0": 4, "t1": 2},
         lags={"t0": [100, 100, 99, 100], "t1": [1, 1]},
     )
-    problem = LoadProblem(group)
-    owners = np.array([0, 0, 1, 1, 2, 2], np.int32)
-    plan = WorkingPlan(problem, owners)
-    assert descend(plan, rule_of(problem, 1), 0, Budget(PLENTY)) == []
-    assert plan.owner.tolist() == owners.tolist()
+    owners = [0, 0, 1, 1, 2, 2]
+    plan = plan_of(group, owners)
+    assert lowered(plan) == []
+    assert plan.owner.tolist() == owners
 
 
 def test_a_relay_gives_no_member_the_old_largest_load() -> None:
     """Member b could take a heavy partition and be relieved by c, but would then carry the load of a."""
     group = Group(RELAYED.members, RELAYED.topics, lags={"t0": [50, 50, 1], "t1": [60, 50, 0]})
-    problem = LoadProblem(group)
-    plan = WorkingPlan(problem, np.array([0, 0, 1, 1, 2, 2], np.int32))
-    assert descend(plan, rule_of(problem, 1), 0, Budget(PLENTY)) == []
+    plan = plan_of(group, [0, 0, 1, 1, 2, 2])
+    assert lowered(plan) == []
     assert plan.load == 100
 
 
 def test_the_best_of_several_partners_is_taken() -> None:
     """With b, the least loaded, the load falls to 95; with c to 90."""
     group = Group(tuple(member(name) for name in "abc"), {"t0": 6}, lags={"t0": [50, 50, 45, 0, 40, 20]})
-    problem = LoadProblem(group)
-    plan = WorkingPlan(problem, np.array([0, 0, 1, 1, 2, 2], np.int32))
-    assert descend(plan, rule_of(problem, 1), 90, Budget(PLENTY))[0].low == 2
+    plan = plan_of(group, [0, 0, 1, 1, 2, 2])
+    assert lowered(plan, 90)[0].low == 2

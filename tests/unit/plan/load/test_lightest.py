@@ -7,26 +7,29 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Assignment, Group, plan_lag_aware
+from kafka_assignors.plan import Group, plan_lag_aware
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import TOLERANCE, Lightest, lightest
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
-from tests.support import load_oracle, oracle
 from tests.support.builders import member
-from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, is_valid, load_of, rule_of
+from tests.unit.plan.load.seeded import (
+    any_owners,
+    every_owners,
+    group_of,
+    is_valid,
+    load_of,
+    rule_of,
+    within_skew,
+)
 
 
 def search(group: Group, rule: CountRule, owners: Owners, bound: int = 0) -> Lightest:
     problem = LoadProblem(group)
     greedy = plan_lag_aware(group).owners
     return lightest(problem, rule, owners, greedy=greedy, bound=bound, budget=Budget(10**9))
-
-
-def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
-    return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
 
 
 @pytest.mark.parametrize("skew", [1, 2, None])

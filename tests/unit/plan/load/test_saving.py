@@ -7,14 +7,12 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Assignment, Group, plan_lag_aware
-from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan import Group, plan_lag_aware
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import Lightest, lightest
 from kafka_assignors.plan.load.saving import with_few_moves
 from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
-from tests.support import load_oracle, oracle
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,
@@ -25,14 +23,11 @@ from tests.unit.plan.load.seeded import (
     load_of,
     moves_of,
     rule_of,
+    within_skew,
 )
 
 BUSY = 26
 """More partitions than the exact search takes, so these plans come from exchanges."""
-
-
-def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:
-    return load_oracle.within_skew(group, oracle.by_partition(Assignment(group, owners)), skew)
 
 
 @pytest.mark.parametrize("skew", [1, 2, None])

@@ -22,12 +22,15 @@ TOPICS = {"t0": 2, "t1": 3}
 BOTH = ("t0", "t1")
 
 
-def actives(group: Group, *, preempt: bool = True) -> dict[str, str | None]:
+def actives(
+    *members: Member, preempt: bool = True, topics: Mapping[str, int] = TOPICS
+) -> dict[str, str | None]:
     """The active member of each topic; every topic must be whole."""
+    group = Group(members, topics)
     plan = plan_failover(group, resolve(group), preempt=preempt)
     active_of: dict[str, str | None] = dict.fromkeys(group.topics)
-    for member_id, topics in plan.items():
-        for topic, numbers in topics.items():
+    for member_id, owned in plan.items():
+        for topic, numbers in owned.items():
             assert active_of[topic] is None
             assert numbers == list(range(group.topics[topic]))
             active_of[topic] = member_id
@@ -36,7 +39,7 @@ def actives(group: Group, *, preempt: bool = True) -> dict[str, str | None]:
 
 def active(*members: Member, preempt: bool = True, topics: Mapping[str, int] = TOPICS) -> str | None:
     """The member that is active for every topic."""
-    (member_id,) = set(actives(Group(members, topics), preempt=preempt).values())
+    (member_id,) = set(actives(*members, preempt=preempt, topics=topics).values())
     return member_id
 
 
@@ -67,15 +70,18 @@ def test_ties_go_by_seniority(priority: int | None) -> None:
 
 @pytest.mark.parametrize("preempt", [True, False])
 def test_each_topic_goes_to_its_own_first_in_line(preempt: bool) -> None:
-    group = Group(
-        (
-            member("a", ["t0"], priority=9),
-            member("b", ["t0", "t1"], priority=5),
-            member("c", ["t1", "t2"], priority=7),
-        ),
-        {"t0": 1, "t1": 2, "t2": 3, "t3": 1, "t4": 0},
+    members = (
+        member("a", ["t0"], priority=9),
+        member("b", ["t0", "t1"], priority=5),
+        member("c", ["t1", "t2"], priority=7),
     )
-    assert actives(group, preempt=preempt) == {"t0": "a", "t1": "c", "t2": "c", "t3": None, "t4": None}
+    assert actives(*members, preempt=preempt, topics={"t0": 1, "t1": 2, "t2": 3, "t3": 1, "t4": 0}) == {
+        "t0": "a",
+        "t1": "c",
+        "t2": "c",
+        "t3": None,
+        "t4": None,
+    }
 
 
 def test_groups_without_members_or_topics() -> None:
@@ -83,7 +89,7 @@ def test_groups_without_members_or_topics() -> None:
         group = Group((), TOPICS)
         assert plan_failover(group, resolve(group), preempt=preempt) == {}
         assert active(member("a", [], priority=1), preempt=preempt) is None
-        assert actives(Group((member("a", ["gone"], priority=1),), {}), preempt=preempt) == {}
+        assert actives(member("a", ["gone"], priority=1), preempt=preempt, topics={}) == {}
 
 
 # --- preemption off ----------------------------------------------------------------------------------------
@@ -108,15 +114,12 @@ def test_new_partitions_and_topics_follow_the_active_member() -> None:
 
 
 def test_an_unsubscribed_member_is_no_longer_active() -> None:
-    group = Group(
-        (
-            member("a", ["t1"], {"t0": [0, 1], "t1": [0, 1, 2]}, priority=1),
-            member("b", BOTH, priority=9),
-            member("c", BOTH, priority=5),
-        ),
-        TOPICS,
+    members = (
+        member("a", ["t1"], {"t0": [0, 1], "t1": [0, 1, 2]}, priority=1),
+        member("b", BOTH, priority=9),
+        member("c", BOTH, priority=5),
     )
-    assert actives(group, preempt=False) == {"t0": "b", "t1": "a"}
+    assert actives(*members, preempt=False) == {"t0": "b", "t1": "a"}
 
 
 def test_a_stale_claim_takes_nothing_from_the_active_member() -> None:
@@ -150,27 +153,25 @@ def test_contested_claims_do_not_count() -> None:
 
 def test_topics_without_an_active_member_follow_another_active_member() -> None:
     """With unequal subscriptions two active members are possible, but not necessary."""
-    group = Group(
-        (
-            member("a", ["t0", "t1"], {"t0": [0, 1]}, priority=1),
-            member("b", ["t0", "t1"], priority=9),
-            member("c", ["t0"], priority=5),
-        ),
-        TOPICS,
+    members = (
+        member("a", ["t0", "t1"], {"t0": [0, 1]}, priority=1),
+        member("b", ["t0", "t1"], priority=9),
+        member("c", ["t0"], priority=5),
     )
-    assert actives(group, preempt=False) == {"t0": "a", "t1": "a"}
+    assert actives(*members, preempt=False) == {"t0": "a", "t1": "a"}
 
 
 def test_they_follow_the_first_in_line_of_two_active_members() -> None:
-    group = Group(
-        (
-            member("a", ["t0", "t2"], {"t0": [0]}, priority=1),
-            member("b", ["t1", "t2"], {"t1": [0]}, priority=2),
-            member("c", ["t2"], priority=3),
-        ),
-        {"t0": 2, "t1": 1, "t2": 1},
+    members = (
+        member("a", ["t0", "t2"], {"t0": [0]}, priority=1),
+        member("b", ["t1", "t2"], {"t1": [0]}, priority=2),
+        member("c", ["t2"], priority=3),
     )
-    assert actives(group, preempt=False) == {"t0": "a", "t1": "b", "t2": "b"}
+    assert actives(*members, preempt=False, topics={"t0": 2, "t1": 1, "t2": 1}) == {
+        "t0": "a",
+        "t1": "b",
+        "t2": "b",
+    }
 
 
 def test_plan_seniors_picks_the_most_senior_subscriber() -> None:

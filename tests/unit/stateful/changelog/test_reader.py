@@ -75,6 +75,12 @@ class Bench:
         self.mine.append(copy)
         return copy
 
+    def keep(self, task: Task, waiter: object = None) -> Copy:
+        """Hand a new copy to the reader."""
+        copy = self.copy(task)
+        self.reader.keep(copy, waiter)
+        return copy
+
     def restored(self) -> tuple[Copy, object]:
         """Wait for the next restored copy."""
         restored_now: list[tuple[Copy, object]] = []
@@ -149,8 +155,7 @@ def test_copies_given_back_together_are_read_no_more(bench: Bench) -> None:
 
 def test_copy_is_given_back_after_the_readers_step(bench: Bench) -> None:
     """A store has one user at a time."""
-    copy = bench.copy(S0)
-    bench.reader.keep(copy)
+    copy = bench.keep(S0)
     bench.stop_in_poll()
     bench.consumer.write(0, b"a")
     given_back: list[Copy] = []
@@ -168,8 +173,7 @@ def test_reader_that_hangs_gives_copies_back_later(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A disk that does not answer must not stop the member, or its shutdown."""
-    copy = bench.copy(S0)
-    bench.reader.keep(copy)
+    copy = bench.keep(S0)
     bench.stop_in_poll()
     with monkeypatch.context() as patch:
         patch.setattr(bench.shutdown, "left_s", lambda _most: 0.0)
@@ -186,8 +190,7 @@ def test_reader_with_a_dead_thread_returns_copies_only_when_closed(
     """The caller does not wait forever, and no copy is lost."""
     monkeypatch.setattr(threading, "excepthook", lambda _: None)
     monkeypatch.setattr(changelog_reader, "_ANSWER_S", 0.001)
-    copy = bench.copy(S0)
-    bench.reader.keep(copy)
+    copy = bench.keep(S0)
     bench.stop_in_poll()
     bench.consumer.ends_thread = True
     bench.consumer.go_on.set()
@@ -199,8 +202,7 @@ def test_reader_that_does_not_end_in_time_keeps_its_copies(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The caller does not wait forever, and no store is closed while in use."""
-    copy = bench.copy(S0)
-    bench.reader.keep(copy)
+    copy = bench.keep(S0)
     bench.stop_in_poll()
     assert bench.reader.close(0.001) == []
     assert not bench.reader.has_ended
@@ -212,7 +214,7 @@ def test_reader_that_does_not_end_in_time_keeps_its_copies(
 
 
 def test_wait_for_lags_ends_with_the_member(bench: Bench) -> None:
-    bench.reader.keep(bench.copy(S0))
+    bench.keep(S0)
     bench.stop_in_poll()
     looked: list[bool] = []
     waiting = threading.Thread(target=lambda: looked.append(bench.reader.wait_for_lags(10_000.0)))
@@ -225,14 +227,12 @@ def test_wait_for_lags_ends_with_the_member(bench: Bench) -> None:
 
 def test_orders_still_queued_at_the_end_lose_no_copy(bench: Bench) -> None:
     """An order may hold a copy."""
-    first = bench.copy(S0)
-    bench.reader.keep(first)
+    first = bench.keep(S0)
     bench.stop_in_poll()
     copies: list[Copy] = []
     closing = threading.Thread(target=lambda: copies.extend(bench.reader.close()))
     closing.start()
-    second = bench.copy(S1)
-    bench.reader.keep(second)
+    second = bench.keep(S1)
     bench.consumer.go_on.set()
     closing.join()
     assert copies == [first, second]
@@ -240,8 +240,7 @@ def test_orders_still_queued_at_the_end_lose_no_copy(bench: Bench) -> None:
 
 
 def test_close_returns_restored_copies_that_were_not_taken(bench: Bench) -> None:
-    copy = bench.copy(S0)
-    bench.reader.keep(copy, WAITER)
+    copy = bench.keep(S0, WAITER)
     until(lambda: bench.reader.lags == {S0: 0})
     assert bench.consumer.positions == {}
     assert bench.reader.close() == [copy]
@@ -263,8 +262,7 @@ def test_poll_that_raises_is_logged_and_the_reader_goes_on(
     """It measures lags and returns restored copies all the same."""
     bench.consumer.write(0, b"a")
     bench.consumer.raised = [KafkaConnectionError("away"), ValueError("unexpected")]
-    copy = bench.copy(S0)
-    bench.reader.keep(copy, WAITER)
+    copy = bench.keep(S0, WAITER)
     assert bench.restored() == (copy, WAITER)
     assert "changelog reader: KafkaConnectionError: away; trying again" in caplog.text
     assert "changelog reader: a step failed" in caplog.text
@@ -272,7 +270,7 @@ def test_poll_that_raises_is_logged_and_the_reader_goes_on(
 
 def test_lags_are_measured_while_every_poll_raises(bench: Bench) -> None:
     bench.consumer.raised = [KafkaConnectionError("away")] * 100_000
-    bench.reader.keep(bench.copy(S0))
+    bench.keep(S0)
     bench.consumer.write(1, b"a", b"b")
     bench.reader.watch_closed({S1: ClosedCopy(Changelog(OurPartition("log", 1)), 0)})
     bench.reader.watch({S1: Changelog(OurPartition("log", 1))})
@@ -288,8 +286,7 @@ def test_copy_out_of_range_is_repositioned(bench: Bench, caplog: pytest.LogCaptu
     bench.consumer.log[at] = bench.consumer.log[at][2:]
     bench.consumer.begins = {at: 2}
     bench.consumer.raised = [OffsetOutOfRangeError({at: 0})]
-    copy = bench.copy(S0)
-    bench.reader.keep(copy)
+    copy = bench.keep(S0)
     until(lambda: copy.position == 3)
     assert "lost records 0 to 1" in caplog.text
 
@@ -297,8 +294,7 @@ def test_copy_out_of_range_is_repositioned(bench: Bench, caplog: pytest.LogCaptu
 def test_copy_of_a_truncated_changelog_restarts(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     at = TopicPartition("log", 0)
     bench.consumer.write(0, b"a", b"b")
-    copy = bench.copy(S0)
-    bench.reader.keep(copy)
+    copy = bench.keep(S0)
     until(lambda: copy.position == 2)
     bench.stop_in_poll()
     bench.consumer.raised = [LogTruncationError({at: None})]
@@ -313,7 +309,7 @@ def test_copy_without_room_is_given_up_and_named(bench: Bench, monkeypatch: pyte
 
     monkeypatch.setattr(Store, "apply", apply)
     bench.consumer.write(0, b"a")
-    bench.reader.keep(bench.copy(S0))
+    bench.keep(S0)
     failed: list[tuple[Task, StateError]] = []
 
     def one_failed() -> bool:

@@ -55,6 +55,12 @@ class Bench:
         changelog = Changelog(OurPartition("log", task[1]), None, keeps_deletes_s)
         return Copy(task, changelog, self.state_dir, self.stores)
 
+    def begin(self, task: Task, waiter: object = None) -> Copy:
+        """Begin to tail a new copy."""
+        copy = self.copy(task)
+        self.tailing.begin(copy, waiter)
+        return copy
+
     def close(self) -> None:
         for copy in [*self.tailing.copies, *(copy for copy, _ in self.restored)]:
             copy.drop()
@@ -86,8 +92,7 @@ def fail_once(monkeypatch: pytest.MonkeyPatch, error: Exception, of: Store | Non
 
 
 def test_standby_follows_its_changelog_and_has_a_lag(bench: Bench) -> None:
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, None)
+    copy = bench.begin(S0)
     bench.consumer.write(0, b"a", b"b", b"a")
     bench.turn()
     assert dict(copy.store.range()) == {b"a": b"2", b"b": b"1"}
@@ -103,8 +108,7 @@ def test_standby_follows_its_changelog_and_has_a_lag(bench: Bench) -> None:
 
 def test_restored_copy_is_returned_to_its_waiter(bench: Bench) -> None:
     bench.consumer.write(0, b"a", b"b")
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, WAITER)
+    copy = bench.begin(S0, WAITER)
     bench.turn()
     assert bench.restored == [(copy, WAITER)]
     assert bench.tailing.copies == []
@@ -112,8 +116,7 @@ def test_restored_copy_is_returned_to_its_waiter(bench: Bench) -> None:
 
 def test_promoted_standby_asks_for_the_end_offset_again(bench: Bench) -> None:
     """The former owner wrote until it gave up the task."""
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, None)
+    copy = bench.begin(S0)
     bench.turn()
     bench.consumer.write(0, b"a")
     bench.tailing.set_waiter(S0, WAITER)
@@ -127,8 +130,7 @@ def test_promoted_standby_asks_for_the_end_offset_again(bench: Bench) -> None:
 def test_restore_does_not_wait_for_compacted_records(bench: Bench) -> None:
     """The store's position is the end offset all the same, so that its next write follows."""
     bench.consumer.write(0, b"a", skip=5)
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, WAITER)
+    copy = bench.begin(S0, WAITER)
     bench.turn()
     assert bench.restored == [(copy, WAITER)]
     assert copy.position == 6
@@ -139,7 +141,7 @@ def test_restore_logs_its_records_and_its_time(bench: Bench, caplog: pytest.LogC
     bench.consumer.write(0, b"a", b"b", b"a")
     bench.consumer.leaderless.add(TopicPartition("log", 1))
     for task in (S0, S1):
-        bench.tailing.begin(bench.copy(task), WAITER)
+        bench.begin(task, WAITER)
     bench.tailing.update_lags()
     bench.turn()
     assert [line for line in caplog.messages if "task s_" in line] == [
@@ -154,8 +156,8 @@ def test_restore_logs_its_records_and_its_time(bench: Bench, caplog: pytest.LogC
 def test_progress_is_logged_every_ten_seconds(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     bench.consumer.write(0, *(b"%d" % n for n in range(7)))
-    bench.tailing.begin(bench.copy(S0), WAITER)
-    bench.tailing.begin(bench.copy(S1), WAITER)
+    bench.begin(S0, WAITER)
+    bench.begin(S1, WAITER)
     bench.consumer.held.add(TopicPartition("log", 0))  # nothing comes
     for _ in range(11):
         bench.now += 2.0
@@ -170,7 +172,7 @@ def test_first_ten_seconds_of_a_wait_are_not_logged(bench: Bench, caplog: pytest
     caplog.set_level(logging.INFO)
     bench.now = 1_000.0
     bench.consumer.write(0, b"a")
-    bench.tailing.begin(bench.copy(S0), WAITER)
+    bench.begin(S0, WAITER)
     bench.consumer.held.add(TopicPartition("log", 0))
     for _ in range(4):
         bench.now += 2.0
@@ -184,13 +186,13 @@ def test_first_ten_seconds_of_a_wait_are_not_logged(bench: Bench, caplog: pytest
 def test_promotion_logs_the_lag_of_the_standby(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     bench.consumer.write(0, b"a", b"b", b"c")
-    bench.tailing.begin(bench.copy(S0), None)
+    bench.begin(S0)
     bench.turn()
     assert "task s_0" not in caplog.text
     bench.consumer.write(0, b"d", b"e")
     bench.tailing.set_waiter(S0, WAITER)
     bench.turn()
-    bench.tailing.begin(bench.copy(S1), None)
+    bench.begin(S1)
     bench.turn()
     bench.tailing.set_waiter(S1, WAITER)
     bench.turn()
@@ -204,9 +206,9 @@ def test_promotion_logs_the_lag_of_the_standby(bench: Bench, caplog: pytest.LogC
 def test_progress_without_a_waiter_is_not_logged(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     bench.consumer.write(0, b"a")
-    bench.tailing.begin(bench.copy(S0), WAITER)
+    bench.begin(S0, WAITER)
     bench.tailing.set_waiter(S0, None)
-    bench.tailing.begin(bench.copy(S1), WAITER)
+    bench.begin(S1, WAITER)
     taken = bench.tailing.take_out(S1)
     for _ in range(7):
         bench.turn()
@@ -221,7 +223,7 @@ def test_restart_of_a_restore_is_logged(
     """If the standby is damaged, the task restores the whole changelog."""
     caplog.set_level(logging.INFO)
     bench.consumer.write(0, b"a", b"b")
-    bench.tailing.begin(bench.copy(S0), None)
+    bench.begin(S0)
     bench.turn()
     bench.consumer.write(0, b"c")
     bench.tailing.set_waiter(S0, WAITER)
@@ -240,8 +242,7 @@ def test_restart_of_a_restore_is_logged(
 
 def test_standbys_pause_beyond_their_rate(tmp_path: Path) -> None:
     bench = Bench(tmp_path, bytes_per_s=1024)
-    standby = bench.copy(S0)
-    bench.tailing.begin(standby, None)
+    standby = bench.begin(S0)
     bench.consumer.write(0, b"x" * 10_000)
     bench.tailing.read()
     bench.consumer.write(0, b"y")
@@ -256,8 +257,7 @@ def test_standbys_pause_beyond_their_rate(tmp_path: Path) -> None:
 
 def test_restore_is_not_limited_by_the_rate(tmp_path: Path) -> None:
     bench = Bench(tmp_path, bytes_per_s=1024)
-    wanted = bench.copy(S1)
-    bench.tailing.begin(wanted, WAITER)
+    wanted = bench.begin(S1, WAITER)
     bench.consumer.write(1, b"x" * 10_000)
     bench.tailing.read()
     bench.consumer.write(1, b"z")
@@ -281,7 +281,7 @@ def test_standbys_pause_while_a_task_waits_for_its_state(bench: Bench) -> None:
     assert standby.position == 1
 
     bench.consumer.leaderless = {TopicPartition("log", 2)}
-    bench.tailing.begin(bench.copy(S2), WAITER)
+    bench.begin(S2, WAITER)
     bench.turn()
     bench.consumer.write(0, b"c")
     bench.tailing.read()
@@ -297,8 +297,7 @@ def test_closed_copies_have_a_lag(bench: Bench) -> None:
 
 def test_damaged_store_is_restored_from_the_beginning(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     bench.consumer.write(0, b"a", b"b")
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, WAITER)
+    copy = bench.begin(S0, WAITER)
     fail_once(monkeypatch, StateDamagedError("bytes are flipped"))
     bench.tailing.read()
     assert (bench.restored, bench.consumer.positions) == ([], {TopicPartition("log", 0): 0})
@@ -311,7 +310,7 @@ def test_store_damaged_again_during_its_restore_is_given_up(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench.consumer.write(0, b"a", b"b")
-    bench.tailing.begin(bench.copy(S0), WAITER)
+    bench.begin(S0, WAITER)
 
     def apply(store: Store, changes: Any, position: int) -> None:
         raise StateDamagedError("bytes are flipped")
@@ -363,8 +362,7 @@ def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: p
 
 def test_lost_first_records_are_logged_and_skipped(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.consumer.write(0, b"a", b"b", b"c")
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, WAITER)
+    copy = bench.begin(S0, WAITER)
     bench.consumer.begins[TopicPartition("log", 0)] = 2
     bench.tailing.reposition()
     assert "lost records 0 to 1" in caplog.text
@@ -396,8 +394,7 @@ def test_end_offset_that_moves_back_ends_the_wait(bench: Bench) -> None:
     """The task would wait for records that never come."""
     bench.consumer.write(0, *(b"%d" % n for n in range(10)))
     bench.consumer.held.add(TopicPartition("log", 0))
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, WAITER)
+    copy = bench.begin(S0, WAITER)
     bench.tailing.update_lags()
     assert bench.tailing.lags == {S0: 10}
     lose(bench, 0, 6)
@@ -414,8 +411,7 @@ def test_copy_ahead_of_its_changelog_is_restored_anew(
 ) -> None:
     """Its last records are lost for all other members; a waiting task gets the others."""
     bench.consumer.write(0, *(b"%d" % n for n in range(10)))
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, None)
+    copy = bench.begin(S0)
     bench.turn()
     lose(bench, 0, 6)
     if wanted:
@@ -435,8 +431,7 @@ def test_closed_copy_ahead_of_its_changelog_has_its_whole_length_as_lag(bench: B
 
 
 def test_copy_taken_out_gets_no_more_records(bench: Bench) -> None:
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, None)
+    copy = bench.begin(S0)
     assert bench.tailing.take_out(S0) is copy
     assert bench.tailing.take_out(S0) is None
     bench.consumer.write(0, b"a")
@@ -446,11 +441,11 @@ def test_copy_taken_out_gets_no_more_records(bench: Bench) -> None:
 
 
 def test_ends_are_asked_for_once_a_second_and_for_new_copies_at_once(bench: Bench) -> None:
-    bench.tailing.begin(bench.copy(S0), None)
+    bench.begin(S0)
     for _ in range(5):
         bench.tailing.update_lags()
     assert bench.consumer.asked == 1
-    bench.tailing.begin(bench.copy(S1), None)
+    bench.begin(S1)
     bench.tailing.update_lags()
     assert bench.consumer.asked == 2
     bench.now += 1.0
@@ -486,7 +481,7 @@ def test_changelog_without_a_leader_delays_no_other(bench: Bench, caplog: pytest
 
 def test_silent_changelog_is_not_asked_every_turn(bench: Bench) -> None:
     bench.consumer.gone = {"log"}
-    bench.tailing.begin(bench.copy(S0), WAITER)
+    bench.begin(S0, WAITER)
     for _ in range(5):
         bench.tailing.update_lags()
     assert bench.consumer.asked == 1
@@ -499,8 +494,7 @@ def test_silent_changelog_is_not_asked_every_turn(bench: Bench) -> None:
 
 def test_copies_of_a_deleted_changelog_keep_their_lags(bench: Bench) -> None:
     bench.consumer.write(0, b"a", b"b")
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, None)
+    copy = bench.begin(S0)
     bench.turn()
     bench.consumer.gone = {"log"}
     bench.turn()
@@ -510,7 +504,7 @@ def test_copies_of_a_deleted_changelog_keep_their_lags(bench: Bench) -> None:
 
 def test_promotion_without_an_end_offset_keeps_its_lag(bench: Bench) -> None:
     """No lag would count as the whole changelog."""
-    bench.tailing.begin(bench.copy(S0), None)
+    bench.begin(S0)
     bench.consumer.write(0, b"a")
     bench.turn()
     bench.consumer.gone = {"log"}
@@ -564,8 +558,7 @@ def test_copy_beyond_a_divergent_offset_restarts(
     """After an unclean election other records took these offsets."""
     at = TopicPartition("log", 0)
     bench.consumer.write(0, b"a", b"b", b"never")
-    copy = bench.copy(S0)
-    bench.tailing.begin(copy, None)
+    copy = bench.begin(S0)
     bench.turn()
     bench.consumer.log[at][2] = (2, b"c", b"2")
     bench.consumer.write(0, b"d")
@@ -634,7 +627,7 @@ def test_stale_closed_copy_has_the_whole_changelog_as_lag(bench: Bench) -> None:
 
 def test_positions_are_read_for_ten_lagging_copies_at_a_time(bench: Bench) -> None:
     """kafka-python walks over all partitions for each."""
-    bench.tailing.begin(bench.copy(S0), None)
+    bench.begin(S0)
     bench.consumer.write(0, b"a")
     bench.turn()
     bench.turn()
@@ -666,7 +659,7 @@ def test_each_lagging_copy_gets_its_turn(bench: Bench) -> None:
 
 def test_lags_are_updated_ten_times_a_second_while_a_task_waits(bench: Bench) -> None:
     """Once a second otherwise."""
-    bench.tailing.begin(bench.copy(S0), None)
+    bench.begin(S0)
     bench.turn()
     noted = bench.tailing.lags
     bench.now += 0.5

@@ -17,6 +17,13 @@ from kafka_assignors.errors import (
 from tests.unit.stateful.bench import T0, T1, Bench
 
 
+def replace_value(bench: Bench) -> None:
+    """Commit a 2, which a late record replaces with 1 in the changelog."""
+    bench.process(T0, b"a", b"a")
+    assert bench.processing.commit()
+    bench.cluster.log[0].append((b"a", b"1"))
+
+
 def test_late_record_of_a_former_owner_does_not_stay_the_last_value(bench: Bench) -> None:
     bench.process(T0, b"a", b"a", b"b")
     assert bench.processing.commit()
@@ -48,9 +55,7 @@ def test_own_records_of_a_failed_write_are_not_written_a_third_time(bench: Bench
 
 @pytest.mark.parametrize("fails", ["read", "write"])
 def test_cluster_that_does_not_answer_is_asked_again_with_the_next_commit(bench: Bench, fails: str) -> None:
-    bench.process(T0, b"a", b"a")
-    assert bench.processing.commit()
-    bench.cluster.log[0].append((b"a", b"1"))
+    replace_value(bench)
     bench.process(T0, b"b")
     really = bench.cluster.last_values
 
@@ -71,9 +76,7 @@ def test_cluster_that_does_not_answer_is_asked_again_with_the_next_commit(bench:
 
 
 def test_more_late_records_during_the_repair_are_repaired_with_the_next_commit(bench: Bench) -> None:
-    bench.process(T0, b"a", b"a")
-    assert bench.processing.commit()
-    bench.cluster.log[0].append((b"a", b"1"))
+    replace_value(bench)
     really = bench.cluster.last_values
 
     def interrupt(*args: Any) -> dict[bytes, bytes | None]:
@@ -169,9 +172,7 @@ def test_changelog_that_refuses_a_record_does_not_stop_the_others(bench: Bench) 
 
 def test_write_has_the_time_that_the_read_has_left(bench: Bench) -> None:
     """Otherwise a turn takes twice the time of the lease."""
-    bench.process(T0, b"a", b"a")
-    assert bench.processing.commit()
-    bench.cluster.log[0].append((b"a", b"1"))
+    replace_value(bench)
     bench.process(T0, b"b")
     left: list[float] = []
 
@@ -244,9 +245,7 @@ def test_damaged_store_needs_no_repair(bench: Bench) -> None:
 def test_lease_without_time_leaves_the_repair_to_the_next_commit(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench.process(T0, b"a", b"a")
-    assert bench.processing.commit()
-    bench.cluster.log[0].append((b"a", b"1"))
+    replace_value(bench)
     bench.process(T0, b"b")
     with monkeypatch.context() as patch:
         patch.setattr(bench.lease, "patience_s", -1.0)
