@@ -214,6 +214,7 @@ class StatefulConsumer:
     def _turn(self) -> None:
         records = self._poll()
         with self._lock:
+            self._lease.observe()
             self._handle_events()
             self._ownership.begin_waiting()
             self._processing.process(

@@ -72,6 +72,11 @@ class Lease:
             time.sleep(_LOOK_S)
         return True
 
+    def observe(self) -> None:
+        """Note a heartbeat that reported no rebalance.  Call it each turn: during a join there is none."""
+        if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
+            self._stable_at = sent_at
+
     def renew(self, asked_at: float) -> None:
         """Count a commit, asked at this time (``time.monotonic``), as a sign of membership."""
         self._renewed_at = asked_at
@@ -100,8 +105,7 @@ class Lease:
         return self._shutdown.to_commit_s(_LOOK_S) > 0
 
     def _is_member(self) -> bool:
-        if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
-            self._stable_at = sent_at
+        self.observe()
         age_s = heartbeat_age_s(self._consumer)
         now = time.monotonic()
         return (

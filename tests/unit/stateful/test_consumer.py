@@ -99,6 +99,7 @@ def member(components: Everything, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     components_of_member: Any = SimpleNamespace(
         **dict.fromkeys(("consumer", "assignor", "reader", "commits", "copies", "processing"), components),
         lease=SimpleNamespace(
+            observe=lambda: None,
             is_alone=components.is_alone,
             patience_s=0.0,
             wait_until_alone=components.wait_until_alone,

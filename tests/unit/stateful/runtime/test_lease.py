@@ -68,6 +68,14 @@ def test_lease_ends_before_the_broker_stops_waiting_for_a_join(ago_s: float, is_
     assert lease.is_valid(), "it has joined, and a later heartbeat reports no other rebalance"
 
 
+def test_member_that_first_writes_during_a_join_has_the_lease_it_observed_before() -> None:
+    cluster = Cluster()
+    lease = lease_of(cluster)
+    lease.observe()
+    cluster.has_to_rejoin = True
+    assert lease.is_valid()
+
+
 @pytest.mark.parametrize(("polled_s", "is_valid"), [(18.9, True), (19.1, False)])
 def test_lease_ends_before_kafka_python_leaves_by_itself(polled_s: float, is_valid: bool) -> None:
     """It leaves after a long time without a poll, and other members then own the tasks at once."""
