@@ -47,6 +47,8 @@ STREAMING = {
     OFFSET_FETCHING: "true",
     # The model's list of all files it has read is written again at this interval of batches, instead of 10.
     "spark.sql.streaming.fileSource.log.compactInterval": "1000",
+    # Each stream's rates, latency, watermark and state are among Spark's metrics, by the name of its query.
+    "spark.sql.streaming.metricsEnabled": "true",
     # By default Spark redacts only passwords; options with a private key or a login have other names.
     "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore[.]key",
 }
