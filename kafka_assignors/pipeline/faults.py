@@ -91,7 +91,8 @@ _RULES = [
         "no Kafka broker answers: check the address, and whether it runs",
     ),
     (
-        r"CONCURRENT_(?:STREAM_LOG|QUERY)|concurrently using|Concurrent update to the (?:commit )?log",
+        r"CONCURRENT_(?:STREAM_LOG|QUERY)|query with that name is already active|concurrently using"
+        r"|Concurrent update to the (?:commit )?log",
         "another run writes to this folder: wait for its end, or take another folder",
     ),
     (

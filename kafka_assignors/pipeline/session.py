@@ -1,7 +1,7 @@
 """The Spark session of the jobs: that of ``spark-submit``, or a local one in this process.
 
 The local session:
-- takes jars from the lock (``fetch_jars``), not from Spark's resolver: the same bytes everywhere, and no
+- takes jars from the lock (`connector_jars`), not from Spark's resolver: the same bytes everywhere, and no
   network after the first download;
 - listens only on loopback;
 - logs only errors, to stderr.
@@ -14,12 +14,13 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_assignors.broker import OnProgress, Progress, fetch_jars, find_java
 from kafka_assignors.broker.progress import silent
-from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.errors import MissingExtraError, PipelineError
 from kafka_assignors.pipeline.faults import one_line
 
 if TYPE_CHECKING:
@@ -34,6 +35,9 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 OFFSET_FETCHING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 """Has to be true: Spark's newer way to fetch offsets reads __consumer_offsets as empty, without an error."""
 
+VERSIONS = ("4.0", "4.1", "4.2")
+"""Versions of Spark that the pipeline supports; ``jars.lock`` has a connector for each."""
+
 #: Settings that the jobs need in any session.
 STREAMING = {
     "spark.sql.session.timeZone": "UTC",
@@ -43,6 +47,8 @@ STREAMING = {
     OFFSET_FETCHING: "true",
     # The model's list of all files it has read is written again at this interval of batches, instead of 10.
     "spark.sql.streaming.fileSource.log.compactInterval": "1000",
+    # Each stream's rates, latency, watermark and state are among Spark's metrics, by the name of its query.
+    "spark.sql.streaming.metricsEnabled": "true",
     # By default Spark redacts only passwords; options with a private key or a login have other names.
     "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore[.]key",
 }
@@ -61,6 +67,29 @@ for word in "$@"; do
 done
 exec '{java}' "$@"
 """
+
+
+def connector_jars(spark: str | None = None, *, on_progress: OnProgress = silent) -> tuple[Path, ...]:
+    """Return the jars of the Kafka connector; missing ones are fetched.
+
+    Args:
+        spark: version of Spark; None: that of the installed PySpark.
+        on_progress: called for jars that are fetched.
+
+    Raises:
+        MissingExtraError: PySpark is not installed.
+        PipelineError: the pipeline does not support this version of Spark.
+        BrokerError: a jar is missing and cannot be fetched.
+    """
+    if spark is None:
+        try:
+            spark = version("pyspark")
+        except PackageNotFoundError as error:
+            raise MissingExtraError("spark", "pyspark") from error
+    minor = ".".join(spark.split(".")[:2])
+    if minor not in VERSIONS:
+        raise PipelineError(f"Spark {spark} is not supported, only {', '.join(VERSIONS)}")
+    return fetch_jars(f"spark{minor.replace('.', '')}", on_progress=on_progress)
 
 
 def submitted() -> bool:
@@ -129,14 +158,14 @@ def local_session(
         MissingExtraError: PySpark is not installed.
         ToolMissingError: there is no Java that is new enough.
         BrokerError: a jar is missing and cannot be fetched.
-        PipelineError: Spark does not start.
+        PipelineError: Spark does not start, or this version is not supported.
     """
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingExtraError("spark", "pyspark") from error
     java = find_java("Spark")
-    jars = fetch_jars("spark", on_progress=on_progress)
+    jars = connector_jars(on_progress=on_progress)
     on_progress(Progress("starting Spark"))
     with tempfile.TemporaryDirectory(prefix="kafka-assignors-spark-") as scratch:
         environment = {

@@ -15,9 +15,9 @@ from typing import Any
 
 import pyspark
 
-from kafka_assignors.broker import fetch_jars, find_java
+from kafka_assignors.broker import find_java
 from kafka_assignors.broker.ports import free_ports
-from kafka_assignors.pipeline.session import java_home
+from kafka_assignors.pipeline.session import connector_jars, java_home
 
 _SPARK = Path(pyspark.__file__).parent
 _PATIENCE_S = 60
@@ -42,7 +42,7 @@ class Cluster:
         ).stdout.strip()
         command = [
             *(str(_SPARK / "bin" / "spark-submit"), "--master", self.master, "--executor-memory", "512m"),
-            *("--jars", ",".join(map(str, fetch_jars("spark") if jars is None else jars))),
+            *("--jars", ",".join(map(str, connector_jars() if jars is None else jars))),
             *("--conf", "spark.ui.enabled=false", "--conf", "spark.sql.shuffle.partitions=2"),
             *(entry, *arguments),
         ]

@@ -57,7 +57,7 @@ def fetch_jars(
     Takes 5 s for the broker's 43 MB on a fast network, 1 ms if no jar is missing.
 
     Args:
-        configuration: ``broker`` or ``spark``; also the name of the folder in the cache.
+        configuration: ``broker``, or ``spark42`` for Spark 4.2; also the name of the folder in the cache.
         jars: the jars to fetch; by default those of the lock.
         on_progress: called at the start and after each fetched jar; not called if no jar is missing.
 

@@ -54,7 +54,7 @@ def _shipped() -> dict[str, tuple[Jar, ...]]:
 
 
 def locked(configuration: str) -> tuple[Jar, ...]:
-    """Return the jars of ``configuration`` (``broker`` or ``spark``) in the lock of this package.
+    """Return the jars of ``configuration`` (``broker``, ``spark42``) in the lock of this package.
 
     Raises:
         BrokerError: the lock has no such configuration.

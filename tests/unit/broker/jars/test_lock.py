@@ -51,7 +51,7 @@ def test_the_digest_changes_with_any_sum_or_name() -> None:
 
 
 def test_unknown_configuration_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(BrokerError, match=r"'flink', only broker, spark$"):
+    with pytest.raises(BrokerError, match=r"'flink', only broker, spark40, spark41, spark42$"):
         locked("flink")
 
 

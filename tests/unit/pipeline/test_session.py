@@ -1,0 +1,48 @@
+"""The Kafka connector fits the version of Spark."""
+
+from __future__ import annotations
+
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from kafka_assignors.broker.jars.lock import locked
+from kafka_assignors.errors import MissingExtraError, PipelineError
+from kafka_assignors.pipeline import session
+from kafka_assignors.pipeline.session import VERSIONS, connector_jars
+
+
+@pytest.fixture(autouse=True)
+def no_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    def files(configuration: str, **_: object) -> tuple[Path, ...]:
+        return tuple(Path(jar.filename) for jar in locked(configuration))
+
+    monkeypatch.setattr(session, "fetch_jars", files)
+
+
+@pytest.mark.parametrize("minor", VERSIONS)
+def test_connector_is_of_the_minor_version_of_spark(minor: str) -> None:
+    names = [jar.name for jar in connector_jars(f"{minor}.1")]
+    assert len(names) == 4
+    assert [name for name in names if name.startswith(f"spark-sql-kafka-0-10_2.13-{minor}.")]
+
+
+def test_version_of_the_installed_pyspark_chooses_the_connector(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(session, "version", {"pyspark": "4.0.2"}.__getitem__)
+    assert connector_jars() == connector_jars("4.0.9")
+
+
+@pytest.mark.parametrize("spark", ["3.5.6", "4.3.0", "5.0.0.dev1"])
+def test_other_version_of_spark_is_an_error(spark: str) -> None:
+    with pytest.raises(PipelineError, match=rf"Spark {spark} is not supported, only 4\.0, 4\.1, 4\.2"):
+        connector_jars(spark)
+
+
+def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing(name: str) -> str:
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(session, "version", missing)
+    with pytest.raises(MissingExtraError, match="spark"):
+        connector_jars()
