@@ -224,7 +224,7 @@ def late_revocations(logs: Collection[EventLog], instance: Instance = str) -> li
 
     ``instance`` as in `shared_partitions`.
     """
-    memberships = {log.member: _memberships(log) for log in logs}
+    generations = {log.member: {event.generation for event in _of(log, EventKind.OWNED)} for log in logs}
     spans: dict[Partition, list[_Span]] = defaultdict(list)
     for log in logs:
         for span in _spans(log):
@@ -238,28 +238,8 @@ def late_revocations(logs: Collection[EventLog], instance: Instance = str) -> li
         # A busy member may apply its assignment after the group has gone on without it.
         and earlier.generation < later.generation
         and earlier.begin_at < later.begin_at < earlier.end_at
-        and any(
-            earlier.generation in membership and later.generation in membership
-            for membership in memberships[earlier.member]
-        )
+        and later.generation in generations[earlier.member]
     ]
-
-
-def _memberships(log: EventLog) -> list[range]:
-    """The generations from the first assignment to the last before a loss.
-
-    A busy member does not apply the assignment of each generation that it is a member of.
-    """
-    memberships: list[range] = []
-    is_member = False
-    for event in log.events:
-        if event.kind is EventKind.OWNED:
-            first = memberships.pop().start if is_member else event.generation
-            memberships.append(range(first, event.generation + 1))
-            is_member = True
-        elif event.kind is EventKind.LOST:
-            is_member = False
-    return memberships
 
 
 @dataclass(frozen=True, slots=True)
