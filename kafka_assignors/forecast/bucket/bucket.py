@@ -164,7 +164,8 @@ class Bucket:
         if not len(done):
             return False
         known = self.table.time[samples.row]
-        since = np.where(known == UNKNOWN, samples.time, known)
+        starts = np.where(np.diff(samples.row, prepend=-1) != 0, np.arange(len(done)), 0)
+        since = np.where(known == UNKNOWN, samples.time[np.maximum.accumulate(starts)], known)
         number = int((done - since // self.settings.step).max())
         return number > 4 and bool(np.count_nonzero(np.diff(samples.row)) < _FEW - 1)
 

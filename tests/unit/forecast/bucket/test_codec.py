@@ -63,6 +63,20 @@ def test_new_partitions_are_folded_together() -> None:
     assert steps == 3 * PARTITIONS
 
 
+def test_many_steps_of_a_single_new_partition_are_folded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    together: list[int] = []
+    fold = Bucket._fold_together
+    monkeypatch.setattr(
+        Bucket, "_fold_together", lambda self, some: together.append(len(some.row)) or fold(self, some)
+    )
+    bucket = Bucket(SETTINGS)
+    bucket.rows([("group", "topic", 0)])
+    given = samples(0, 541)
+    rows, _ = bucket.take(given.where(given.row == 0))
+    assert len(rows.at) > 4
+    assert not any(together)
+
+
 def test_decoded_state_is_encoded_to_the_same_bytes(stored: dict[str, bytes]) -> None:
     bucket = codec.decode(SETTINGS, stored.get)
     bucket.changed.update(("names", "odd"))
