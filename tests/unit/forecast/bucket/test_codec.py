@@ -66,9 +66,12 @@ def test_new_partitions_are_folded_together() -> None:
 def test_many_steps_of_a_single_new_partition_are_folded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     together: list[int] = []
     fold = Bucket._fold_together
-    monkeypatch.setattr(
-        Bucket, "_fold_together", lambda self, some: together.append(len(some.row)) or fold(self, some)
-    )
+
+    def noted(bucket: Bucket, chosen: Samples) -> object:
+        together.append(len(chosen.row))
+        return fold(bucket, chosen)
+
+    monkeypatch.setattr(Bucket, "_fold_together", noted)
     bucket = Bucket(SETTINGS)
     bucket.rows([("group", "topic", 0)])
     given = samples(0, 541)
