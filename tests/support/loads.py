@@ -41,7 +41,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Cell:
-    """A step of a partition; ``step`` counts from 0, and its row has the time of its end."""
+    """A step of a partition.  ``step`` starts at 0; ``row`` stamps the step's end time."""
 
     step: int
     topic: str
@@ -88,19 +88,20 @@ def write_load(folder: Path, rows: Sequence[dict[str, Any]]) -> None:
 def busy_group(
     group: str = "g", *, steps: int = 60, partitions: int = 6, step_s: float = 10.0, forecasts: bool = True
 ) -> list[dict[str, Any]]:
-    """Return a group with an uneven load, which lags from a third to a half of the time.
+    """Return a group with an uneven load.
 
+    It is busy from 1/3 to 1/2 of the steps, and lags until about 2/3.
     Partition ``p`` gets ``20 * (p + 1)`` records a step, three times that in the busy part, and the group
     reads twice the quiet load at most.
     """
-    found = []
+    rows = []
     lag = np.zeros(partitions, np.int64)
     for step in range(steps):
         busy = 3 if steps // 3 <= step < steps // 2 else 1
         arrived = 20 * busy * (np.arange(partitions) + 1)
         served = np.minimum(lag + arrived, 40 * (np.arange(partitions) + 1))
         lag = lag + arrived - served
-        found += [
+        rows += [
             row(
                 Cell(
                     step,
@@ -116,4 +117,4 @@ def busy_group(
             )
             for p in range(partitions)
         ]
-    return found
+    return rows

@@ -16,7 +16,7 @@ from tests.unit.conftest import MakeConsumer
 PACKAGE = Path(kafka_assignors.__file__).parent
 ALLOWED = [PACKAGE / "assignor" / "coordinator_access", PACKAGE / "consumer" / "continuous"]
 OWN_NAMES_OF_OTHERS = {("assignor/base.py", "_generation")}
-"""Modules that use a private name of another instance of their own class, which kafka-python has, too."""
+"""Private names that a module uses on other instances of its own class; kafka-python has the same names."""
 
 
 def private(name: object) -> bool:
@@ -68,12 +68,12 @@ def modules(*, allowed: bool) -> Iterator[tuple[str, ast.AST]]:
             yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
-def parts_of(made: Any) -> list[Any]:
+def parts_of(consumer: Any) -> list[Any]:
     """The objects of a client whose private parts the package uses."""
-    coordinator = made._coordinator
+    coordinator = consumer._coordinator
     return [
-        *(made, coordinator, coordinator._manager, coordinator._net),
-        *(coordinator._cluster, coordinator._subscription, coordinator.heartbeat, made._fetcher),
+        *(consumer, coordinator, coordinator._manager, coordinator._net),
+        *(coordinator._cluster, coordinator._subscription, coordinator.heartbeat, consumer._fetcher),
     ]
 
 
@@ -92,11 +92,11 @@ def test_private_parts_are_used_in_two_folders_only(consumer: MakeConsumer) -> N
 
 
 def test_private_parts_that_the_package_uses_exist(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
-    # kafka-python would leave the socket of a refused connection open, so this address accepts connections.
-    producer = KafkaProducer(bootstrap_servers=made.config["bootstrap_servers"], api_version=(2, 5))
+    member = consumer(CooperativeStickyAssignor)
+    # kafka-python leaks the socket if the connection is refused, so use an address that accepts it.
+    producer = KafkaProducer(bootstrap_servers=member.config["bootstrap_servers"], api_version=(2, 5))
     try:
-        theirs = in_kafka_python([*parts_of(made), producer])
+        theirs = in_kafka_python([*parts_of(member), producer])
     finally:
         producer.close(timeout=0)
     trees = [tree for _module, tree in modules(allowed=True)]

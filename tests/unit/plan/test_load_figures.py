@@ -39,12 +39,12 @@ def test_max_load_counts_all_topics_of_a_member() -> None:
 
 
 @pytest.mark.parametrize("lags", [{}, {"t0": [-1, -1]}])
-def test_without_known_lag_max_load_is_none(lags: dict[str, list[int]]) -> None:
+def test_max_load_is_none_if_all_lag_is_unknown(lags: dict[str, list[int]]) -> None:
     group = Group((member("a"),), {"t0": 2}, lags=lags)
     assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0, 1]}})).max_load is None
 
 
-def test_without_lag_max_load_is_0() -> None:
+def test_max_load_is_0_if_all_lag_is_0() -> None:
     group = Group((member("a"),), {"t0": 1}, lags={"t0": [0]})
     assert measure(group, resolve(group), Assignment.of(group, {"a": {"t0": [0]}})).max_load == 0
 
@@ -70,7 +70,7 @@ def test_a_move_for_counts_is_explained_by_balance() -> None:
     assert reasons(group, plan)[1].reason is Reason.MOVED
 
 
-def test_dealing_in_order_is_by_lag_only_with_lag() -> None:
+def test_reason_is_dealt_by_lag_only_if_a_lag_is_above_0() -> None:
     for lags, reason in (
         (HOT.lags, Reason.DEALT_BY_LAG),
         ({}, Reason.DEALT),

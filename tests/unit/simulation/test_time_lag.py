@@ -8,69 +8,78 @@ import pytest
 from kafka_assignors.simulation.time_lag import ages, quantile, stretches
 
 
-def of_one(at: list[float], arrived: list[float], read: list[float]) -> list[float]:
-    by_partition = ages(np.array(at), np.array(arrived)[:, None], np.array(read)[:, None])
+def ages_of_one_partition(times: list[float], arrived: list[float], read: list[float]) -> list[float]:
+    by_partition = ages(np.array(times), np.array(arrived)[:, None], np.array(read)[:, None])
     return [float(age) for age in by_partition[:, 0]]
 
 
 def test_age_counts_from_the_arrival_of_the_oldest_unread_record() -> None:
     # 10 records arrive a second; at 3 s the first 15 are read; the next one arrived at 1.5 s.
-    assert of_one([0, 1, 2, 3], [0, 10, 20, 30], [0, 10, 15, 15]) == pytest.approx([0, 0, 0.5, 1.5])
+    assert ages_of_one_partition([0, 1, 2, 3], [0, 10, 20, 30], [0, 10, 15, 15]) == pytest.approx(
+        [0, 0, 0.5, 1.5]
+    )
 
 
 def test_records_present_at_the_start_count_from_the_start() -> None:
-    assert of_one([0, 1, 2], [5, 5, 5], [0, 2, 5]) == [0, 1, 0]
+    assert ages_of_one_partition([0, 1, 2], [5, 5, 5], [0, 2, 5]) == [0, 1, 0]
 
 
 def test_gap_in_arrivals_does_not_make_records_older() -> None:
     """All records from before the gap are read, so the oldest unread one arrived after it."""
-    assert of_one([0, 1, 5, 6], [0, 10, 10, 20], [0, 10, 10, 10]) == pytest.approx([0, 0, 0, 1])
+    assert ages_of_one_partition([0, 1, 5, 6], [0, 10, 10, 20], [0, 10, 10, 10]) == pytest.approx(
+        [0, 0, 0, 1]
+    )
 
 
 def test_rounding_error_is_no_lag() -> None:
-    assert of_one([0, 1, 2], [0, 10, 10], [0, 10 - 1e-9, 10 - 1e-9]) == [0, 0, 0]
+    assert ages_of_one_partition([0, 1, 2], [0, 10, 10], [0, 10 - 1e-9, 10 - 1e-9]) == [0, 0, 0]
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_age_agrees_with_counting_single_records(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    at = np.arange(12.0)
-    come = rng.integers(0, 6, 12) * (rng.random(12) < 0.7)
-    come[0] = 3
-    arrived = np.cumsum(come).astype(float)
+    times = np.arange(12.0)
+    arrivals = rng.integers(0, 6, 12) * (rng.random(12) < 0.7)
+    arrivals[0] = 3
+    arrived = np.cumsum(arrivals).astype(float)
     read = np.minimum(arrived, np.cumsum(rng.integers(0, 6, 12))).astype(float)
     read[0] = 0
-    times: list[float] = [0.0] * 3  # of each record, evenly spread over its step
-    for step, records in enumerate(come[1:].tolist(), 1):
-        times += [step - 1 + n / records for n in range(records)]
-    for step, age in enumerate(of_one(at.tolist(), arrived.tolist(), read.tolist())):
-        unread = times[int(read[step]) : int(arrived[step])]
+    record_times: list[float] = [0.0] * 3  # evenly spread over each step
+    for step, records in enumerate(arrivals[1:].tolist(), 1):
+        record_times += [step - 1 + n / records for n in range(records)]
+    for step, age in enumerate(ages_of_one_partition(times.tolist(), arrived.tolist(), read.tolist())):
+        unread = record_times[int(read[step]) : int(arrived[step])]
         assert age == pytest.approx(step - unread[0] if unread else 0.0, abs=1e-5)
 
 
-def over_time(
-    at: Sequence[float], arrived: Sequence[float], read: Sequence[float], *parts: float
+def quantiles_over_time(
+    times: Sequence[float], arrived: Sequence[float], read: Sequence[float], *parts: float
 ) -> list[float]:
-    come, gone = np.array(arrived)[:, None], np.array(read)[:, None]
-    return [quantile(stretches(np.array(at), come, gone, at[-1]), part) for part in parts]
+    levels = np.array(arrived)[:, None], np.array(read)[:, None]
+    periods = stretches(np.array(times), *levels, times[-1])
+    return [quantile(periods, part) for part in parts]
 
 
 def test_age_rises_by_a_second_a_second_during_a_pause() -> None:
     """Nothing is read for 10 s of 20, and then all records at once."""
-    at, arrived, read = [0, 5, 15, 15.001, 20], [0, 50, 150, 150, 200], [0, 50, 50, 150, 200]
-    assert over_time(at, arrived, read, 0.4, 0.5, 0.75, 1) == pytest.approx([0, 0, 5, 10], abs=0.002)
+    times, arrived, read = [0, 5, 15, 15.001, 20], [0, 50, 150, 150, 200], [0, 50, 50, 150, 200]
+    assert quantiles_over_time(times, arrived, read, 0.4, 0.5, 0.75, 1) == pytest.approx(
+        [0, 0, 5, 10], abs=0.002
+    )
 
 
 def test_records_age_until_they_are_read() -> None:
     """Ten records are present at the start; they are read evenly from 4 s to 6 s."""
-    at, arrived, read = [0, 4, 6, 10], [10, 10, 10, 10], [0, 0, 10, 10]
-    assert over_time(at, arrived, read, 0.1, 0.4, 0.5, 0.99) == pytest.approx([0, 0, 1, 5.9], abs=1e-6)
+    times, arrived, read = [0, 4, 6, 10], [10, 10, 10, 10], [0, 0, 10, 10]
+    assert quantiles_over_time(times, arrived, read, 0.1, 0.4, 0.5, 0.99) == pytest.approx(
+        [0, 0, 1, 5.9], abs=1e-6
+    )
 
 
 def test_age_drops_when_the_records_before_a_gap_are_read() -> None:
     """Records of the first second are read at 4 s; the next one arrived at 3 s."""
-    at, arrived, read = [0, 1, 3, 4, 5], [0, 10, 10, 20, 30], [0, 0, 0, 10, 20]
-    periods = stretches(np.array(at), np.array(arrived)[:, None], np.array(read)[:, None], 5)
+    times, arrived, read = [0, 1, 3, 4, 5], [0, 10, 10, 20, 30], [0, 0, 0, 10, 20]
+    periods = stretches(np.array(times), np.array(arrived)[:, None], np.array(read)[:, None], 5)
     assert periods.first.tolist() == pytest.approx([0, 1, 3, 1])
     assert periods.last.tolist() == pytest.approx([1, 3, 3, 1])
 
@@ -78,19 +87,19 @@ def test_age_drops_when_the_records_before_a_gap_are_read() -> None:
 @pytest.mark.parametrize("seed", range(10))
 def test_quantiles_over_time_agree_with_frequent_samples(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    at = np.cumsum(rng.random(20) * 3 + 0.1)
+    times = np.cumsum(rng.random(20) * 3 + 0.1)
     arrived = np.cumsum(rng.integers(0, 6, (20, 3)) * (rng.random((20, 3)) < 0.7), axis=0).astype(float)
     read = np.minimum(arrived, np.cumsum(rng.integers(0, 6, (20, 3)), axis=0)).astype(float)
     read = np.maximum.accumulate(read)
-    until = float(at[14])
-    times = np.linspace(at[0], until, 20_001)[:-1]
-    times = np.union1d(times, at)
-    come, gone = (
-        np.stack([np.interp(times, at, levels[:, p]) for p in range(3)], axis=1) for levels in (arrived, read)
+    until = float(times[14])
+    sample_times = np.union1d(np.linspace(times[0], until, 20_001)[:-1], times)
+    arrived_then, read_then = (
+        np.stack([np.interp(sample_times, times, levels[:, p]) for p in range(3)], axis=1)
+        for levels in (arrived, read)
     )
-    sampled = ages(times, come, gone)
-    periods = stretches(at, arrived, read, until)
-    within = sampled[times <= until]
+    sampled = ages(sample_times, arrived_then, read_then)
+    periods = stretches(times, arrived, read, until)
+    within = sampled[sample_times <= until]
     for part in (0.1, 0.5, 0.9, 0.99):
         least, most = np.quantile(within, [max(part - 0.002, 0), min(part + 0.002, 1)])
         assert least - 0.01 <= quantile(periods, part) <= most + 0.01

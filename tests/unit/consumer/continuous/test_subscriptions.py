@@ -50,7 +50,10 @@ def test_pattern_waits_for_metadata_and_delivers_meanwhile(member: Any) -> None:
 
 
 def test_topic_subscribed_again_before_any_join_is_delivered_again(member: Any) -> None:
-    """Without a coordinator no join begins, and after that none is needed."""
+    """No join starts while the coordinator is unknown.
+
+    When it is found, the subscription is the old one again.
+    """
     m = member(0)
     m.coordinator.coordinator_id = None
     m.consumer.subscribe(["u"], listener=m.listener)
@@ -76,7 +79,7 @@ def test_partitions_assigned_by_hand_are_never_held_back(member: Any) -> None:
 def test_pattern_joins_with_metadata_that_comes_between_two_polls(
     fails: bool, member: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each poll waits for a slice only; a slow answer must not be requested again and again."""
+    """Each poll waits only a short time; a slow answer must not be requested again and again."""
     m = member(0)
     updates: list[Any] = []
 
