@@ -25,7 +25,7 @@ log = logging.getLogger("kafka_assignors")
 BeforeCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], float], object]
 
 _COMMIT_S = 5.0
-_GONE_ON = (CommitFailedError, RebalanceInProgressError)
+_REBALANCED = (CommitFailedError, RebalanceInProgressError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +33,11 @@ class CommitResult:
     """The result of a commit.
 
     Attributes:
-        done: whether everything is committed; uncommitted work is kept for the next attempt.
-        damaged: tasks whose store cannot be written, and the error.
+        is_complete: whether everything is committed; uncommitted work is kept for the next attempt.
+        damaged: tasks with a damaged store, and the error, which is not raised.
     """
 
-    done: bool
+    is_complete: bool
     damaged: Mapping[ActiveTask, StateDamagedError] = field(default_factory=dict)
 
 
@@ -69,26 +69,27 @@ class Commits:
 
         Raises:
             Exception: from ``before_commit``, except for retriable errors of Kafka.
-            StateError: a store cannot be written; offsets of changes in the changelogs are committed.
+            StateError: any other store error.  Offsets of changes in the changelogs are committed, or kept
+                for the next attempt.
             ChangelogError: a changelog refuses a record.
-            KafkaError: the group refuses the offsets for good.  `CommitFailedError`: this member joined anew
-                since a task was assigned, without a callback.
+            KafkaError: the group refuses the offsets for good.  `CommitFailedError`: this consumer has a new
+                member id, and no listener callback reported the loss.
         """
         actives = list(actives)
         if not self._offsets and not any(active.done for active in actives):
             if any(active.unproven is not None for active in actives) and self._may_write(actives, wait_s):
                 return self._finish(actives, StoreResult())
-            return CommitResult(True)
-        if not self._may_write(actives, wait_s) or not self._is_output_safe(actives, wait_s):
-            return CommitResult(False)
+            return CommitResult(is_complete=True)
+        if not self._may_write(actives, wait_s) or not self._run_before_commit(actives, wait_s):
+            return CommitResult(is_complete=False)
         try:
             stored = commit_tasks(actives, self._writer, self._lease.is_valid)
         except ChangelogUnreachableError as error:
             log.warning("%s; trying again", error)
-            return CommitResult(False)
+            return CommitResult(is_complete=False)
         self._offsets |= stored.offsets
         if not self._commit_offsets():
-            return self._outcome(stored, done=False)
+            return self._outcome(stored, is_complete=False)
         return self._finish(actives, stored)
 
     def _finish(self, actives: Iterable[ActiveTask], stored: StoreResult) -> CommitResult:
@@ -101,12 +102,12 @@ class Commits:
         for active in actives:
             if active.unproven is not None and left_s() > 0:
                 stored.note(active, self._repair.finish(active, left_s))
-        return self._outcome(stored, done=True)
+        return self._outcome(stored, is_complete=True)
 
     def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
         return self._lease.is_valid(wait_s) and self._is_same_member(actives)
 
-    def _is_output_safe(self, actives: list[ActiveTask], wait_s: float) -> bool:
+    def _run_before_commit(self, actives: list[ActiveTask], wait_s: float) -> bool:
         """Call ``before_commit``; return whether the commit may go on."""
         if self._before_commit is None:
             return True
@@ -123,7 +124,7 @@ class Commits:
         return self._may_write(actives, wait_s)  # the call may have outlasted the membership
 
     def _is_same_member(self, actives: Iterable[ActiveTask]) -> bool:
-        """Whether these tasks were assigned to the member id of today; False: there is none.
+        """Whether these tasks were assigned to the current member id; False if the consumer has no member id.
 
         A lost membership normally ends its tasks.  Should a callback ever be missed, the group would take
         our offsets although other members have processed since.
@@ -147,12 +148,12 @@ class Commits:
         for partition in partitions:
             self._offsets.pop(partition, None)
 
-    def _outcome(self, stored: StoreResult, *, done: bool) -> CommitResult:
+    def _outcome(self, stored: StoreResult, *, is_complete: bool) -> CommitResult:
         if stored.failed is not None:
             for active, error in stored.damaged.items():
                 log.error("task %s_%d: %s", *active.task, error)
             raise stored.failed
-        return CommitResult(done, stored.damaged)
+        return CommitResult(is_complete, stored.damaged)
 
     def _commit_offsets(self) -> bool:
         if not self._offsets:
@@ -162,7 +163,7 @@ class Commits:
         try:
             # A copy, because a commit that timed out may still be waiting to be sent.
             self._consumer.commit(dict(self._offsets), timeout_ms=max(1, timeout_ms))
-        except _GONE_ON as error:
+        except _REBALANCED as error:
             log.warning("commit: offsets refused, the group has rebalanced: %s", error)
             return False
         except KafkaError as error:

@@ -79,13 +79,13 @@ class Processing:
         result = self._commits.commit(self._tasks.actives.values(), wait_s)
         for active, error in result.damaged.items():
             self.suspend(active, error)
-        if result.done:
+        if result.is_complete:
             self._held = False
             self._committed_at = self._clock()
             for active in processed:
                 if active.copy is not None and active not in result.damaged:
                     active.copy.in_doubt = False
-        return result.done
+        return result.is_complete
 
     def commit_if_due(self, wait_s: float = 0.0) -> bool:
         """Commit if the interval is over.  A failed commit is tried again after the next interval.
