@@ -41,7 +41,7 @@ from kafka_assignors.stateful.group.topologies import merge_plans, subgroups, to
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
-from kafka_assignors.wire.stateful.owners_section import NO_OWNERS, affordable, pack_owners
+from kafka_assignors.wire.stateful.owners_section import NO_OWNERS, owners_if_small_enough, pack_owners
 from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, common_version
 
@@ -51,8 +51,8 @@ log = logging.getLogger("kafka_assignors")
 class StatefulAssignor(Assignor):
     """Puts active tasks on members that are caught up, and balances with standbys and warm-ups (KIP-441).
 
-    ``StatefulConsumer`` configures and runs it.  On its own it moves partitions, and reports copies to keep
-    through ``on_duties``.
+    ``StatefulConsumer`` configures and runs it.  Without ``StatefulConsumer`` it only moves partitions, and
+    reports copies to keep through ``on_duties``.
     """
 
     name = "stateful"
@@ -77,7 +77,7 @@ class StatefulAssignor(Assignor):
     # --- as a member
 
     def refresh_user_data(self) -> None:
-        """Report the state on disk anew in the next join, a probing rebalance.
+        """Make the next join, a probing rebalance, report fresh copies and lags.
 
         Until then every join repeats the same bytes, because a broker starts another rebalance for different
         bytes, even if the join is only a retry.
@@ -148,7 +148,8 @@ class StatefulAssignor(Assignor):
             log.info("%s: the leader has a newer release and will use our version next", self.name)
             self._version = min(LATEST_VERSION, received.latest_supported)
         if not isinstance(received, stateful_assignment.TaskAssignment):
-            # The member with the probe keeps it: else a group that waits for warm-ups would wait forever.
+            # The member that schedules the probing rebalance keeps doing so; otherwise warm-ups would never
+            # be promoted.
             next_probe_ms = self._next_probe_ms(self._received.next_probe_ms > 0)
             self._received = replace(self._received, next_probe_ms=next_probe_ms)
             return
@@ -157,9 +158,11 @@ class StatefulAssignor(Assignor):
             self._version = version
             self._access.request_rejoin_after(0.0)
 
-    def _next_probe_ms(self, probes: bool) -> int:
+    def _next_probe_ms(self, schedules_probe: bool) -> int:
         """Return the time of the next probing rebalance; 0: none."""
-        return round(1000 * self.options.time() + self.options.probing_rebalance_interval_ms) if probes else 0
+        if not schedules_probe:
+            return 0
+        return round(1000 * self.options.time() + self.options.probing_rebalance_interval_ms)
 
     # --- as the leader
 
@@ -219,7 +222,10 @@ class StatefulAssignor(Assignor):
     def plan_provisionally(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
     ) -> Assignment:
-        """Keep owned partitions only: a free one may belong to a task with other partitions not listed."""
+        """Keep owned partitions only.
+
+        A free partition may belong to a task whose other partitions the metadata does not list yet.
+        """
         return Assignment(group, claims.owner)
 
     def _warn(self, subject: str, warning: str) -> None:
@@ -231,7 +237,7 @@ class StatefulAssignor(Assignor):
     def _this_round(self, group: Group, claims: Claims, target: Assignment) -> tuple[Assignment, list[Hold]]:
         """Hold back all partitions of a task while one of them is held back.
 
-        Two members with a partition of one task each would both write its changelog.
+        If two members each owned a partition of the same task, both would write its changelog.
         """
         given, held = super()._this_round(group, claims, target)
         owners = given.owners.copy()
@@ -267,17 +273,19 @@ class StatefulAssignor(Assignor):
         leader = self._access.member_id()
         next_probe_ms = self._next_probe_ms(plan.probing)
         actives = {id: self._topology.tasks_of(_assigned(assignment)) for id, assignment in given.items()}
-        owners = affordable(self._owners(actives), len(given)) if version >= 2 else NO_OWNERS
+        owners = NO_OWNERS
+        if version >= 2:
+            owners = owners_if_small_enough(self._owners(actives), len(given))
         for member_id, assignment in given.items():
-            here = actives[member_id]
+            assigned_tasks = actives[member_id]
             # A task held back for its old owner moves in the next round; until then its copy stays warm.
             planned = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())}
             held_back = {task for task in planned if self._topology[task[0]].has_changelog}
             assignment.user_data = stateful_assignment.encode(
                 stateful_assignment.TaskAssignment(
-                    actives=tuple(sorted(here)),
-                    standbys=_without(plan.standby.get(member_id, ()), here),
-                    warmups=_without([*plan.warmup.get(member_id, ()), *held_back], here),
+                    actives=tuple(sorted(assigned_tasks)),
+                    standbys=_without(plan.standby.get(member_id, ()), assigned_tasks),
+                    warmups=_without([*plan.warmup.get(member_id, ()), *held_back], assigned_tasks),
                     next_probe_ms=next_probe_ms if member_id == leader else 0,
                     common_version=version,
                 ),

@@ -7,7 +7,7 @@ uint16 with more than 255 endpoints.
 
 The broker keeps all members' assignments in one message, limited to a megabyte in most clusters.  10,000
 tasks on 100 endpoints take 9 KB a member in random order (the entropy is 8.3 KB), and less than 1 KB in the
-order of a first plan; see `affordable`.
+order of a first plan; see `owners_if_small_enough`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST = 2**16 - 1
 _MOST_INFLATED = 4 * 1024 * 1024  # bytes; enough for the endpoints, ids and tasks of a large group
 
 
-def affordable(section: bytes, members: int) -> bytes:
+def owners_if_small_enough(section: bytes, members: int) -> bytes:
     """Return the section, or ``NO_OWNERS`` if it would make the group's message too large.
 
     Without owners, members cannot look up a task's endpoint.  With too large a message, the group could not

@@ -394,7 +394,9 @@ def test_many_endpoints_take_two_bytes_each() -> None:
 
 def test_owners_are_left_out_if_the_message_would_be_too_large() -> None:
     section = owners_section.pack_owners(ASSIGNMENT.owners)
-    assert owners_section.affordable(section, 100) == section
-    assert owners_section.affordable(section, owners_section.MOST_BYTES) == owners_section.NO_OWNERS
+    assert owners_section.owners_if_small_enough(section, 100) == section
+    assert (
+        owners_section.owners_if_small_enough(section, owners_section.MOST_BYTES) == owners_section.NO_OWNERS
+    )
     left_out = stateful_assignment.decode(stateful_assignment.encode(ASSIGNMENT, owners_section.NO_OWNERS))
     assert left_out == replace(ASSIGNMENT, owners={})
