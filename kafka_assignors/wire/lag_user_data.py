@@ -1,20 +1,23 @@
 """User data of the strategies that plan by lag: the partitions a member owned, and the lag it knows.
 
-A history section, then a lag section.  The history is empty if the member still holds its partitions, which
-its subscription then lists, or if the strategy ignores history.
+A history section, then a lag section.  The history is empty in two cases: the strategy ignores it, or the
+member still owns its partitions and lists them in its subscription.
 
 The lag section: int16 version, int32 age (milliseconds), and an array of topics: name, int32 number of
 partitions, uint8 bytes of a partition number, uint8 bytes of a lag, the partition numbers, the lags
 (records).  Each topic uses the narrowest numbers that hold its largest, because the broker keeps all members'
 user data in one message, limited to a megabyte in most clusters.
 
-A topic without partitions whose name starts with a colon, which no topic of Kafka has, is a property:
-``:capacity=2048`` is a capacity of 2,048 parts of 1,024, so 2.  A member of capacity 1 sends none.  A leader
-that does not know a property reads a topic without lag, so old and new members may be in one group.
-``:compact`` says that the member reads an assignment with a `budget`.  A leader sends budgets if all members
-do; a member that has one may send the shorter form `compact_lag_user_data`.  ``:rates=...`` are the arrival
-`rates` of the partitions whose lag is sent, in Base85.  ``:service-rate=98`` is what a
-member reads, measured, as a byte of `rates`; it sends this instead of a capacity.
+A topic name that starts with a colon is a property, not a topic: Kafka has no such topics.  It is sent
+without partitions, so a leader that does not know it reads a topic without lag, and old and new members may
+be in one group:
+
+- ``:capacity=2048`` is a capacity of 2048/1024 = 2.  A member of capacity 1 sends none.
+- ``:service-rate=98`` is the member's measured service rate, as a `rates` code; sent instead of a capacity.
+- ``:rates=...`` are the arrival `rates` of the partitions whose lag is sent, in Base85.
+- ``:compact`` says that the member reads an assignment with a `budget` (a size limit).  The leader sends
+  budgets only if all members read them.  A member with a budget may then send the shorter form,
+  `compact_lag_user_data`.
 """
 
 from __future__ import annotations
@@ -54,18 +57,18 @@ class LagUserData(NamedTuple):
     """What a member of a strategy that plans by lag sends.
 
     Attributes:
-        revoked: the partitions it has revoked.
-        generation: of ``revoked``.
+        claimed: the partitions it owned in ``generation``.
+        generation: of ``claimed``.
         lags: records left to read.
         age_ms: age of ``lags``.
         capacity: see ``Member``; unchecked, NaN if it cannot be read.
-        still_owns: whether it has not revoked ``revoked``, and owns it still.
+        still_owns: whether the member still owns the claimed partitions.
         reads_budget: whether it reads an assignment with a budget.
         rates: arrivals, records a second, of partitions in ``lags``.
         service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
     """
 
-    revoked: Ownership
+    claimed: Ownership
     generation: int
     lags: dict[TopicPartition, int]
     age_ms: int
@@ -118,7 +121,12 @@ def decode(data: bytes) -> LagUserData:
 def _read_compact(reader: Reader) -> LagUserData:
     claims, lags, age_ms, capacity, rates_of, service_rate = compact_lag_user_data.read(reader)
     return LagUserData(
-        *(claims.owned, claims.generation, lags, age_ms, capacity, claims.still_owns),
+        claimed=claims.owned,
+        generation=claims.generation,
+        lags=lags,
+        age_ms=age_ms,
+        capacity=capacity,
+        still_owns=claims.still_owns,
         reads_budget=True,
         rates=rates_of,
         service_rate=service_rate,
@@ -126,7 +134,7 @@ def _read_compact(reader: Reader) -> LagUserData:
 
 
 def _read(reader: Reader) -> LagUserData:
-    revoked, generation = history.read(reader)
+    claimed, generation = history.read(reader)
     lags, age_ms, properties = _read_lags(reader)
     capacity, service_rate, rates_of = 1.0, None, dict[TopicPartition, float]()
     for name in properties:
@@ -139,7 +147,11 @@ def _read(reader: Reader) -> LagUserData:
         elif name.startswith(_RATES):
             rates_of = rates.unpack(list(lags), _read_text(name.removeprefix(_RATES)))
     return LagUserData(
-        *(revoked, generation, lags, age_ms, capacity),
+        claimed=claimed,
+        generation=generation,
+        lags=lags,
+        age_ms=age_ms,
+        capacity=capacity,
         reads_budget=_COMPACT in properties,
         rates=rates_of,
         service_rate=service_rate,

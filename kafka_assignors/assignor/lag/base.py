@@ -116,7 +116,7 @@ class LagAssignor(Assignor):
             return MemberReport()
         sent = lag_user_data.decode(user_data)
         return MemberReport(
-            sent.revoked,
+            sent.claimed,
             sent.generation,
             lags=sent.lags,
             lag_age_ms=sent.age_ms,

@@ -38,7 +38,7 @@ def test_decode_reverses_encode(
     claimed = {topic: sorted(numbers) for topic, numbers in owned.items()}
     for claims in (Claims(claimed, generation, still_owns), Claims({}, generation, still_owns=False)):
         sent = lag_user_data.decode(compact_lag_user_data.encode(claims, lags, 1500, capacity, PLENTY))
-        assert (sent.revoked, sent.generation, sent.still_owns, sent.age_ms) == (*claims, 1500)
+        assert (sent.claimed, sent.generation, sent.still_owns, sent.age_ms) == (*claims, 1500)
         assert sent.reads_budget
         assert abs(sent.capacity - capacity) <= 1 / 2048
         assert sent.lags.keys() == lags.keys()
@@ -95,7 +95,7 @@ def test_heaviest_partitions_that_fit_are_sent(still_owns: bool) -> None:
     for budget in (0, whole * 7 // 10, whole * 8 // 10, whole * 9 // 10, whole):
         data = compact_lag_user_data.encode(claims, lags, 0, 1.0, budget)
         sent = lag_user_data.decode(data)
-        assert (sent.revoked, sent.still_owns) == (claims.owned, still_owns)
+        assert (sent.claimed, sent.still_owns) == (claims.owned, still_owns)
         assert budget == 0 or not sent.lags or len(data) <= budget
         assert len(sent.lags) >= known
         known = len(sent.lags)
