@@ -35,15 +35,16 @@ def plan_cooperative_lag_aware(
     docs/benchmarks.md has its distance from the optimum and its run time.
 
     Args:
-        group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records, and
-            over its capacity if members differ in that: see ``Capacities``.
+        group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records,
+            divided by its capacity if capacities differ: see ``Capacities``.
         claims: the partitions that members own.
-        max_partition_skew: the most partitions that a member may have beyond any member that could get one of
-            them, by one move or a chain of moves; at least 1, None for no limit.  With 1 these are the fair
-            plans of ``plan_sticky``.  With equal subscriptions it limits the most minus the fewest.
-        min_improvement: from 0 to below 1.  Beyond the moves that counts and unowned partitions need, a
-            partition moves only if the largest load falls by at least this part, and, unless this is 0, by
-            a record for each partition of an average member: lag fluctuates by that much.
+        max_partition_skew: the largest allowed difference in counts between two members, if a move or a chain
+            of moves could pass a partition from the larger to the smaller; at least 1, None for no limit.
+            With 1 these are the fair plans of ``plan_sticky``.  With equal subscriptions it limits the most
+            minus the fewest.
+        min_improvement: from 0 to below 1.  Counts and unowned partitions may need moves.  Other moves are
+            made only if the largest load falls by this fraction and by one record for each partition of an
+            average member, because lag fluctuates by that much.  0 turns off both thresholds.
 
     Returns:
         The plan.  Without lag, or without known lag, only the moves that the counts need are made.  With a
@@ -56,8 +57,8 @@ def plan_cooperative_lag_aware(
         raise ProblemError(f"max_partition_skew is {max_partition_skew}, must be 1 or more, or None")
     if not 0 <= min_improvement < 1:
         raise ProblemError(f"min_improvement is {min_improvement}, must be from 0 to below 1")
-    read = np.any(group.subscribed, axis=1)
-    if np.where(read[group.topic_of], group.lag, 0).any():
+    has_subscriber = np.any(group.subscribed, axis=1)
+    if np.where(has_subscriber[group.topic_of], group.lag, 0).any():
         group = replace(group, racks={})
     elif max_partition_skew == 1:
         return plan_sticky(group, claims)
@@ -70,20 +71,21 @@ def plan_cooperative_lag_aware(
     noise = -(-len(problem.dealt) * problem.capacities.most // capacity) if min_improvement else 0
     bounds = LagBound(group)
     owners = calm_owners(group, claims, problem, rule, bounds=bounds, budget=Budget(work))
-    movable = bool((claims.owner[problem.dealt] == NO_MEMBER).all())
+    # If nothing is owned, nothing moves yet, and any smaller load is worth it.
+    moves_are_free = bool((claims.owner[problem.dealt] == NO_MEMBER).all())
     greedy: Owners | None = None
     while True:
         load = int(problem.loads(owners).max(initial=0))
         wanted = min(int(load * (1 - improvement)), load - noise)
-        bound = bounds.of_plans(rule.fewest(problem, owners), None if movable else wanted)
-        if load <= bound or (bound > wanted and not movable):
+        bound = bounds.of_plans(rule.fewest(problem, owners), None if moves_are_free else wanted)
+        if load <= bound or (bound > wanted and not moves_are_free):
             return Assignment(group, owners)
         greedy = plan_lag_aware(group).owners if greedy is None else greedy
         best = lightest(problem, rule, owners, greedy=greedy, bound=bound, budget=Budget(work))
-        if movable:
+        if moves_are_free:
             wanted = load - 1
         if best.load > wanted or load <= best.enough:
             return Assignment(group, owners)
         limit = min(best.enough, wanted)
         owners = with_few_moves(problem, rule, owners, best=best, home=claims.owner, limit=limit)
-        movable = False
+        moves_are_free = False
