@@ -16,7 +16,7 @@ from kafka_assignors.cli.lag.limits import Limit, failures, limits
 from kafka_assignors.cli.lag.reader import LagReader, is_pattern
 from kafka_assignors.cli.lag.report import GroupsReport
 from kafka_assignors.cli.lag.view import groups_lines, lag_lines, watched_groups_lines, watched_lines
-from kafka_assignors.cli.watch import WatchedReport, show_report, watch_options
+from kafka_assignors.cli.repeated_report import WatchedReport, show_report, watch_options
 from kafka_assignors.lag import Reset
 
 _SETTLE_S, _AGAIN_S = 10.0, 0.5

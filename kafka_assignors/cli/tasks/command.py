@@ -10,9 +10,9 @@ import click
 
 from kafka_assignors.cli.common import client_settings, connection_options, output_option
 from kafka_assignors.cli.group_reader import GroupReader
+from kafka_assignors.cli.repeated_report import WatchedReport, show_report, watch_options
 from kafka_assignors.cli.tasks.report import TaskReport, task_report
 from kafka_assignors.cli.tasks.view import fitted_lines, task_lines
-from kafka_assignors.cli.watch import WatchedReport, show_report, watch_options
 
 
 @click.command("tasks")

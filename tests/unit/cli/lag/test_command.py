@@ -15,8 +15,8 @@ from rich.console import Console
 from kafka_assignors.cli.lag import command as cli_lag
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
 from kafka_assignors.cli.lag.view import groups_lines, lag_lines, watched_groups_lines, watched_lines
+from kafka_assignors.cli.repeated_report import live_frames
 from kafka_assignors.cli.tables import MEMBERS, ROWS, duration
-from kafka_assignors.cli.watch import live_frames
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError
 from kafka_assignors.lag import Offsets, Reading, Reset
 from kafka_assignors.lag.fetch.group import GroupMember, GroupState
