@@ -79,7 +79,8 @@ def survives_its_leader(group: Group, leader: Member, strategy: type) -> bool:
     if not any(STALE in event.facts["message"] for event in logged):
         return False
     led = [e for m in group.present() for e in m.of_kind("rebalance", since=since[m.name])]
-    assert "metadata" in {cause for event in led for cause in str(event.facts["cause"]).split("; ")}
+    causes = {cause for event in led for cause in str(event.facts["cause"]).split("; ")}
+    assert causes & {"metadata", "repeated"}  # kafka-python may repeat the join that waited for metadata
     return True
 
 
