@@ -39,14 +39,12 @@ MODELS = len(FORECASTERS)
 ERRORS = MODELS + OTHERS
 
 
-
 class State(IntEnum):
     """Whether the table has the state of a partition: an entry of ``plain``."""
 
     NONE = 0  # a new partition, or one whose state is not plain
     PLAIN = 1
     BEGUN = 2  # a plain one before the end of its first step
-
 
 
 _LISTED = ("day", "day_seen", "week", "week_seen", "latest", "usual", "slots_seen", "shares", "counts")
