@@ -7,9 +7,9 @@
   batches, in which all partitions end their first step.
 - **Fold**: samples/s of the fold alone, without Spark, three sizes.
 - **State**: bytes a partition, and bytes written of it for a look every 10 s.
-
-The table of the last three is Markdown, as in docs/benchmarks.md, "The pipeline".
 - **Forecasts**: the flights of 2013, in steps of a quarter of an hour, beside naive forecasts.
+
+Batches and fold are printed as a table in Markdown, and so are the forecasts.
 """
 
 from __future__ import annotations
@@ -131,9 +131,11 @@ def followed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, fl
 
 
 def folded(partitions: int) -> tuple[float, float]:
-    """Return the samples/s of the fold of a hundred looks, 100,000 samples a call, and of the twenty before.
+    """Measure the fold alone, 100,000 samples a call.
 
-    In those all partitions begin, and end their first steps.
+    Returns:
+        Samples/s of a hundred looks; and of the first twenty looks before them, in which all partitions end
+        their first step.
     """
     looks, warm = 120, 20
     number, look = np.tile(np.arange(partitions), looks), np.repeat(np.arange(looks), partitions)
@@ -194,8 +196,9 @@ def look_rows(results: dict[str, Any]) -> list[str]:
     for size, partitions in LOOKED_AT.items():
         if (look := results.get(f"a look {size}")) is not None:
             seconds = " | ".join(f"{look[name]:.1f} s" for name in ("seconds", "longest", "first"))
-            millions = results[f"fold {partitions}"] / 1e6
-            rows.append(f"| {partitions:,} | {seconds} | {millions:.1f} million |")
+            fold = results.get(f"fold {partitions}")
+            millions = "-" if fold is None else f"{fold / 1e6:.1f} million"
+            rows.append(f"| {partitions:,} | {seconds} | {millions} |")
     return rows
 
 
@@ -216,25 +219,33 @@ def state_size() -> tuple[float, float]:
     return sum(map(len, stored.values())) / partitions, written / 360 / partitions
 
 
+def without_spark(days: float | None) -> dict[str, Any]:
+    """Measure and print state, fold and forecasts."""
+    state, written = state_size()
+    found: dict[str, Any] = {"state_bytes": state, "written_bytes": written}
+    print(f"state: {state:,.0f} bytes a partition, {written:,.0f} of them written for a look")
+    for partitions in LOOKED_AT.values():
+        rate, begun = folded(partitions)
+        found[f"fold {partitions}"] = rate
+        print(f"fold, {partitions:,} partitions: {rate:,.0f} samples/s, {begun:,.0f} of the first looks")
+    table = flights_table(days)
+    found["flights"] = {str(horizon): result._asdict() for horizon, result in table}
+    print("\n".join(error_rows(table)))
+    return found
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.model", description=__doc__)
     parser.add_argument("--sizes", nargs="*", default=[*SIZES, "1000x"], choices=[*SIZES, "1000x"])
     parser.add_argument("--days", type=float, help="of the flights; by default the whole year")
-    parser.add_argument("--only", choices=["at once", "stream", "a look"], help="of what runs on Spark")
+    parser.add_argument("--only", choices=["at once", "stream", "a look"], help="only this, on Spark")
     parser.add_argument("--cores", type=int, default=1, help="that Spark may use (default 1)")
     parser.add_argument("--out", type=Path, default=Path("out/bench-model.json"), metavar="FILE")
     options = parser.parse_args(arguments)
-    state, written = state_size()
-    found: dict[str, Any] = {"machine": machine(), "state_bytes": state, "written_bytes": written}
-    print(f"state: {state:,.0f} bytes a partition, {written:,.0f} of them written for a look")
-    for partitions in LOOKED_AT.values():
-        found[f"fold {partitions}"], begun = folded(partitions)
-        rate = found[f"fold {partitions}"]
-        print(f"fold, {partitions:,} partitions: {rate:,.0f} samples/s, {begun:,.0f} of the first looks")
-    table = flights_table(options.days)
-    found["flights"] = {str(horizon): result._asdict() for horizon, result in table}
-    print("\n".join(error_rows(table)))
+    found: dict[str, Any] = {"machine": machine()}
+    if options.only is None:
+        found |= without_spark(options.days)
     if options.sizes:
         with (
             tempfile.TemporaryDirectory(prefix="bench-model-") as place,

@@ -2,8 +2,9 @@
 
 Time is simulated: each look is a file of few partitions, and a line in a list of Spark's form, as its sink
 writes them (every tenth list has all earlier files, the last hundred lists stay).  The hourly maintenance is
-the real one, with its clock set.  Prints for the days asked: files that readers open of the day before, files
-and bytes on disk, bytes of lists written that day, and the seconds of an hourly maintenance.
+the real one, with its clock set; the files it writes get the simulated time.  Prints for each day: files that
+readers open of the day before, files listed, files and bytes on disk, bytes of lists written that day, and
+the median seconds of an hourly maintenance.
 """
 
 from __future__ import annotations
@@ -17,13 +18,19 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from statistics import median
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import pyarrow.parquet as pq
 
 from bench.machine import machine
 from kafka_assignors.pipeline.maintenance import FILES, maintain
 from kafka_assignors.pipeline.session import local_session
+from kafka_assignors.pipeline.tables.landing import MERGED
 from tests.pipeline.samples import Look, samples_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 EVERY, KEPT = 10, 100
@@ -76,13 +83,26 @@ class Writer:
         (self._lists / (f"{old}.compact" if (old + 1) % EVERY == 0 else str(old))).unlink(missing_ok=True)
         self._batch += 1
 
-    def newest(self) -> Path:
-        """Return the newest list of all files."""
-        return self._lists / f"{self._batch // EVERY * EVERY - 1}.compact"
+    def newest(self) -> str:
+        """Return the newest list of all files; empty: there is none yet."""
+        place = self._lists / f"{self._batch // EVERY * EVERY - 1}.compact"
+        return place.read_text() if place.exists() else ""
+
+    def maintain(self, spark: SparkSession, keep_days: int, files: int, now: datetime) -> None:
+        """Run the maintenance of an hour, until there is nothing more to merge."""
+        more, root = True, str(self.folder.parent.parent)
+        while more:
+            before = self.newest()
+            more = maintain(spark, root, keep_days=keep_days, files=files, now=now)
+            if (text := self.newest()) != before:
+                self.lists_bytes += len(text)
+        for file in self.folder.glob(f"date=*/{MERGED}*"):
+            if file.stat().st_mtime > now.timestamp():
+                os.utime(file, (now.timestamp(), now.timestamp()))
 
     def listed(self) -> list[str]:
         """Return the paths of the newest list of all files."""
-        return [json.loads(line)["path"] for line in self.newest().read_text().split("\n")[1:]]
+        return [unquote(json.loads(line)["path"]) for line in self.newest().split("\n")[1:]]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -99,8 +119,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tempfile.TemporaryDirectory(prefix="bench-month-") as place,
         local_session("month bench", cores=1) as spark,
     ):
-        root = Path(place)
-        writer = Writer(root, options.partitions)
+        writer = Writer(Path(place), options.partitions)
         print(HEAD)
         for day in range(options.days):
             seconds, lists_before = [], writer.lists_bytes
@@ -108,13 +127,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 since = START + timedelta(days=day, hours=hour)
                 for second in range(0, 3600, options.every):
                     writer.look(since + timedelta(seconds=second))
-                now, listed = since + timedelta(hours=1), writer.newest().read_bytes()
                 began = time.perf_counter()
-                while maintain(spark, place, keep_days=options.keep, files=files, now=now):
-                    pass
+                writer.maintain(spark, options.keep, files, since + timedelta(hours=1))
                 seconds.append(time.perf_counter() - began)
-                if (text := writer.newest().read_bytes()) != listed:
-                    writer.lists_bytes += len(text)
             paths = writer.listed()
             yesterday = f"date={(START + timedelta(days=day - 1)).date()}/"
             disk = [file.stat().st_size for file in writer.folder.glob("date=*/*.parquet")]

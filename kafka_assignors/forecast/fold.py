@@ -30,7 +30,7 @@ time by which it was ahead, which is at most this much.
 
 
 class LoadRow(NamedTuple):
-    """A step and the forecast at its end; None if the model has learnt nothing or the step is empty."""
+    """A step and the forecast at its end; None: the model has learnt nothing, or the end is unknown."""
 
     step: LoadStep
     outlook: Outlook | None

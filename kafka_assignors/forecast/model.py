@@ -43,11 +43,19 @@ from kafka_assignors.forecast.forecasters import (
     Forecaster,
     favour,
 )
-from kafka_assignors.forecast.season import QUARTER_S, Season, added, slots_of
+from kafka_assignors.forecast.season import Season, added, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
 _Quarter = tuple[float, tuple[float, float, float]]  # addition of the season, and rates before
-_Stretch = tuple[float, tuple[float, float, float], float, float]  # and seconds, and what they weigh
+
+
+class _Stretch(NamedTuple):
+    """A part of a quarter of an hour ahead."""
+
+    adds: float  # addition of the season, records/s
+    rates: tuple[float, float, float]  # as `Season.before`
+    seconds: float
+    weight: float  # seconds, by the shares of the slots
 
 
 class Outlook(NamedTuple):
@@ -119,6 +127,7 @@ class Model:
         rate = arrived / self.settings.step_s
         season, usual = self.season.adds((at - 1) // QUARTER), self.season.before((at - 1) // QUARTER)[2]
         if not math.isnan(usual):
+            usual *= self.season.weight(at - step, at) / self.settings.step_s
             self.recent += self.scale_gain * (rate - self.recent)
             self.expected += self.scale_gain * (usual - self.expected)
         self.seen += 1
@@ -229,11 +238,11 @@ class Model:
         whole_s = self.settings.horizon_s
         horizon_s = whole_s if within is None else within / SECOND
         stretches = self._stretches(at, self.settings.horizon if within is None else within)
-        season = _total([adds * seconds for adds, _, seconds, _ in stretches])
+        season = _total([stretch.adds * stretch.seconds for stretch in stretches])
         *before, usual = (
-            _total([rates[index] * weight for _, rates, _, weight in stretches]) for index in range(3)
+            _total([stretch.rates[index] * stretch.weight for stretch in stretches]) for index in range(3)
         )
-        lowest = min(adds for adds, _, _, _ in stretches)
+        lowest = min(stretch.adds for stretch in stretches)
         grown = self.grown(horizon_s)
         forecasts = []
         for forecaster, level, trend in zip(FORECASTERS, self.levels, self.trends, strict=True):
@@ -282,8 +291,7 @@ class Model:
         for adds, rates in self.ahead:
             quarter += 1
             end = min(stop, quarter * QUARTER)
-            weight = QUARTER_S if end - start == QUARTER else self.season.weight(start, end)
-            stretches.append((adds, rates, (end - start) / SECOND, weight))
+            stretches.append(_Stretch(adds, rates, (end - start) / SECOND, self.season.weight(start, end)))
             if end == stop:
                 break
             start = end

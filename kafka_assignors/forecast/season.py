@@ -99,6 +99,8 @@ class Season:
 
     def weight(self, start: int, stop: int) -> float:
         """Return the seconds that a part of a quarter of an hour weighs, by the shares of its slots."""
+        if stop - start == QUARTER:
+            return QUARTER_S
         first = local_quarter(start // QUARTER, self.zone) % QUARTERS * self.slots
         shares = self.shares[first : first + self.slots]
         whole, parts = overlaps(start, stop, self.slots)

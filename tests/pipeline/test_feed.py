@@ -124,7 +124,7 @@ def test_topic_without_a_group_has_no_record(spark: SparkSession) -> None:
 
 
 def test_rate_after_a_gap_is_the_level(spark: SparkSession) -> None:
-    """An empty step has no arrival rate, so the record has the rate of the steps before it."""
+    """The arrivals of a gap are unknown, so the record has the rate of the steps before it."""
     [value] = records_of(load_of(spark, *looks(20), Look(7_200, 90_000, 0))).values()
     assert value["time_ms"] == (START + 7_200) * 1000
     assert value["arrival_rate"] == pytest.approx(2)

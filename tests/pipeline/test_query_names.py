@@ -1,4 +1,4 @@
-"""Streams of one session have names by their folder: in Spark's UI, and among Spark's metrics."""
+"""Streams that land samples have names by their folder: in Spark's UI, and among Spark's metrics."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kafka_assignors.pipeline.tables.landing import land_stream
 from tests.pipeline.samples import Look, land
 
 
-def test_two_folders_in_one_session_have_streams_and_metrics_of_their_own(
+def test_two_folders_in_one_session_land_samples_by_streams_with_names_and_metrics_of_their_own(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     land(spark, tmp_path, [Look(0, 1, 1)])

@@ -177,7 +177,7 @@ class Bucket:
         for chosen in np.split(order, np.flatnonzero(np.diff(ends)) + 1) if len(order) else ():
             mark = marks.where(chosen)
             age = steps.time_lags(self.table, mark)
-            mark, age = mark.where(~mark.first), age[~mark.first]
+            mark, age = mark.where(~mark.is_start), age[~mark.is_start]
             if not len(mark.row):
                 continue
             whole = slice(None) if len(mark.row) == self.table.size else mark.row

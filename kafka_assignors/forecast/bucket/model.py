@@ -61,8 +61,10 @@ class Models:
         """Learn a step that ends at the same time in all partitions, and forecast from its end."""
         table, scale = self._table, self._table.scale
         rate = arrived / table.settings.step_s
-        season = self._seasons.adds((at - 1) // QUARTER, rows)
-        self._scale(rows, rate, self._seasons.before((at - 1) // QUARTER, rows)[2])
+        quarter = (at - 1) // QUARTER
+        season, usual = self._seasons.adds(quarter, rows), self._seasons.before(quarter, rows)[2]
+        weight = self._seasons.weight(at - table.settings.step, at, rows)
+        self._scale(rows, rate, usual * (weight / table.settings.step_s))
         table.seen[rows] += 1
         table.total[rows] += arrived
         expected = table.levels[QUICK, rows] + scale.keep * table.trends[QUICK, rows] + season

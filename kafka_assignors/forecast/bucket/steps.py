@@ -13,7 +13,7 @@ import numpy as np
 
 from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.bucket.rows import INTERPOLATED, MISSING, OK
-from kafka_assignors.forecast.bucket.table import BEGUN, PLAIN, Bools, Ints, Table, rows_before
+from kafka_assignors.forecast.bucket.table import Bools, Ints, State, Table, rows_before
 from kafka_assignors.forecast.counters import on_line
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN
 
@@ -52,7 +52,7 @@ class Marks(NamedTuple):
     served: Ints
     lag: Ints
     quality: Ints
-    first: Bools  # no step ends there, the first one of its partition begins
+    is_start: Bools  # start of the partition's first step; no step ends there
 
     def where(self, chosen: Any) -> Marks:
         """Return some of them."""
@@ -85,7 +85,7 @@ def take(table: Table, samples: Samples) -> Marks:
     new = before.time == UNKNOWN  # as if the same offsets had been sampled just before
     for column, value in zip(before[1:], (samples.time - 1, *samples[2:]), strict=True):
         column[new] = value[new]
-    table.plain[samples.row[new]] = BEGUN
+    table.plain[samples.row[new]] = State.BEGUN
     known = samples.committed != UNKNOWN
     read = np.maximum(samples.committed - np.maximum(before.committed, before.begin), 0)
     read[before.committed < 0] = 0
@@ -98,8 +98,8 @@ def take(table: Table, samples: Samples) -> Marks:
     row, start, stop = samples.row[source], before.time[source], samples.time[source]
     step_end = (start // step + 1 + number) * step
 
-    def on_lines(first: Ints, last: Ints) -> Ints:
-        return _on_lines(first[source], last[source], start, stop, step_end)
+    def on_lines(values_before: Ints, values: Ints) -> Ints:
+        return _on_lines(values_before[source], values[source], start, stop, step_end)
 
     end, far = on_lines(before.end, samples.end), stop - start > step
     marked, marked_place = on_lines(served - read, served), on_lines(place_before, place)
@@ -119,7 +119,7 @@ def take(table: Table, samples: Samples) -> Marks:
         served=np.where(known, marked - marked_before, MISSING),
         lag=np.where(known, np.maximum(end - marked_place, 0), MISSING),
         quality=np.where(far | through_before, INTERPOLATED, OK),
-        first=first & (table.plain[row] == BEGUN),
+        is_start=first & (table.plain[row] == State.BEGUN),
     )
     last = _lasts(samples.row)
     rows = samples.row[last]
@@ -128,7 +128,7 @@ def take(table: Table, samples: Samples) -> Marks:
     table.served[rows] = served[last]
     last = _lasts(row)
     rows = row[last]
-    table.plain[rows] = PLAIN
+    table.plain[rows] = State.PLAIN
     table.mark_end[rows], table.mark_through[rows] = end[last], through[last]
     group = rows[known[last]]
     table.mark_served[group] = marked[last][known[last]]

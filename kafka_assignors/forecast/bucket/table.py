@@ -14,6 +14,7 @@ with each quarter of an hour.
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntEnum
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,8 +38,14 @@ Rows = Any
 MODELS = len(FORECASTERS)
 ERRORS = MODELS + OTHERS
 
-PLAIN, BEGUN = 1, 2
-"""States in the table, else 0.  ``BEGUN``: a plain one before the end of its first step."""
+
+class State(IntEnum):
+    """Whether the table has the state of a partition: an entry of ``plain``."""
+
+    NONE = 0  # a new partition, or one whose state is not plain
+    PLAIN = 1
+    BEGUN = 2  # a plain one before the end of its first step
+
 
 _LISTED = ("day", "day_seen", "week", "week_seen", "latest", "usual", "slots_seen", "shares", "counts")
 _SAMPLE = ("time", "begin", "end", "committed", "newest")
@@ -213,7 +220,7 @@ class Table:
         steps, model, season = partition.steps, partition.model, partition.model.season
         commits, growth, group = steps.commits, steps.growth, steps.last_group
         values: dict[str, Any] = {
-            "recorded": commits.order.committed[1], "plain": PLAIN,
+            "recorded": commits.order.committed[1], "plain": State.PLAIN,
             "epoch": steps.ends.epoch, "commit_epoch": commits.epoch, "resets": commits.resets,
             "served": commits.served, "mark_end": steps.last_end.end, "mark_through": steps.last_end.through,
             "points": len(growth.times),
@@ -258,7 +265,7 @@ class Table:
 
         partition.newest = whole("newest")
         last = partition.last = self.sample(row)
-        if not self.plain[row]:
+        if self.plain[row] == State.NONE:
             return partition
         step_end = last.time // self.settings.step * self.settings.step
         ends.time, ends.begin, ends.end, ends.epoch = last.time, last.begin, last.end, whole("epoch")
@@ -268,8 +275,8 @@ class Table:
             commits.time, commits.committed, commits.start = last.time, last.committed, last.begin
             commits.place = position(last.begin, last.end, last.committed, self.settings.reset)
             mark = (step_end, whole("mark_served"), whole("mark_place"), commits.epoch, commits.resets)
-            steps.last_group = GroupMark(*mark) if self.plain[row] == PLAIN else None
-        if self.plain[row] == BEGUN:
+            steps.last_group = GroupMark(*mark) if self.plain[row] == State.PLAIN else None
+        if self.plain[row] == State.BEGUN:
             return partition
         through = bool(self.mark_through[row])
         steps.last_end = EndMark(step_end, whole("mark_end"), ends.epoch, far=through, through=through)

@@ -137,6 +137,7 @@ def test_job_is_known_by_its_minute(step_s: float) -> None:
     for end_s, expected in ends.items():
         model, at = taught(nightly, 9 * DAYS + end_s, step_s=step_s, horizon_s=900)
         assert looking(model, at).arrivals == pytest.approx(expected, rel=0.05)
+        assert model.forecasts[-1] == pytest.approx(expected, rel=0.05)  # the usual one, scaled
 
 
 @pytest.mark.parametrize(("step_s", "slots"), [(900, 1), (300, 3), (60, 15), (45, 10), (10, 15), (0.001, 15)])

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 from bench.lag.errors import sizes_of
 from kafka_assignors.cli.size import command as cli_size
+from kafka_assignors.cli.size.load import Forecasts
 from kafka_assignors.cli.size.recording import Recording, load_at_end
 from kafka_assignors.cli.size.report import headline
 from kafka_assignors.cli.size.sizes import SizeRequest, size_report
@@ -81,6 +82,15 @@ def test_what_a_recording_does_not_have_is_noted() -> None:
     assert shorter.notes[1] == "a horizon of 45s has no two steps of the recording"
     with pytest.raises(HistoryError, match="give --rate"):
         load_at_end(rows, recorded, members, replace(REQUEST, rate=None))
+
+
+def test_recording_that_is_long_enough_is_forecast_without_a_note() -> None:
+    rows = columns([[30, 30]] * 40, [[1, 1]] * 40)
+    load = load_at_end(rows, assemble("billing", rows), RECORDING, replace(REQUEST, horizon_s=60.0))
+    assert load.forecasts == Forecasts("the load model", 2, 60)
+    assert load.notes == ()
+    assert (load.history.steps, load.history.step_s) == (2, 30)
+    assert load.history.arrivals.tolist() == pytest.approx(np.full((2, 2), 30.0))
 
 
 # --- sizes by forecasts beside the truth -------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 from kafka_assignors.errors import CodecError
 from kafka_assignors.forecast import UNKNOWN
 from kafka_assignors.forecast.bucket import codec
-from kafka_assignors.forecast.bucket.bucket import Bucket
+from kafka_assignors.forecast.bucket.bucket import _FEW, Bucket
 from kafka_assignors.forecast.bucket.steps import Samples
 from tests.unit.forecast.looks import SETTINGS, look
 
@@ -63,7 +63,13 @@ def test_new_partitions_are_folded_together() -> None:
     assert steps == 3 * PARTITIONS
 
 
-def test_many_steps_of_a_single_new_partition_are_folded_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("partitions", "looks", "is_together"), [
+    (1, 541, False), (_FEW - 1, 541, False), (_FEW, 541, True), (1, 25, True),
+])  # fmt: skip
+def test_many_steps_of_few_new_partitions_are_folded_one_by_one(
+    partitions: int, looks: int, is_together: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others are folded together: as many as `_FEW`, or with few steps."""
     together: list[int] = []
     fold = Bucket._fold_together
 
@@ -73,11 +79,11 @@ def test_many_steps_of_a_single_new_partition_are_folded_one_by_one(monkeypatch:
 
     monkeypatch.setattr(Bucket, "_fold_together", noted)
     bucket = Bucket(SETTINGS)
-    bucket.rows([("group", "topic", 0)])
-    given = samples(0, 541)
-    rows, _ = bucket.take(given.where(given.row == 0))
-    assert len(rows.at) > 4
-    assert not any(together)
+    bucket.rows([("group", "topic", number) for number in range(partitions)])
+    given = samples(0, looks)
+    rows, _ = bucket.take(given.where(given.row < partitions))
+    assert (len(rows.at) > 4 * partitions) == (looks > 25)
+    assert any(together) == is_together
 
 
 def test_decoded_state_is_encoded_to_the_same_bytes(stored: dict[str, bytes]) -> None:
