@@ -175,7 +175,7 @@ def test_budget_ends_when_the_group_is_small_again() -> None:
 def test_leader_does_not_wait_for_missing_lag_beyond_its_deadline() -> None:
     """Members report little, and the source does not answer: the leader plans with what it has."""
     released = threading.Event()
-    with members_of(CooperativeLagAwareAssignor, group_record_bytes=12_000, lag_timeout_ms=300) as members:
+    with members_of(CooperativeLagAwareAssignor, group_record_bytes=12_000, lag_timeout_ms=2000) as members:
         before = members.rebalance()
         members.wait_for_lag()
         leader = members.assignors["m9"]
