@@ -60,7 +60,7 @@ def register(consumer: HasMetrics, meter_provider: MeterProvider | None = None) 
             exporter = ConsumerInstruments(meter())
             # The provider keeps the instruments and they the exporter, so weak references are enough.
             _exporters[provider] = weakref.ref(exporter)
-    exporter.consumers.add(consumer)
+        exporter.consumers.add(consumer)  # before a collection may unite it with another one
     exporter.create()
 
 

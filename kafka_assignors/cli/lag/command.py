@@ -102,14 +102,15 @@ def command(
 
 
 def _read(reader: LagReader, groups: Sequence[str], accepted: Sequence[Limit]) -> GroupsReport:
-    """Read the groups, and again while a limit fails for a group that rebalances, up to ``_SETTLE_S``.
+    """Read the groups, and with limits again while one rebalances, up to ``_SETTLE_S``.
 
-    Such a group counts with all its commits, also of topics that it no longer reads.
+    Such a group counts with all its commits, also of topics that it no longer reads, and without its owned
+    partitions that have no commit.  So its lag may be too large or too small.
     """
     deadline = time.monotonic() + _SETTLE_S
     while True:
         look = reader.read(groups)
-        is_early = any(report.counts_all_commits and failures(report, accepted) for report in look.reports)
-        if not is_early or time.monotonic() >= deadline:
+        is_early = any(report.counts_all_commits for report in look.reports)
+        if not (accepted and is_early) or time.monotonic() >= deadline:
             return look
         time.sleep(_AGAIN_S)

@@ -17,6 +17,7 @@ from opentelemetry.sdk.metrics.export import Gauge, InMemoryMetricReader, Sum
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.metrics import otel
+from kafka_assignors.metrics.exported import ExportedConsumers, HasMetrics
 from kafka_assignors.metrics.otel import ConsumerInstruments, register
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer
@@ -260,6 +261,30 @@ def test_global_provider_may_be_set_after_the_first_consumer_is_registered(
     register(members[2], provider)
     assert len(values(read()["kafka.metrics.count"])) == 3
     provider.shutdown()
+
+
+@pytest.mark.usefixtures("no_global_provider")
+def test_collection_during_a_registration_loses_no_consumer(
+    provider: MeterProvider, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The collection unites the global instruments with those of the provider that became the global one."""
+    members = [Member("a"), Member("b"), Member("c")]
+    register(members[0], provider)
+    register(members[1])
+    add = ExportedConsumers.add
+
+    def add_late(consumers: ExportedConsumers, consumer: HasMetrics) -> None:
+        if consumer is members[2] and collection.ident is None:  # moved consumers are added, too
+            set_meter_provider(provider)
+            collection.start()
+            collection.join(0.2)  # it ends here only if it may come in between
+        add(consumers, consumer)
+
+    collection = threading.Thread(target=otel._unite)
+    monkeypatch.setattr(ExportedConsumers, "add", add_late)
+    register(members[2])
+    collection.join()
+    assert len(values(read()["kafka.metrics.count"])) == 3
 
 
 def test_real_consumer_has_its_instruments(

@@ -566,10 +566,13 @@ def test_group_that_rebalances_is_read_again_before_a_limit_fails(
     assert (done.exit_code, json.loads(done.stdout)["lag"]) == (code, lag)
 
 
-def test_kept_limit_of_a_group_that_rebalances_passes_at_once(script: Script) -> None:
-    """All its commits are more than those that count."""
-    script.looks = iter([rebalancing(10)])
-    assert run("--fail-above", "10").exit_code == 0
+def test_group_that_rebalances_is_read_again_before_a_limit_passes(
+    script: Script, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commits lack the owned partitions without a commit."""
+    monkeypatch.setattr(cli_lag, "_AGAIN_S", 0.0)
+    script.looks = iter([rebalancing(10), settled(11)])
+    assert run("--fail-above", "10").exit_code == 1
 
 
 def test_group_that_rebalances_for_long_fails_with_the_reason(
