@@ -35,6 +35,7 @@ class MemberReport(NamedTuple):
         requests: see ``SeenMember``.
         still_owns: whether it holds ``revoked`` still; its subscription then lists no owned partitions.
         reads_budget: whether it reads an assignment with a budget.
+        has_budget: whether a leader has sent it one, which has not ended.
         more: data that only its own strategy understands.
     """
 
@@ -50,6 +51,7 @@ class MemberReport(NamedTuple):
     requests: Mapping[Cause, int] = MappingProxyType({})
     still_owns: bool = False
     reads_budget: bool = False
+    has_budget: bool = False
     more: object = None
 
 

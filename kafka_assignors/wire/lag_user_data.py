@@ -18,6 +18,8 @@ be in one group:
 - ``:compact`` says that the member reads an assignment with a `budget` (a size limit).  The leader sends
   budgets only if all members read them.  A member with a budget may then send the shorter form,
   `compact_lag_user_data`.
+- ``:budget`` says that the member has a budget and still sends this form, so that a leader ends the budget
+  when the group is small again, also a leader that did not send it.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ _MOST_LAG = 2**63 - 1
 _PROPERTY = ":"
 _CAPACITY = ":capacity="
 _COMPACT = ":compact"
+_BUDGET = ":budget"
 _RATES = ":rates="
 _SERVICE_RATE = ":service-rate="
 _COMPACT_HEAD = compact_lag_user_data.VERSION.to_bytes(2, "big")
@@ -64,6 +67,7 @@ class LagUserData(NamedTuple):
         capacity: see ``Member``; unchecked, NaN if it cannot be read.
         still_owns: whether the member still owns the claimed partitions.
         reads_budget: whether it reads an assignment with a budget.
+        has_budget: whether a leader has sent it one, which has not ended.
         rates: arrivals, records a second, of partitions in ``lags``.
         service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
     """
@@ -75,6 +79,7 @@ class LagUserData(NamedTuple):
     capacity: float = 1.0
     still_owns: bool = False
     reads_budget: bool = False
+    has_budget: bool = False
     rates: Mapping[TopicPartition, float] = MappingProxyType({})
     service_rate: float | None = None
 
@@ -87,6 +92,7 @@ def encode(
     capacity: float = 1.0,
     *,
     reads_budget: bool = False,
+    has_budget: bool = False,
     rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
     service_rate: float | None = None,
 ) -> bytes:
@@ -100,6 +106,7 @@ def encode(
     else:
         properties = [f"{_SERVICE_RATE}{rates.code(service_rate)}"]
     properties += [_COMPACT] if reads_budget else []
+    properties += [_BUDGET] if has_budget else []
     return history.encode(revoked, generation) + _pack_lags(lags, age_ms, properties, rates_of)
 
 
@@ -128,6 +135,7 @@ def _read_compact(reader: Reader) -> LagUserData:
         capacity=capacity,
         still_owns=claims.still_owns,
         reads_budget=True,
+        has_budget=True,
         rates=rates_of,
         service_rate=service_rate,
     )
@@ -153,6 +161,7 @@ def _read(reader: Reader) -> LagUserData:
         age_ms=age_ms,
         capacity=capacity,
         reads_budget=_COMPACT in properties,
+        has_budget=_BUDGET in properties,
         rates=rates_of,
         service_rate=service_rate,
     )

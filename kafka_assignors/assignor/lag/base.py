@@ -65,6 +65,7 @@ class LagAssignor(Assignor):
         self._planned: Assignment | None = None
         self._round_lags: Lags = {}
         self._read_budgets = False  # whether all members do
+        self._have_budgets = False  # whether some members do
         self._capacities = MeasuredCapacities(self.name)
         self._budgets = Budgets(self.name, self.options.group_record_bytes, claims=self.sends_claims)
 
@@ -123,6 +124,7 @@ class LagAssignor(Assignor):
             capacity=sent.capacity,
             still_owns=sent.still_owns,
             reads_budget=sent.reads_budget,
+            has_budget=sent.has_budget,
             rates=sent.rates,
             service_rate=sent.service_rate,
         )
@@ -143,8 +145,7 @@ class LagAssignor(Assignor):
         given = super().assign(cluster, members)
         with self._guarded("keeping the group's record small"):
             if self._read_budgets:
-                has_budget = self._own.budget is not None
-                return self._budgets.add(given, members, self._throughput, has_budgets=has_budget)
+                return self._budgets.add(given, members, self._throughput, have_budgets=self._have_budgets)
         return given
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
@@ -190,6 +191,7 @@ class LagAssignor(Assignor):
         self._read_budgets = False  # in case the next line fails
         read = super()._read(members, complaints)
         self._read_budgets = all(report.reads_budget for _member, report in read)
+        self._have_budgets = any(report.has_budget for _member, report in read)
         with self._guarded("comparing capacities"):
             read = self._capacities.in_plan(read, is_settling=self._second_round.is_settling)
         return read

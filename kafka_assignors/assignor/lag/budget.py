@@ -66,7 +66,7 @@ class Fitted(NamedTuple):
     size: int
 
 
-def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, has_budgets: bool = False) -> Fitted:
+def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, have_budgets: bool = False) -> Fitted:
     """Choose budgets with which this record and the next one fit into the limit, as far as they can.
 
     First to shrink are the subscriptions: claims lose nothing in their compact form, lags are rounded, and
@@ -76,7 +76,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, has_budgets: b
         sizes: of all members.
         limit: bytes of the record.
         claims: whether members claim partitions when they join.
-        has_budgets: whether members have budgets from the last rebalance.
+        have_budgets: whether a member has a budget from an earlier rebalance.
     """
     fixed = sum(size.fixed for size in sizes)
     sent = sum(size.sent for size in sizes)
@@ -87,7 +87,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, has_budgets: b
     coming = fixed + sum(plain) * (1 + claims) + lags
     if max(now, coming) <= _CALM * limit:
         # Without this, members would keep the last budget for good, because no assignment means that it ends.
-        return Fitted([Budget(NO_LIMIT)] * len(sizes) if has_budgets else None, now)
+        return Fitted([Budget(NO_LIMIT)] * len(sizes) if have_budgets else None, now)
     full = int(_FULL * limit)
     packed = [len(compact_ownership.pack(size.assigned)) for size in sizes]
     claimed = packed if claims else [0] * len(sizes)
@@ -156,7 +156,7 @@ class Budgets:
         members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
         throughput: Throughput | None,
         *,
-        has_budgets: bool,
+        have_budgets: bool,
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Return the assignments, with budgets and rates where needed.  Members must be able to read them."""
         sizes = sizes_of(members, given)
@@ -164,7 +164,7 @@ class Budgets:
         sizes = [
             size._replace(fixed=size.fixed + len(more)) for size, more in zip(sizes, packed, strict=True)
         ]
-        fitted = fit(sizes, self._limit, claims=self._claims, has_budgets=has_budgets)
+        fitted = fit(sizes, self._limit, claims=self._claims, have_budgets=have_budgets)
         if fitted.budgets is None and not any(packed):
             return given
         if fitted.size > self._limit and not self._is_too_large:

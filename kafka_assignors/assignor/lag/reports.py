@@ -95,6 +95,7 @@ class OwnReport:
         return lag_user_data.encode(
             *(revoked, generation, self._lags, self._age_ms, self._capacity),
             reads_budget=reads_budget,
+            has_budget=self.budget is not None,
             rates_of=self._rates,
             service_rate=self._reads,
         )

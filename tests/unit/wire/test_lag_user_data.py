@@ -44,7 +44,7 @@ def test_bytes_of_version_0() -> None:
 @given(st.dictionaries(partitions, st.integers(0, 2**63 - 1), max_size=20), st.integers(0, 2**31 - 1))
 def test_decode_reverses_encode(lags: dict[TopicPartition, int], age_ms: int) -> None:
     data = lag_user_data.encode({}, NO_GENERATION, lags, age_ms)
-    assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms, 1.0, False, False, {}, None)
+    assert lag_user_data.decode(data) == ({}, NO_GENERATION, lags, age_ms, 1.0, False, False, False, {}, None)
 
 
 def test_bytes_of_a_capacity() -> None:
@@ -79,8 +79,11 @@ def test_bytes_of_a_member_that_reads_budgets() -> None:
     plain = lag_user_data.encode({}, 5, {}, 1500, 2.0)
     data = lag_user_data.encode({}, 5, {}, 1500, 2.0, reads_budget=True)
     assert data == plain[:16] + b"\0\0\0\2" + plain[20:] + b"\0\x08:compact\0\0\0\0\1\1"
-    assert lag_user_data.decode(data) == ({}, 5, {}, 1500, 2.0, False, True, {}, None)
+    assert lag_user_data.decode(data) == ({}, 5, {}, 1500, 2.0, False, True, False, {}, None)
     assert not lag_user_data.decode(plain).reads_budget
+    limited = lag_user_data.encode({}, 5, {}, 1500, 2.0, reads_budget=True, has_budget=True)
+    assert limited == data[:16] + b"\0\0\0\3" + data[20:] + b"\0\x07:budget\0\0\0\0\1\1"
+    assert lag_user_data.decode(limited) == lag_user_data.decode(data)._replace(has_budget=True)
 
 
 def test_bytes_of_rates() -> None:

@@ -6,8 +6,9 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pytest
@@ -42,14 +43,17 @@ class Members:
     """Assignors of one group, and their rebalances."""
 
     def __init__(self, kind: type[LagAssignor], count: int, **options: Any) -> None:
-        self.assignors: dict[str, Any] = {
-            f"m{i}": kind(lag_source=lags_of, lag_refresh_ms=10**9, lag_max_age_ms=10**9, **options)
-            for i in range(count)
-        }
+        self._start = partial(kind, lag_source=lags_of, lag_refresh_ms=10**9, lag_max_age_ms=10**9, **options)
+        self.assignors: dict[str, Any] = {f"m{i}": self._start() for i in range(count)}
         self.cluster = cluster(TOPICS)
         self.generation = 0
         self.subscriptions: dict[str, bytes] = {}
         self.assignments: dict[str, bytes] = {}
+
+    def restart(self, name: str) -> None:
+        """Replace a member's assignor by a new one, which remembers nothing."""
+        self.assignors[name].close()
+        self.assignors[name] = self._start()
 
     def rebalance(self, leader: str = "m0") -> Plan:
         """Join, plan, encode, and pass each assignment on as kafka-python does."""
@@ -157,13 +161,19 @@ def test_lag_that_does_not_fit_is_fetched_by_the_leader() -> None:
         assert max(map(lags.__getitem__, fetched)) < max(map(lags.__getitem__, reported))
 
 
-def test_budget_ends_when_the_group_is_small_again() -> None:
-    """Most partitions went: after one more assignment with user data the formats are plain again."""
+@pytest.mark.parametrize("restarted", [(), ("m0",), ("m0", "m1")], ids=["nobody", "leader", "two"])
+def test_budget_ends_when_the_group_is_small_again(restarted: Sequence[str]) -> None:
+    """Most partitions went: after one more assignment with user data the formats are plain again.
+
+    A leader that restarted, and has no budget itself, ends those of the others.
+    """
     with members_of(CooperativeLagAwareAssignor, group_record_bytes=LIMIT) as members:
         members.rebalance()
         members.wait_for_lag()
         members.rebalance()
         assert all(assignor._own.budget for assignor in members.assignors.values())
+        for name in restarted:
+            members.restart(name)
         members.cluster = cluster({"orders": 100})
         members.rebalance()
         assert [assignor._own.budget for assignor in members.assignors.values()] == [None] * 10
@@ -262,21 +272,21 @@ sizes = st.lists(
 
 @given(sizes, st.integers(1_024, 60_000), st.booleans(), st.booleans())
 def test_budgets_share_the_limit(
-    members: list[MemberSize], limit: int, claims: bool, has_budgets: bool
+    members: list[MemberSize], limit: int, claims: bool, have_budgets: bool
 ) -> None:
     """The next record fits if the compact forms can; claims always have room."""
-    fitted = fit(members, limit, claims=claims, has_budgets=has_budgets)
+    fitted = fit(members, limit, claims=claims, have_budgets=have_budgets)
     packed = [len(compact_ownership.pack(member.assigned)) for member in members]
     plain = [plain_bytes(member.assigned) for member in members]
     fixed = sum(member.fixed for member in members)
     if fitted.budgets is None:
-        assert not has_budgets
+        assert not have_budgets
         assert fixed + sum(plain) * (1 + claims) <= limit / 2
         return
     folded = {given.owned is not None for given in fitted.budgets}
     assert len(folded) == 1, "all or none"
     assigned = packed if folded == {True} else plain
-    if has_budgets and fixed + sum(plain) * (1 + claims) <= limit / 2 and fitted.budgets[0].size == NO_LIMIT:
+    if have_budgets and fixed + sum(plain) * (1 + claims) <= limit / 2 and fitted.budgets[0].size == NO_LIMIT:
         assert set(fitted.budgets) == {Budget(NO_LIMIT)}
         assert fitted.size <= limit / 2
         return
