@@ -235,9 +235,7 @@ class Assignor(StrategyHooks):
                 complaints.about_topics(group)
                 complaints.about_claims(claims)
             complaints.log(log, self.name)
-        result = rebalance(
-            group, partial(self._plan_or_fallback, unlisted), claims=claims, hold_back=self._this_round
-        )
+        result = self._rebalance_or_fallback(group, claims, unlisted)
         result = result._replace(assigned=Assignment(group, result.assigned.owners, unlisted))
         self._second_round.held = list(result.holds)
         self._second_round.generations = {member.member_id: member.generation for member in group.members}
@@ -275,20 +273,21 @@ class Assignor(StrategyHooks):
             log.warning("%s: too many different rack sets for a plan; racks are ignored", self.name)
         return group
 
-    def _plan_or_fallback(
-        self, unlisted: Mapping[str, Ownership], group: Group, claims: Claims
-    ) -> Assignment:
+    def _rebalance_or_fallback(
+        self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
+    ) -> Rebalance:
         """Plan; if planning fails, use the fallback plan, which passes through the rounds as well."""
+        plan = partial(self.plan_provisionally, unlisted=unlisted) if unlisted else self.checked_plan
         try:
-            if unlisted:
-                return self.plan_provisionally(group, claims, unlisted)
-            return self.checked_plan(group, claims)
+            return rebalance(group, plan, claims=claims, hold_back=self._this_round)
         except PlanError as error:
             log.error("%s; falling back to %s", error, self.fallback.name)  # noqa: TRY400  # no traceback: the sentence names the fault
         except Exception:
             log.exception("%s: planning failed, falling back to %s", self.name, self.fallback.name)
         self._access.recorder.record_fallback()
-        return self.fallback.plan(group)
+        return rebalance(
+            group, lambda known, _claims: self.fallback.plan(known), claims=claims, hold_back=self._this_round
+        )
 
     def _report(self, result: Rebalance, seconds: float) -> None:
         causes: tuple[RebalanceCause, ...] = (RebalanceCause(Cause.UNKNOWN),)

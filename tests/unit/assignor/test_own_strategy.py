@@ -21,6 +21,12 @@ def errors(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
 
 
+class CooperativeToAStranger(ToAStranger):
+    """The same, cooperative."""
+
+    protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
+
+
 def test_plain_dictionaries_are_a_plan(caplog: pytest.LogCaptureFixture) -> None:
     reports: list[PlanReport] = []
     leader = ToTheFirst(on_plan=reports.append)
@@ -41,14 +47,21 @@ def test_invalid_plan_costs_one_line_and_the_group_goes_on(caplog: pytest.LogCap
 
 def test_fallback_of_a_cooperative_strategy_waits_for_revocations() -> None:
     """No partition has two owners, though the plan is not the strategy's."""
-
-    class Cooperative(ToAStranger):
-        protocols = (RebalanceProtocol.COOPERATIVE, RebalanceProtocol.EAGER)
-
-    holder = Cooperative()
+    holder = CooperativeToAStranger()
     own(holder, {"t": [0, 1]}, 1)
     members = [joined("a", holder.metadata(["t"])), joined("b", raw(["t"]))]
-    assert plan_of(Cooperative().assign(cluster(TOPICS), members)) == {"a": {"t": [0]}, "b": {}}
+    assert plan_of(CooperativeToAStranger().assign(cluster(TOPICS), members)) == {"a": {"t": [0]}, "b": {}}
+
+
+def test_invalid_plan_of_contested_partitions_costs_one_line(caplog: pytest.LogCaptureFixture) -> None:
+    """Ranges give t-0 to a, but a claimant keeps it, so the fallback plans twice."""
+    b, c = CooperativeToAStranger(), CooperativeToAStranger()
+    for claimant in (b, c):
+        own(claimant, {"t": [0]}, 1)
+    members = [joined("a", raw(["t"])), joined("b", b.metadata(["t"])), joined("c", c.metadata(["t"]))]
+    plan = plan_of(CooperativeToAStranger().assign(cluster(TOPICS), members))
+    assert plan == {"a": {}, "b": {"t": [0, 1]}, "c": {}}
+    assert len([line for line in errors(caplog) if "falling back" in line]) == 1
 
 
 @pytest.mark.parametrize(
