@@ -13,7 +13,11 @@ from kafka.protocol.admin import DescribeGroupsRequest
 
 from kafka_assignors.assignor.coordinator_access.calling import calling_coordinator, client_rack_of
 from kafka_assignors.assignor.coordinator_access.facts import CoordinatorFacts
-from kafka_assignors.assignor.coordinator_access.leading import remember_planned_metadata, remember_rounds
+from kafka_assignors.assignor.coordinator_access.leading import (
+    remember_planned_metadata,
+    remember_rounds,
+    repeat_update_under_way,
+)
 from kafka_assignors.assignor.coordinator_access.metrics import record_metrics, recorder_of
 from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
 from kafka_assignors.metrics import Recorder
@@ -66,9 +70,10 @@ class CoordinatorAccess(CoordinatorFacts):
         return coordinator is None or unfold_assignments(coordinator)
 
     def remember_planned_metadata(self) -> None:
-        """Have the leader join again only if the metadata changes after this plan."""
+        """Have the leader join again if and only if the metadata changes after this plan."""
         if (coordinator := self._live()) is not None and not self.is_unknown_version():
             remember_planned_metadata(coordinator)
+            repeat_update_under_way(coordinator)
 
     def on_metadata_update(self, do: Callable[[], None]) -> None:
         """Call ``do`` on the I/O thread after each metadata update."""

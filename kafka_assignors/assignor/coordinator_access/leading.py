@@ -54,3 +54,15 @@ def remember_planned_metadata(coordinator: ConsumerCoordinator) -> None:
     """
     planned = coordinator._build_metadata_snapshot(coordinator._subscription, coordinator._cluster)
     coordinator._metadata_snapshot = coordinator._assignment_snapshot = planned
+
+
+def repeat_update_under_way(coordinator: ConsumerCoordinator) -> None:
+    """Request another metadata update if one is under way.
+
+    The leader has just requested an update with the topics of all members.  The answer to an earlier request
+    lists fewer topics, but kafka-python takes it for this one too.  Topics that only other members read would
+    have no owner for ``metadata_max_age_ms``.
+    """
+    cluster = coordinator._cluster
+    if cluster.metadata_refresh_in_progress:
+        cluster.request_update().add_callback(lambda _updated: cluster.request_update())

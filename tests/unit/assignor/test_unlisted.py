@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from kafka.coordinator.base import Generation
+from kafka.future import Future
 from kafka.protocol.consumer.group import JoinGroupResponse
 
 from kafka_assignors import (
@@ -22,7 +23,7 @@ from kafka_assignors import (
 from kafka_assignors.assignor import convert
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import sticky_user_data
-from tests.support.joining import Plan, answer, own, owner_of, plan_of, raw
+from tests.support.joining import Plan, answer, every, own, owner_of, plan_of, raw
 from tests.unit.conftest import MakeConsumer
 
 WITH_HISTORY = [
@@ -141,6 +142,27 @@ def test_leader_that_planned_all_topics_does_not_join_again(kind: type[Assignor]
     led.knows(listed)
     assert not led.coordinator.need_rejoin()
     led.knows(listed | {"u": 5})
+    assert led.coordinator.need_rejoin()
+
+
+@pytest.mark.parametrize("kind", [RangeAssignor, CooperativeStickyAssignor], ids=lambda kind: kind.name)
+def test_leader_asks_again_after_an_update_that_began_before_its_plan(
+    kind: type[Assignor], leader: MakeLeader
+) -> None:
+    """kafka-python takes its answer, which lists fewer topics, for the answer to the leader's request."""
+    led = leader(kind)
+    led.knows({"t": 5})
+    cluster = led.coordinator._cluster
+    cluster._refresh_future = Future()
+    assert owner_of(led.plans({"leader": joins(kind, "t"), "new": joins(kind, "tu")})).keys() == every(
+        {"t": 5}
+    )
+    cluster._refresh_future = None
+    led.knows({"t": 5})
+    assert cluster.need_update
+    assert not led.coordinator.need_rejoin()
+    led.knows({"t": 5, "u": 4})
+    assert not cluster.need_update
     assert led.coordinator.need_rejoin()
 
 
