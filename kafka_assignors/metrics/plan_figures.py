@@ -11,7 +11,7 @@ import numpy.typing as npt
 from kafka_assignors.plan import NO_MEMBER, Assignment, Metrics, Rebalance, quick_lag_bound
 
 
-class Planned(Protocol):
+class ReportedPlan(Protocol):
     """The parts of a ``PlanReport`` that are recorded."""
 
     @property
@@ -36,12 +36,12 @@ class Planned(Protocol):
 
 
 class Moves(NamedTuple):
-    """The moves of one round that no earlier round of the same rebalance had.
+    """The moves of one round; a move counts in the first round of its rebalance only.
 
     Attributes:
-        moved: partitions taken from a member that could have kept them.
-        held_back: partitions without an owner in this round.
-        waiting: topics and numbers of the partitions that need another round, new or not.
+        moved: number of partitions taken from a member that could have kept them.
+        held_back: number of partitions without an owner in this round.
+        waiting: topics and numbers of all partitions that need another round, also from earlier rounds.
     """
 
     moved: int
@@ -50,20 +50,25 @@ class Moves(NamedTuple):
 
 
 def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> Moves:
-    """Count the moves of a round, without those that already waited for it.
+    """Count the moves of a round that no earlier round of its rebalance has counted.
 
     A member that is busy revokes its partitions rounds later, and each of these rounds plans the same move.
+
+    Args:
+        result: the round.
+        moved: number of partitions that its target moves.
+        waiting: ``Moves.waiting`` of the round before.
     """
     group, owner, target = result.group, result.claims.owner, result.target.owners
     numbers = [
         group.first[topic] + number for topic, number in waiting if number < group.topics.get(topic, 0)
     ]
-    again = np.asarray(numbers, np.int64)
-    is_moved = (owner[again] != NO_MEMBER) & (owner[again] != target[again])
+    waited = np.asarray(numbers, np.int64)
+    is_moved = (owner[waited] != NO_MEMBER) & (owner[waited] != target[waited])
     is_held_back = _is_held_back(result.target, result.assigned)
     return Moves(
         moved - int(is_moved.sum()),
-        int(is_held_back.sum()) - int(is_held_back[again].sum()),
+        int(is_held_back.sum()) - int(is_held_back[waited].sum()),
         frozenset((hold.topic, hold.partition) for hold in result.holds),
     )
 
@@ -73,8 +78,8 @@ def _is_held_back(target: Assignment, assigned: Assignment) -> npt.NDArray[np.bo
     return held
 
 
-def plan_figures(report: Planned) -> dict[str, float]:
-    """Return the figures of a plan by the names of their metrics, without those that its strategy lacks."""
+def plan_figures(report: ReportedPlan) -> dict[str, float]:
+    """Return the figures of a plan by the names of their metrics, as far as its strategy has them."""
     metrics = report.metrics
     figures = {
         "plan-time-ms": report.milliseconds,
