@@ -26,7 +26,7 @@ def decode(data: bytes) -> tuple[Ownership, int]:
     kafka-python's ``0001`` would be 65,536 topics or more, which do not fit into a group's message.
 
     Raises:
-        CodecError: neither form, or bytes left over.
+        CodecError: none of the three forms, or bytes left over.
     """
     try:
         return _java(Reader(data))

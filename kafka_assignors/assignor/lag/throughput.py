@@ -18,7 +18,7 @@ class ThroughputLoad:
     """Expects each partition to receive as much as it does now.
 
     Args:
-        throughput: this member's rates, and those it has learned.
+        throughput: arrival rates: this member's own, and those that others reported.
         horizon_s: seconds that it forecasts.
         now: seconds, as ``time.monotonic``.
     """
@@ -61,5 +61,5 @@ class ThroughputLoad:
 
 
 def in_order(owned: Ownership) -> list[TopicPartition]:
-    """Return partitions by topic and number."""
+    """Return partitions, sorted by topic and number."""
     return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted(owned[topic])]

@@ -23,7 +23,7 @@ from kafka_assignors.wire.primitives import Reader, inflated, int32
 from kafka_assignors.wire.stateful.task_section import LONGEST_ID, MOST_TASKS, Task, pack_text
 
 LONGEST_ENDPOINT = 255
-"""Bytes."""
+"""Bytes of an endpoint."""
 
 MOST_BYTES = 400_000
 """Limit of this section for all members together; the members' tasks need the rest of the message."""

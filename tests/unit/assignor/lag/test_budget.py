@@ -272,21 +272,25 @@ sizes = st.lists(
 
 @given(sizes, st.integers(1_024, 60_000), st.booleans(), st.booleans())
 def test_budgets_share_the_limit(
-    members: list[MemberSize], limit: int, claims: bool, have_budgets: bool
+    members: list[MemberSize], limit: int, claims: bool, some_have_budgets: bool
 ) -> None:
     """The next record fits if the compact forms can; claims always have room."""
-    fitted = fit(members, limit, claims=claims, have_budgets=have_budgets)
+    fitted = fit(members, limit, claims=claims, some_have_budgets=some_have_budgets)
     packed = [len(compact_ownership.pack(member.assigned)) for member in members]
     plain = [plain_bytes(member.assigned) for member in members]
     fixed = sum(member.fixed for member in members)
     if fitted.budgets is None:
-        assert not have_budgets
+        assert not some_have_budgets
         assert fixed + sum(plain) * (1 + claims) <= limit / 2
         return
     folded = {given.owned is not None for given in fitted.budgets}
     assert len(folded) == 1, "all or none"
     assigned = packed if folded == {True} else plain
-    if have_budgets and fixed + sum(plain) * (1 + claims) <= limit / 2 and fitted.budgets[0].size == NO_LIMIT:
+    if (
+        some_have_budgets
+        and fixed + sum(plain) * (1 + claims) <= limit / 2
+        and fitted.budgets[0].size == NO_LIMIT
+    ):
         assert set(fitted.budgets) == {Budget(NO_LIMIT)}
         assert fitted.size <= limit / 2
         return
