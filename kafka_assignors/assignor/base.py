@@ -64,7 +64,7 @@ class Assignor(StrategyHooks):
         **options: fields of the class's ``options_type``.
 
     Raises:
-        ConfigurationError: a wrong option, named.
+        ConfigurationError: an unknown option, or an invalid value; the error names the option.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -93,7 +93,8 @@ class Assignor(StrategyHooks):
                 "partition_assignment_strategy", "one instance in two consumers: pass the class"
             )
         if self._access.is_unknown_version():
-            # This version of kafka-python is unknown.  One protocol fixes the mode and refuses a mixed list.
+            # Nothing tells later which protocol the consumer runs.  So it gets no choice: with one protocol
+            # kafka-python runs that one, or refuses the list of strategies.
             return [max(self.protocols)]
         return list(self.protocols)
 
@@ -117,7 +118,7 @@ class Assignor(StrategyHooks):
         self._metadata_wait.begin()
         self._causes = self._access.shared("causes", self._causes)
         self._causes.begin(self._access)
-        last, generation = self._last()
+        last, generation = self._last_assignment()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False
         owned, revoked = ({}, last) if eager else (last, {})
@@ -173,10 +174,10 @@ class Assignor(StrategyHooks):
 
     # --- decode, plan, encode ----------------------------------------------------------------------------
 
-    def _last(self) -> tuple[Ownership, int]:
+    def _last_assignment(self) -> tuple[Ownership, int]:
         """Return the consumer's last assignment and its generation.
 
-        The consumer knows more than this assignor.  Another strategy of its list may have made the
+        The consumer knows more than this assignor.  Another strategy of its list may have made its last
         assignment, and a lost membership drops it.  A claim on lost partitions would keep them from every
         member.  An eager consumer claims nothing, so its last assignment still serves as history.
         """
@@ -223,7 +224,7 @@ class Assignor(StrategyHooks):
         report = MemberReport()
         with self._guarded("reading a member"):
             report = read_user_data(joined, self.decode_user_data, Complaints())
-        return convert.owned_in(joined.metadata) or (report.revoked if report.still_owns else {})
+        return convert.owned_in(joined.metadata) or (report.claimed if report.still_owns else {})
 
     def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Assignment:
         claims = resolve(group)
@@ -231,7 +232,7 @@ class Assignor(StrategyHooks):
         with self._guarded("checking for owned partitions that the metadata does not list"):
             unlisted = self._metadata_wait.unlisted(self._access, group, claims, self.name)
         with self._guarded("logging complaints"):
-            if not unlisted:
+            if not unlisted:  # else the metadata is old, and the members may be right
                 complaints.about_topics(group)
                 complaints.about_claims(claims)
             complaints.log(log, self.name)
@@ -276,12 +277,12 @@ class Assignor(StrategyHooks):
     def _rebalance_or_fallback(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
     ) -> Rebalance:
-        """Plan; if planning fails, use the fallback plan, which passes through the rounds as well."""
+        """Plan; if that fails, use the fallback.  Either plan holds back what other members still hold."""
         plan = partial(self.plan_provisionally, unlisted=unlisted) if unlisted else self.checked_plan
         try:
             return rebalance(group, plan, claims=claims, hold_back=self._this_round)
         except PlanError as error:
-            log.error("%s; falling back to %s", error, self.fallback.name)  # noqa: TRY400  # no traceback: the sentence names the fault
+            log.error("%s; falling back to %s", error, self.fallback.name)  # noqa: TRY400  # no traceback: the message names the fault
         except Exception:
             log.exception("%s: planning failed, falling back to %s", self.name, self.fallback.name)
         self._access.recorder.record_fallback()

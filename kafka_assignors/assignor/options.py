@@ -19,7 +19,7 @@ OptionsT = TypeVar("OptionsT", bound="Options")
 
 
 class ConfigurationError(OptionError, KafkaConfigurationError):
-    """A wrong option.  Also a ``KafkaConfigurationError``, as kafka-python raises for its own options."""
+    """An invalid option.  Also a ``KafkaConfigurationError``, as kafka-python raises for its own options."""
 
 
 PLANS = {"plans": True}
@@ -38,7 +38,7 @@ class PlanReport:
     Attributes:
         strategy: its name on the wire.
         target: the planned owner of every partition.
-        assignment: this round's assignment; less than ``target`` while members still hold partitions.
+        assignment: this round's assignment: ``target`` without the partitions that others still hold.
         metrics: of ``target``.
         milliseconds: time from decoding the subscriptions to the finished plan.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
@@ -161,10 +161,7 @@ def _is_number(field: Field[Any]) -> bool:
 
 
 def plan_options(kind: type[Options]) -> list[str]:
-    """Return the names of the options that change the plan; others concern one consumer only.
-
-    Their metadata have a true ``plans``, and may have more.
-    """
+    """Return the names of the options that change the plan; other options concern one consumer only."""
     return [option.name for option in fields(kind) if option.metadata.get("plans")]
 
 
@@ -179,7 +176,9 @@ def parse(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
     try:
         known = {field.name: field for field in fields(kind)}
         known_names(given, list(known))
-        options = kind(**{n: from_text(v) if _is_number(known[n]) else v for n, v in given.items()})
+        options = kind(
+            **{name: from_text(value) if _is_number(known[name]) else value for name, value in given.items()}
+        )
         options.check()
     except ConfigurationError:
         raise
