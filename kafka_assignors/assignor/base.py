@@ -93,8 +93,8 @@ class Assignor(StrategyHooks):
                 "partition_assignment_strategy", "one instance in two consumers: pass the class"
             )
         if self._access.is_unknown_version():
-            # Nothing tells later which protocol the consumer runs.  So it gets no choice: with one protocol
-            # kafka-python runs that one, or refuses the list of strategies.
+            # It cannot be read later which protocol the consumer runs.  So it gets no choice: with one
+            # protocol kafka-python runs that one, or refuses the list of strategies.
             return [max(self.protocols)]
         return list(self.protocols)
 

@@ -43,8 +43,8 @@ class CoordinatorFacts:
     def owned(self) -> list[tuple[str, int]] | None:
         """Return the (topic, partition)s of the consumer's assignment.
 
-        Empty once kafka-python has noticed that the membership was lost.  A cooperative consumer still owns
-        them when it joins.  An eager consumer has revoked them.
+        None without a consumer.  Empty once kafka-python has noticed that the membership was lost.  When a
+        cooperative consumer joins, it still owns these partitions; an eager one has revoked them.
         """
         subscription = getattr(self._live(), "_subscription", None)
         if subscription is None:
