@@ -3,36 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Set
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.plan import NO_MEMBER, Assignment, Metrics, Rebalance, quick_lag_bound
-
-
-class ReportedPlan(Protocol):
-    """The parts of a ``PlanReport`` that are recorded."""
-
-    @property
-    def target(self) -> Assignment:
-        """The planned owners."""
-
-    @property
-    def assignment(self) -> Assignment:
-        """The owners in this round."""
-
-    @property
-    def metrics(self) -> Metrics:
-        """The measures of ``target``."""
-
-    @property
-    def milliseconds(self) -> float:
-        """The time the plan took."""
-
-    @property
-    def forecasts(self) -> int | None:
-        """Number of partitions with a forecast."""
+from kafka_assignors.plan import NO_MEMBER, Metrics, Rebalance, quick_lag_bound
 
 
 class Moves(NamedTuple):
@@ -65,7 +41,7 @@ def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> M
     ]
     waited = np.asarray(numbers, np.int64)
     is_moved = (owner[waited] != NO_MEMBER) & (owner[waited] != target[waited])
-    is_held_back = _is_held_back(result.target, result.assigned)
+    is_held_back = _is_held_back(result)
     return Moves(
         moved - int(is_moved.sum()),
         int(is_held_back.sum()) - int(is_held_back[waited].sum()),
@@ -73,23 +49,24 @@ def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> M
     )
 
 
-def _is_held_back(target: Assignment, assigned: Assignment) -> npt.NDArray[np.bool_]:
-    held: npt.NDArray[np.bool_] = (target.owners != NO_MEMBER) & (assigned.owners == NO_MEMBER)
+def _is_held_back(result: Rebalance) -> npt.NDArray[np.bool_]:
+    held: npt.NDArray[np.bool_] = (result.target.owners != NO_MEMBER) & (result.assigned.owners == NO_MEMBER)
     return held
 
 
-def plan_figures(report: ReportedPlan) -> dict[str, float]:
+def plan_figures(
+    result: Rebalance, metrics: Metrics, milliseconds: float, forecasts: int | None
+) -> dict[str, float]:
     """Return the figures of a plan by the names of their metrics, as far as its strategy has them."""
-    metrics = report.metrics
     figures = {
-        "plan-time-ms": report.milliseconds,
+        "plan-time-ms": milliseconds,
         "partitions-kept": metrics.kept,
         "partitions-moved": metrics.moved,
-        "partitions-held-back": int(_is_held_back(report.target, report.assignment).sum()),
+        "partitions-held-back": int(_is_held_back(result).sum()),
         "partition-spread": metrics.spread,
         "largest-load": metrics.max_load,
         # Not the tightest bound: the rebalance waits for this one.
-        "largest-load-bound": None if metrics.max_load is None else quick_lag_bound(report.target.group),
-        "forecasts-used": report.forecasts,
+        "largest-load-bound": None if metrics.max_load is None else quick_lag_bound(result.target.group),
+        "forecasts-used": forecasts,
     }
     return {name: float(value) for name, value in figures.items() if value is not None}

@@ -15,8 +15,9 @@ from kafka.metrics.stats import Count, Rate, Sensor, Total
 from kafka.metrics.stats.rate import TimeUnit
 
 from kafka_assignors.metrics.names import MEANINGS, OWN_GROUP, PLAN, coordinator_group
-from kafka_assignors.metrics.plan_figures import Moves, ReportedPlan, new_moves, plan_figures
+from kafka_assignors.metrics.plan_figures import Moves, new_moves, plan_figures
 from kafka_assignors.metrics.stats import Avg, Max
+from kafka_assignors.plan import Metrics as PlanMetrics
 from kafka_assignors.plan import Rebalance
 from kafka_assignors.plan.cause import Cause
 
@@ -128,10 +129,26 @@ class Recorder:
     # --- plans, on the leader ---
 
     @_guarded
-    def record_plan(self, report: ReportedPlan, result: Rebalance, causes: Sequence[str]) -> None:
-        """Record a plan that this member made."""
-        moves = new_moves(result, report.metrics.moved, self._waiting)
-        self._planned = _Plan(plan_figures(report), causes, moves)
+    def record_plan(
+        self,
+        result: Rebalance,
+        metrics: PlanMetrics,
+        causes: Sequence[str],
+        *,
+        milliseconds: float,
+        forecasts: int | None,
+    ) -> None:
+        """Record a plan that this member made.
+
+        Args:
+            result: the planned round.
+            metrics: ``result.metrics``, which takes time to measure.
+            causes: labels of the causes of the rebalance.
+            milliseconds: time that the plan took.
+            forecasts: number of partitions with a forecast; None for a strategy without forecasts.
+        """
+        moves = new_moves(result, metrics.moved, self._waiting)
+        self._planned = _Plan(plan_figures(result, metrics, milliseconds, forecasts), causes, moves)
 
     def _end_plan(self) -> None:
         """Show and count the plan of this rebalance.  A round that was interrupted does not count."""
