@@ -110,7 +110,7 @@ class Options:
         """Check the values.
 
         Raises:
-            OptionError: naming the option.
+            OptionError: a value is invalid; the error names the option.
         """
         if self.rack is not None and not _can_be_sent(text("rack", self.rack)):
             raise wrong("rack", f"at most {_LONGEST} bytes of UTF-8", self.rack)
@@ -137,11 +137,7 @@ class StickyOptions(Options):
         return self.migration_policy == "disabled"
 
     def check(self) -> None:
-        """Check the values.
-
-        Raises:
-            OptionError: naming the option.
-        """
+        """Check the values, as in ``Options``."""
         Options.check(self)  # with slots, dataclass makes a new class that super() does not know
         one_of("migration_policy", self.migration_policy, _POLICIES)
 

@@ -92,12 +92,12 @@ def encode(
         ]
     )
     heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))
-    in_order = _flat(claims.owned)
-    are_claimed = lags.keys() <= set(in_order)
+    claimed = compact_ownership.in_order(claims.owned)
+    are_claimed = lags.keys() <= set(claimed)
 
     def section(count: int) -> bytes:
         sent = set(heaviest[:count])
-        partitions = in_order if are_claimed else sorted(sent)
+        partitions = claimed if are_claimed else sorted(sent)
         partition_set = b"\0" if are_claimed else b"\1" + _pack_set(sent)
         packed = rates.pack(partitions, {p: rates_of[p] for p in sent if p in rates_of})
         lags_sent = _pack_lags([lags[p] if p in sent else None for p in partitions])
@@ -123,7 +123,7 @@ def read(reader: Reader) -> CompactLagUserData:
     age_ms, units, has_set = reader.int32(), reader.int32(), reader.uint8()
     if age_ms < 0 or still_owns > 1 or has_set > 1:
         raise CodecError("a negative age, or an unknown flag")
-    partitions = _flat(compact_ownership.read(reader) if has_set else owned)
+    partitions = compact_ownership.in_order(compact_ownership.read(reader) if has_set else owned)
     codes = inflated(reader.raw(reader.int32()), _MOST_LAGS, "lags")
     if len(codes) not in {0, len(partitions)}:
         raise CodecError(f"{len(codes)} lags of {len(partitions)} partitions")
@@ -158,8 +158,3 @@ def _lag(code: int) -> int:
 
 
 _LAG_OF = tuple(_lag(code) for code in range(256))
-
-
-def _flat(owned: Ownership) -> list[TopicPartition]:
-    """Return the partitions in the order in which they are sent."""
-    return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted({*owned[topic]})]

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import CodecError
-from kafka_assignors.plan.model import Ownership
+from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire.primitives import Reader, inflated, int32, string
 
 _MOST_INFLATED = 4 * 1024 * 1024
@@ -41,6 +41,11 @@ def pack(owned: Ownership) -> bytes:
         raw += [string(topic), _pack_numbers(numbers)]
     packed = zlib.compress(b"".join(raw), 9)
     return int32(len(packed)) + packed
+
+
+def in_order(owned: Ownership) -> list[TopicPartition]:
+    """Return the partitions in the order of ``pack``, by topic and number; duplicates are dropped."""
+    return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted({*owned[topic]})]
 
 
 def read(reader: Reader) -> dict[str, list[int]]:

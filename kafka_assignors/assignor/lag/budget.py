@@ -16,7 +16,6 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
-from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import budget, compact_ownership, rates
@@ -186,5 +185,5 @@ def _pack_rates(owned: Ownership, throughput: Throughput | None) -> bytes:
     """Encode the arrival rates of the partitions that a member gets."""
     if throughput is None:
         return b""
-    partitions = in_order(owned)
+    partitions = compact_ownership.in_order(owned)
     return rates.pack(partitions, throughput.rates(partitions))

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.service_rate import ServiceRate
@@ -16,6 +15,7 @@ from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Member, Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, lag_user_data, rates
 from kafka_assignors.wire.compact_lag_user_data import OwnClaims
+from kafka_assignors.wire.compact_ownership import in_order
 
 log = logging.getLogger("kafka_assignors")
 

@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.throughput import Throughput
-from kafka_assignors.plan import Member, Ownership, TopicPartition
+from kafka_assignors.plan import Member, TopicPartition
+from kafka_assignors.wire.compact_ownership import in_order
 
 THROUGHPUT = "throughput"
 """The value of ``load_source``."""
@@ -58,8 +59,3 @@ class ThroughputLoad:
 
     def close(self) -> None:
         """Do nothing: there is no thread."""
-
-
-def in_order(owned: Ownership) -> list[TopicPartition]:
-    """Return partitions, sorted by topic and number."""
-    return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted(owned[topic])]
