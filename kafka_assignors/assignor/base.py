@@ -55,7 +55,7 @@ log = logging.getLogger("kafka_assignors")
 class Assignor(StrategyHooks):
     """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class.
 
-    (Each consumer needs its own instance if you pass one.)
+    (If you pass an instance, each consumer needs its own.)
 
     A subclass sets its name and protocols, and plans.  A strategy with a history of its own also encodes it
     (``user_data``) and decodes it (``decode_user_data``).  The instance holds all state.
@@ -111,7 +111,7 @@ class Assignor(StrategyHooks):
         if lost:
             log.warning("%s: membership lost during the join; all owned partitions are lost", self.name)
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # kafka-python 3.0 drops a join that new metadata caused if a poll times out during it.
+        # kafka-python 3.0 drops a join that new metadata caused if a poll times out in it.  So request it again.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()

@@ -12,11 +12,11 @@ from kafka_assignors.plan import NO_MEMBER, Metrics, Rebalance, quick_lag_bound
 
 
 class Moves(NamedTuple):
-    """The moves of one round; a move counts in the first round of its rebalance only.
+    """The moves of one round, without those that an earlier round of the rebalance has counted.
 
     Attributes:
         moved: number of partitions taken from a member that could have kept them.
-        held_back: number of partitions without an owner in this round.
+        held_back: number of partitions held back, which have no owner in this round.
         waiting: topics and numbers of all partitions that need another round, also from earlier rounds.
     """
 

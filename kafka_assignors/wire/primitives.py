@@ -112,8 +112,8 @@ def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int
     """Read an ownership with few checks, because a leader reads a million entries before it plans.
 
     Returns:
-        The ownership and its end; the ownership has fewer entries if a topic is repeated or its name is too
-        long.
+        The ownership and the offset of its end.  The ownership has fewer entries if a topic is repeated or
+        its name is too long.
 
     Raises:
         struct.error, UnicodeDecodeError: the bytes are invalid, or end too early.
