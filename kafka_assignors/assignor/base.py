@@ -93,8 +93,8 @@ class Assignor(StrategyHooks):
                 "partition_assignment_strategy", "one instance in two consumers: pass the class"
             )
         if self._access.is_unknown_version():
-            # It cannot be read later which protocol the consumer runs.  So it gets no choice: with one
-            # protocol kafka-python runs that one, or refuses the list of strategies.
+            # Nothing shows later which protocol the consumer runs.  So offer only one: kafka-python then runs
+            # it, or refuses the list of strategies.
             return [max(self.protocols)]
         return list(self.protocols)
 
@@ -111,7 +111,7 @@ class Assignor(StrategyHooks):
         if lost:
             log.warning("%s: membership lost during the join; all owned partitions are lost", self.name)
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # kafka-python 3.0 drops a join that new metadata caused if a poll times out in it.  So request it again.
+        # kafka-python 3.0 drops a join that new metadata caused if a poll times out in it: request it again.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()
@@ -277,7 +277,7 @@ class Assignor(StrategyHooks):
     def _rebalance_or_fallback(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
     ) -> Rebalance:
-        """Plan; if that fails, use the fallback.  Either plan holds back what other members still hold."""
+        """Plan; if that fails, use the fallback.  Either way, hold back what other members still hold."""
         plan = partial(self.plan_provisionally, unlisted=unlisted) if unlisted else self.checked_plan
         try:
             return rebalance(group, plan, claims=claims, hold_back=self._this_round)

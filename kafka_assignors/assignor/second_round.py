@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from kafka_assignors.plan import NO_GENERATION, Hold
 
 _ROUNDS = 5
-"""Rounds that the leader requests for one hold, at most."""
+"""Maximum number of rounds that the leader requests for one hold."""
 
 PATIENCE_S = 1.0
 """Seconds after which the leader requests the round itself.  A member that revokes partitions requests it
@@ -24,7 +24,7 @@ _BUSY_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """The age of a hold.
+    """How long a hold has lasted.
 
     Attributes:
         rounds: number of rounds in which the member claimed the partition in spite of the hold.
