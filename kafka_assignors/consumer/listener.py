@@ -94,7 +94,8 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         """Find gained partitions, and those that were lost without a call of ``on_partitions_revoked``."""
         current = frozenset(assigned)
         before, self._generation = self._generation, generation_of(self._consumer)
-        if runs_cooperative(self._consumer):  # all passed ones are new: an owned one was unsubscribed before
+        # A cooperative consumer passes only new partitions: one that is owned here was lost by unsubscribing.
+        if runs_cooperative(self._consumer):
             lost = current | (self._owned - self._consumer.assignment())
         elif self._generation == before + 1:
             lost = self._owned - current

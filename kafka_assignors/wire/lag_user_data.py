@@ -6,7 +6,7 @@ member still owns its partitions and lists them in its subscription.
 The lag section: int16 version, int32 age (milliseconds), and an array of topics: name, int32 number of
 partitions, uint8 bytes of a partition number, uint8 bytes of a lag, the partition numbers, the lags
 (records).  Each topic uses the narrowest numbers that hold its largest, because the broker keeps all members'
-user data in one message, limited to a megabyte in most clusters.
+user data in one record, limited to a megabyte in most clusters.
 
 A topic name that starts with a colon is a property, not a topic: Kafka has no such topics.  It is sent
 without partitions, so a leader that does not know it reads a topic without lag, and old and new members may

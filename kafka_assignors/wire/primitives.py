@@ -15,7 +15,7 @@ _INT64 = struct.Struct(">q")
 _LONGEST = 2**15 - 1  # bytes of a string
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Limit of one member's user data.  Kafka's default limit of a whole message is 1 MiB."""
+"""Limit of one member's user data.  Kafka's default limit of a group's whole record is 1 MiB."""
 
 
 class Reader:

@@ -10,7 +10,7 @@ from kafka_assignors.assignor.coordinator_access.wrapping import add_step
 from kafka_assignors.wire import budget
 
 _UNFOLDS = "_kafka_assignors_unfolds"
-"""The attribute that marks such a coordinator."""
+"""The attribute that marks a coordinator that unfolds assignments."""
 
 
 def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:

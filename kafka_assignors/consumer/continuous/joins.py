@@ -1,6 +1,6 @@
 """Joins that run while the application works, and the application of their assignments inside ``poll()``.
 
-kafka-python's join is kept; it only runs outside ``poll()``.  Listeners run inside ``poll()`` only.
+The join itself stays kafka-python's, but runs outside ``poll()``.  Listeners run inside ``poll()`` only.
 """
 
 from __future__ import annotations

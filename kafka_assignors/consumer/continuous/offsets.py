@@ -64,7 +64,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         return node_id if node_id is None or not self._join.is_in_flight else self._second_connection(node_id)
 
     def coordinator_unknown(self) -> bool:
-        """As inherited."""
+        """As inherited, without a second connection."""
         return super().coordinator() is None
 
     def _second_connection(self, coordinator_id: Any) -> str:

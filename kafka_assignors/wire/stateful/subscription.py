@@ -24,7 +24,7 @@ from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, check_h
 
 MOST_OTHERS = 1_000
 """A member sends at most this many lags of tasks that it has state of but does not own: 5 KB.  Such state is
-useful only if it is recent, and the broker keeps all members' user data in one message, limited to a megabyte
+useful only if it is recent, and the broker keeps all members' user data in one record, limited to a megabyte
 in most clusters."""
 
 _HEAD = struct.Struct(">hh16s")
