@@ -53,11 +53,13 @@ class OwnClaims(NamedTuple):
 class CompactLagUserData(NamedTuple):
     """The decoded values, as in ``LagUserData``; ``lags`` are rounded."""
 
-    claims: OwnClaims
+    claimed: Ownership
+    generation: int
+    still_owns: bool
     lags: dict[TopicPartition, int]
-    age_ms: int
+    lag_age_ms: int
     capacity: float
-    rates_of: dict[TopicPartition, float]
+    rates: dict[TopicPartition, float]
     service_rate: float | None
 
 
@@ -119,20 +121,26 @@ def read(reader: Reader) -> CompactLagUserData:
     """
     reader.version(VERSION)
     generation, still_owns = reader.int32(), reader.uint8()
-    owned = compact_ownership.read(reader)
+    claimed = compact_ownership.read(reader)
     age_ms, units, has_set = reader.int32(), reader.int32(), reader.uint8()
     if age_ms < 0 or still_owns > 1 or has_set > 1:
         raise CodecError("a negative age, or an unknown flag")
-    partitions = compact_ownership.in_order(compact_ownership.read(reader) if has_set else owned)
+    partitions = compact_ownership.in_order(compact_ownership.read(reader) if has_set else claimed)
     codes = inflated(reader.raw(reader.int32()), _MOST_LAGS, "lags")
     if len(codes) not in {0, len(partitions)}:
         raise CodecError(f"{len(codes)} lags of {len(partitions)} partitions")
     lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}
     rates_of = rates.unpack(partitions, reader.raw(reader.int32()))
     service_rate = rates.of_code(-units) if units < 0 else None
-    capacity = units / UNIT if service_rate is None else 1.0
     return CompactLagUserData(
-        *(OwnClaims(owned, generation, bool(still_owns)), lags, age_ms, capacity, rates_of, service_rate)
+        claimed=claimed,
+        generation=generation,
+        still_owns=bool(still_owns),
+        lags=lags,
+        lag_age_ms=age_ms,
+        capacity=units / UNIT if service_rate is None else 1.0,
+        rates=rates_of,
+        service_rate=service_rate,
     )
 
 

@@ -63,7 +63,7 @@ class LagUserData(NamedTuple):
         claimed: the partitions it owned in ``generation``.
         generation: of ``claimed``.
         lags: records left to read.
-        age_ms: age of ``lags``, milliseconds.
+        lag_age_ms: age of ``lags`` when the member joined.
         capacity: see ``Member``; unchecked, NaN if it cannot be read.
         still_owns: whether the member still owns the claimed partitions.
         reads_budget: whether it reads an assignment with a budget.
@@ -75,7 +75,7 @@ class LagUserData(NamedTuple):
     claimed: Ownership
     generation: int
     lags: dict[TopicPartition, int]
-    age_ms: int
+    lag_age_ms: int
     capacity: float = 1.0
     still_owns: bool = False
     reads_budget: bool = False
@@ -126,19 +126,8 @@ def decode(data: bytes) -> LagUserData:
 
 
 def _read_compact(reader: Reader) -> LagUserData:
-    claims, lags, age_ms, capacity, rates_of, service_rate = compact_lag_user_data.read(reader)
-    return LagUserData(
-        claimed=claims.owned,
-        generation=claims.generation,
-        lags=lags,
-        age_ms=age_ms,
-        capacity=capacity,
-        still_owns=claims.still_owns,
-        reads_budget=True,
-        has_budget=True,
-        rates=rates_of,
-        service_rate=service_rate,
-    )
+    sent = compact_lag_user_data.read(reader)
+    return LagUserData(**sent._asdict(), reads_budget=True, has_budget=True)
 
 
 def _read(reader: Reader) -> LagUserData:
@@ -158,7 +147,7 @@ def _read(reader: Reader) -> LagUserData:
         claimed=claimed,
         generation=generation,
         lags=lags,
-        age_ms=age_ms,
+        lag_age_ms=age_ms,
         capacity=capacity,
         reads_budget=_COMPACT in properties,
         has_budget=_BUDGET in properties,

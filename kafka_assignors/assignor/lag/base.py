@@ -114,21 +114,7 @@ class LagAssignor(Assignor):
         )
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
-        if not user_data:
-            return MemberReport()
-        sent = lag_user_data.decode(user_data)
-        return MemberReport(
-            sent.claimed,
-            sent.generation,
-            lags=sent.lags,
-            lag_age_ms=sent.age_ms,
-            capacity=sent.capacity,
-            still_owns=sent.still_owns,
-            reads_budget=sent.reads_budget,
-            has_budget=sent.has_budget,
-            rates=sent.rates,
-            service_rate=sent.service_rate,
-        )
+        return MemberReport(**lag_user_data.decode(user_data)._asdict()) if user_data else MemberReport()
 
     # --- called by kafka-python ----------------------------------------------------------------------------
 

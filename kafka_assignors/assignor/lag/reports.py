@@ -93,7 +93,11 @@ class OwnReport:
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
         """Encode the plain form."""
         return lag_user_data.encode(
-            *(revoked, generation, self._lags, self._age_ms, self._capacity),
+            revoked,
+            generation,
+            self._lags,
+            self._age_ms,
+            self._capacity,
             reads_budget=reads_budget,
             has_budget=self.budget is not None,
             rates_of=self._rates,
@@ -102,9 +106,12 @@ class OwnReport:
 
     def encode_compact(self, claims: OwnClaims) -> bytes:
         """Encode the form that fits into the budget."""
-        budget = self.budget or 0
         return compact_lag_user_data.encode(
-            *(claims, self._lags, self._age_ms, self._capacity, budget),
+            claims,
+            self._lags,
+            self._age_ms,
+            self._capacity,
+            self.budget or 0,
             rates_of=self._rates,
             service_rate=self._reported_rate,
         )

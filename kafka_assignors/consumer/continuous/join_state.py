@@ -96,7 +96,7 @@ class JoinState:
         return is_rejoin_requested
 
     def request_rejoin(self) -> None:
-        """Keep a request made while an assignment waits: kafka-python drops it as it applies the assignment."""
+        """Keep a request made while an assignment waits: kafka-python drops it when it applies that one."""
         if self.is_answered:
             self.is_rejoin_requested = True
 

@@ -38,7 +38,7 @@ def test_decode_reverses_encode(
     claimed = {topic: sorted(numbers) for topic, numbers in owned.items()}
     for claims in (OwnClaims(claimed, generation, still_owns), OwnClaims({}, generation, still_owns=False)):
         sent = lag_user_data.decode(compact_lag_user_data.encode(claims, lags, 1500, capacity, PLENTY))
-        assert (sent.claimed, sent.generation, sent.still_owns, sent.age_ms) == (*claims, 1500)
+        assert (sent.claimed, sent.generation, sent.still_owns, sent.lag_age_ms) == (*claims, 1500)
         assert sent.reads_budget
         assert abs(sent.capacity - capacity) <= 1 / 2048
         assert sent.lags.keys() == lags.keys()
