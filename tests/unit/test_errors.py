@@ -28,7 +28,7 @@ def assert_same(found: Any, error: Any) -> None:
     assert vars(found) == vars(error)
 
 
-@pytest.mark.parametrize("name", [name for name, kind in vars(errors).items() if isinstance(kind, type)])
+@pytest.mark.parametrize("name", [name for name in vars(errors) if name.endswith("Error")])
 def test_error_survives_pickling(name: str) -> None:
     """Spark and process pools pickle the errors of their workers."""
     error = getattr(errors, name)(*MADE_OF.get(name, ("the disk is full",)))
