@@ -154,7 +154,7 @@ class Assignor(StrategyHooks):
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Store this member's assignment, and request the next round if one is needed."""
         self._access.recorder.end_join()
-        self._owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
+        self._owned = convert.ownership(assignment.partitions())
         self._generation = generation
         self._second_round.end(generation, self._access.max_poll_interval_s())
         with self._guarded("checking the group"):

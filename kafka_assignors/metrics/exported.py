@@ -96,7 +96,7 @@ class ExportedConsumers:
                 return
             taken = {name for _, name, _ in live}
             numbered = (f"{client_id}-{number}" for number in range(2, len(taken) + 2))
-            free = next((name for name in (client_id, *numbered) if name not in taken), client_id)
+            free = next(name for name in (client_id, *numbered) if name not in taken)
             self._consumers = [(weakref.ref(other), name) for other, name, _ in live]
             self._consumers.append((weakref.ref(consumer), free))
 
