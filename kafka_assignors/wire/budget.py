@@ -26,7 +26,7 @@ NO_LIMIT = 2**31 - 1
 _HEAD = struct.Struct(">iB")
 
 
-class Budget(NamedTuple):
+class MemberBudget(NamedTuple):
     """The leader's budget for a member.
 
     Attributes:
@@ -41,14 +41,14 @@ class Budget(NamedTuple):
     rates: bytes = b""
 
 
-def encode(budget: Budget) -> bytes:
+def encode(budget: MemberBudget) -> bytes:
     """Encode the user data of an assignment."""
     partitions = b"" if budget.owned is None else compact_ownership.pack(budget.owned)
     head = _HEAD.pack(_NONE if budget.size is None else budget.size, budget.owned is not None)
     return b"".join([_MARK, head, partitions, int32(len(budget.rates)), budget.rates])
 
 
-def decode(user_data: bytes) -> Budget | None:
+def decode(user_data: bytes) -> MemberBudget | None:
     """Decode the user data of an assignment; None if it has no budget.
 
     Raises:
@@ -60,7 +60,7 @@ def decode(user_data: bytes) -> Budget | None:
     try:
         size, follow = reader.int32(), reader.uint8()
         owned = compact_ownership.read(reader) if follow else None
-        return Budget(None if size == _NONE else size, owned, reader.raw(reader.int32()))
+        return MemberBudget(None if size == _NONE else size, owned, reader.raw(reader.int32()))
     except CodecError as error:
         raise CodecError(f"budget: {error}") from None
 
@@ -78,7 +78,7 @@ def unfold(assignment: bytes) -> bytes:
     budget = decode(reader.raw(max(reader.int32(), 0)))
     if budget is None or budget.owned is None or listed:
         return assignment
-    user_data = encode(Budget(budget.size, rates=budget.rates))
+    user_data = encode(MemberBudget(budget.size, rates=budget.rates))
     return (
         version.to_bytes(2, "big", signed=True)
         + pack_ownership(budget.owned)

@@ -19,7 +19,7 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import budget, compact_ownership, rates
-from kafka_assignors.wire.budget import NO_LIMIT, Budget
+from kafka_assignors.wire.budget import NO_LIMIT, MemberBudget
 from kafka_assignors.wire.lag_user_data import MOST_REPORTED_LAGS
 
 log = logging.getLogger("kafka_assignors")
@@ -62,7 +62,7 @@ class Fitted(NamedTuple):
         size: estimated bytes of this round's record.
     """
 
-    budgets: list[Budget] | None
+    budgets: list[MemberBudget] | None
     size: int
 
 
@@ -87,7 +87,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budg
     upcoming = fixed + sum(plain) * (1 + claims) + lags
     if max(now, upcoming) <= _SMALL * limit:
         # An assignment without a budget would leave the last one in force.
-        return Fitted([Budget(NO_LIMIT)] * len(sizes) if some_have_budgets else None, now)
+        return Fitted([MemberBudget(NO_LIMIT)] * len(sizes) if some_have_budgets else None, now)
     full = int(_FULL * limit)
     packed = [len(compact_ownership.pack(size.assigned)) for size in sizes]
     claimed = packed if claims else [0] * len(sizes)
@@ -96,7 +96,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budg
     spare = max(full - fixed - sum(assigned) - sum(claimed), 0)
     shares = sum(counts) + len(counts)
     budgets = [
-        Budget(claim + spare * (count + 1) // shares, size.assigned if is_folded else None)
+        MemberBudget(claim + spare * (count + 1) // shares, size.assigned if is_folded else None)
         for size, claim, count in zip(sizes, claimed, counts, strict=True)
     ]
     return Fitted(budgets, fixed + sent + sum(assigned))
@@ -133,7 +133,7 @@ def plain_bytes(owned: Ownership) -> int:
     return sum(6 + len(topic.encode()) + 4 * len(numbers) for topic, numbers in owned.items())
 
 
-def _with_budget(assignment: ConsumerProtocolAssignment, given: Budget) -> ConsumerProtocolAssignment:
+def _with_budget(assignment: ConsumerProtocolAssignment, given: MemberBudget) -> ConsumerProtocolAssignment:
     user_data = budget.encode(given)
     if given.owned is not None:
         return ConsumerProtocolAssignment(0, [], user_data)
@@ -174,7 +174,7 @@ class Budgets:
                 *(self._name, fitted.size, self._limit),
             )
         self._is_too_large = fitted.size > self._limit
-        budgets = fitted.budgets or [Budget(None)] * len(sizes)
+        budgets = fitted.budgets or [MemberBudget(None)] * len(sizes)
         return {
             member.member_id: _with_budget(assignments[member.member_id], received._replace(rates=more))
             for member, received, more in zip(members, budgets, packed, strict=True)

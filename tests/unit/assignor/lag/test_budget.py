@@ -23,7 +23,7 @@ from kafka_assignors.assignor.lag.budget import Fitted, MemberSize, fit, plain_b
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from kafka_assignors.wire.budget import NO_LIMIT, Budget
+from kafka_assignors.wire.budget import NO_LIMIT, MemberBudget
 from tests.support.joining import Plan, cluster, every, joined, owner_of, raw
 from tests.support.waiting import until
 
@@ -235,7 +235,10 @@ def test_fallback_withholds_what_compact_claims_hold(monkeypatch: pytest.MonkeyP
 def test_unreadable_budget_is_logged_and_the_last_one_counts(caplog: pytest.LogCaptureFixture) -> None:
     with members_of(CooperativeLagAwareAssignor, 1) as members:
         assignor = members.assignors["m0"]
-        for user_data in (budget.encode(budget.Budget(700)), budget.encode(budget.Budget(7))[:-3]):
+        for user_data in (
+            budget.encode(budget.MemberBudget(700)),
+            budget.encode(budget.MemberBudget(7))[:-3],
+        ):
             assignor.on_assignment(ConsumerProtocolAssignment(0, [("orders", [1])], user_data), 1)
         assert assignor._own.budget == 700
         assert assignor._owned == {"orders": [1]}
@@ -291,7 +294,7 @@ def test_budgets_share_the_limit(
         and fixed + sum(plain) * (1 + claims) <= limit / 2
         and fitted.budgets[0].size == NO_LIMIT
     ):
-        assert set(fitted.budgets) == {Budget(NO_LIMIT)}
+        assert set(fitted.budgets) == {MemberBudget(NO_LIMIT)}
         assert fitted.size <= limit / 2
         return
     rooms = [given.size or 0 for given in fitted.budgets]
