@@ -49,13 +49,20 @@ class Complaints:
                 member_id, f"claims {_partitions(count)} that {shown(other)} claims in the same generation"
             )
 
+    def lines(self) -> list[str]:
+        """Return one line for each member with a complaint."""
+        return [
+            f"member {shown(member_id)} {', '.join(complaints)}; that part is ignored"
+            for member_id, complaints in sorted(self._by_member.items())
+        ]
+
     def log(self, logger: logging.Logger, strategy: str) -> None:
-        """Log a warning for each of the first ``MOST_MEMBERS`` members with complaints."""
-        for member_id, complaints in sorted(self._by_member.items())[:MOST_MEMBERS]:
-            what = ", ".join(complaints)
-            logger.warning("%s: member %s %s; that part is ignored", strategy, shown(member_id), what)
-        if (more := len(self._by_member) - MOST_MEMBERS) > 0:
-            logger.warning("%s: %d more members with complaints", strategy, more)
+        """Log a warning for each line, for the first ``MOST_MEMBERS`` members."""
+        lines = self.lines()
+        for line in lines[:MOST_MEMBERS]:
+            logger.warning("%s: %s", strategy, line)
+        if len(lines) > MOST_MEMBERS:
+            logger.warning("%s: %d more members with complaints", strategy, len(lines) - MOST_MEMBERS)
 
 
 def _partitions(count: int) -> str:

@@ -140,11 +140,11 @@ class ConsumerInstruments:
         observations: dict[str, list[Observation]] = {name: [] for name in self._names.copy()}
         has_new = False
         for exported in self.consumers.read():
-            known = observations.get(exported.family.name)
-            if known is None:
+            of_name = observations.get(exported.family.name)
+            if of_name is None:
                 has_new = True
             elif exported.value is not None:
-                known.append(Observation(exported.value, exported.tags))
+                of_name.append(Observation(exported.value, exported.tags))
         if has_new and not self._is_creating:
             self._create_later()
         return observations

@@ -40,14 +40,14 @@ class CoordinatorAccess(CoordinatorFacts):
     def attach(self) -> bool:
         """Find the coordinator that calls; return False if another one called before."""
         caller = calling_coordinator()
-        known = self._live()
-        if caller is not None and known is None:
+        attached = self._live()
+        if caller is not None and attached is None:
             self._coordinator = weakref.ref(caller)
             self._client_rack = client_rack_of(caller)
             remember_rounds(caller)
             record_metrics(caller)
             self.rejoin_causes = self.shared("rejoin_causes", self.rejoin_causes)
-        return caller is None or known is None or caller is known
+        return caller is None or attached is None or caller is attached
 
     def shared(self, name: str, own: T) -> T:
         """Return the value that the consumer's strategies share by this name: the first caller's ``own``."""

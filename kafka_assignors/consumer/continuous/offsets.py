@@ -77,8 +77,8 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             return str(coordinator_id)
         first = self._cluster.broker_metadata(coordinator_id)
         node_id = f"{first.node_id}{_SECOND}"
-        known = self._cluster.broker_metadata(f"coordinator-{node_id}")
-        if known is None or (known.host, known.port) != (first.host, first.port):
+        second = self._cluster.broker_metadata(f"coordinator-{node_id}")
+        if second is None or (second.host, second.port) != (first.host, first.port):
             response = SimpleNamespace(error_code=0, node_id=node_id, host=first.host, port=first.port)
             self._cluster.add_coordinator(response, CoordinatorType.GROUP, self.group_id + _SECOND)
         return f"coordinator-{node_id}"
