@@ -110,11 +110,13 @@ class SecondRound:
         self._waits = {hold: self._wait(hold, generation, until) for hold in held}
 
     def _wait(self, hold: Hold, generation: int, until: float) -> _Wait:
+        """Return how long a hold of the round that ends now has lasted."""
         wait = self._waits.get(hold)
         if wait is None:
             return _Wait(1, generation, until)
         claimed = self.generations.get(hold.member_id, NO_GENERATION)
-        is_possible = claimed >= self._joined.get(hold.member_id, 0)
-        if NO_GENERATION < claimed < wait.since and is_possible and self._clock() < wait.until:
+        is_old = NO_GENERATION < claimed < wait.since
+        may_be_true = claimed >= self._joined.get(hold.member_id, 0)
+        if is_old and may_be_true and self._clock() < wait.until:
             return replace(wait, is_busy=True)
         return replace(wait, rounds=wait.rounds + 1, is_busy=False)

@@ -59,7 +59,8 @@ class Membership(OffsetsDuringJoins):
         for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
         """
         join = self._join_task
-        refused = reconnected = None  # generations
+        refused = None  # the generation whose last heartbeat was refused
+        reconnected = None  # the generation for which the connection was aborted
         while True:
             await self._net.sleep(self.config["heartbeat_interval_ms"] / 1000)
             if self._join_task is not join or not self._join.is_in_flight:
