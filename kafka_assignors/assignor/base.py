@@ -189,7 +189,7 @@ class Assignor(StrategyHooks):
         newest = max(assignors, key=lambda assignor: assignor._generation, default=self)
         if all(set(numbers) <= set(newest._owned.get(topic, ())) for topic, numbers in owned.items()):
             return owned, newest._generation
-        # A foreign strategy made the assignment: the generation of the last join is the best known date.
+        # Another package's strategy made the assignment: the generation of the last join is the best guess.
         joined = self._access.generation()
         return owned, NO_GENERATION if joined is None else joined
 
