@@ -29,10 +29,10 @@ class Background:
         self._stopped = False
 
     def submit(self, job: Callable[[], T], after_s: float = 0.0) -> Future[T]:
-        """Schedule a job, ``after_s`` seconds from now.
+        """Schedule a job, ``after_s`` seconds from now; from any thread.
 
         Returns:
-            The job's result or exception.  A job that has not started by ``stop`` is cancelled.
+            A future of the job's result or exception; cancelled if ``stop`` comes before the job has started.
         """
         future: Future[T] = Future()
         with self._changed:
@@ -71,7 +71,7 @@ class Background:
                 future.set_result(job())
             except Exception as error:  # the next job must run after any error
                 future.set_exception(error)
-            except BaseException as error:  # must not exit the thread that waits for the result
+            except BaseException as error:  # SystemExit would end the thread that asks for the result
                 future.set_exception(RuntimeError(f"{type(error).__name__}: {error}"))
 
     def _next(self) -> tuple[Future[Any], Callable[[], Any]] | None:

@@ -4,34 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "BrokerError",
-    "ChangelogError",
-    "ChangelogUnreachableError",
-    "CodecError",
-    "GroupError",
-    "HistoryError",
-    "KafkaAssignorsError",
-    "LagClosedError",
-    "LagDeniedError",
-    "LagError",
-    "LagTimeoutError",
-    "LagUnreachableError",
-    "MissingExtraError",
-    "OptionError",
-    "PipelineError",
-    "PlanError",
-    "ProblemError",
-    "StateClosedError",
-    "StateDamagedError",
-    "StateDeniedError",
-    "StateError",
-    "StateFullError",
-    "StateLockedError",
-    "ToolMissingError",
-    "TopologyError",
-]
-
 
 class KafkaAssignorsError(Exception):
     """Base of all errors of this package.  The message is one line that the reader can act on."""
@@ -138,7 +110,7 @@ class StateLockedError(StateError):
 
 
 class StateFullError(StateError):
-    """The disk, a quota, or a limit of open files is exhausted.  State flushed before is safe."""
+    """The disk, a quota, or a limit of open files is exhausted.  State that was flushed is safe."""
 
 
 class StateDeniedError(StateError):
@@ -158,4 +130,4 @@ class ChangelogError(KafkaAssignorsError):
 
 
 class ChangelogUnreachableError(ChangelogError):
-    """A changelog cannot be written now: no broker answers, or too few replicas.  The write is retried."""
+    """A changelog cannot be written now: no broker answers, or too few replicas do.  The write is retried."""

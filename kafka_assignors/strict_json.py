@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NoReturn
 
 LONGEST = 60
-"""Characters of a wrong value that an error shows."""
+"""Number of characters of a wrong value that an error shows, at most."""
 
 
 def read_json(data: bytes | str, *, unique_names: bool = False) -> Any:
@@ -54,7 +54,7 @@ def shown_json(value: object) -> str:
 
 
 class _JSONError(ValueError):
-    """A fault that a hook has found."""
+    """A fault that one of our two hooks in ``json.loads`` has found."""
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

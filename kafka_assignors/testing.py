@@ -24,17 +24,17 @@ def check_strategy(
     """Check a strategy on 200 random groups, the same in each run.
 
     - Each plan is valid: one owner for each subscribed partition, and it subscribes to the topic.
-    - A plan follows from the group: another instance makes the same plan.  (An order that comes from a set
-      shows only with another ``PYTHONHASHSEED``: run your tests with two.)
+    - A plan depends on the group alone: another instance makes the same plan.  (The order of a set changes
+      only with ``PYTHONHASHSEED``: run your tests with two values of it.)
     - A plan settles: a group that owns its plan keeps it.
 
     Args:
         strategy: the class.
-        topics: names of topics, where the strategy depends on them.
-        members: member ids, where the strategy depends on them.
+        topics: names of the topics; give yours if the strategy depends on names.
+        members: member ids; give yours if the strategy depends on them.
 
     Raises:
-        AssertionError: one sentence, and the group.
+        AssertionError: a plan fails a check.  The message is one sentence and the group.
     """
     for group in _random_groups(topics, members):
         plan = _plan(strategy, group)

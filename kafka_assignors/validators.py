@@ -123,7 +123,7 @@ def known_names(names: Collection[str], known: Collection[str]) -> None:
 
 
 def within(option: str, error: OptionError) -> OptionError:
-    """Make the error of an option whose own part is invalid."""
+    """Make the error of an option from the error of one of its parts."""
     return OptionError(option, f"{error.option}: {error.reason}")
 
 

@@ -25,7 +25,7 @@ from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.assignor.lag.budget import RECORD_BYTES, MemberSize, fit, sizes_of
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget
-from kafka_assignors.wire.budget import Budget
+from kafka_assignors.wire.budget import MemberBudget
 from tests.support.joining import joined
 
 TOPIC = "orders"
@@ -61,16 +61,17 @@ def record(kind: type[Assignor], partitions: int, members: int, limit: int) -> i
     fitted = fit([size_of(assignor, given)] * members, limit, claims=assignor.sends_claims)
     if fitted.budgets is not None:
         assignor.on_assignment(with_budget(given, fitted.budgets[0]), 1)
-        fitted = fit(
-            [size_of(assignor, given)] * members, limit, claims=assignor.sends_claims, has_budgets=True
-        )
+        sizes = [size_of(assignor, given)] * members
+        fitted = fit(sizes, limit, claims=assignor.sends_claims, some_have_budgets=True)
     assignor.close()
     return fitted.size
 
 
-def with_budget(given: ConsumerProtocolAssignment, received: Budget) -> ConsumerProtocolAssignment:
+def with_budget(given: ConsumerProtocolAssignment, received: MemberBudget) -> ConsumerProtocolAssignment:
     """Return the assignment as its member gets it."""
-    return ConsumerProtocolAssignment(0, given.assigned_partitions, budget.encode(Budget(received.size)))
+    return ConsumerProtocolAssignment(
+        0, given.assigned_partitions, budget.encode(MemberBudget(received.size))
+    )
 
 
 def size_of(assignor: Assignor, given: ConsumerProtocolAssignment) -> MemberSize:

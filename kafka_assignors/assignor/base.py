@@ -55,7 +55,7 @@ log = logging.getLogger("kafka_assignors")
 class Assignor(StrategyHooks):
     """A strategy for ``KafkaConsumer(partition_assignment_strategy=[...])``; pass the class.
 
-    (Each consumer needs its own instance if you pass one.)
+    (If you pass an instance, each consumer needs its own.)
 
     A subclass sets its name and protocols, and plans.  A strategy with a history of its own also encodes it
     (``user_data``) and decodes it (``decode_user_data``).  The instance holds all state.
@@ -64,7 +64,7 @@ class Assignor(StrategyHooks):
         **options: fields of the class's ``options_type``.
 
     Raises:
-        ConfigurationError: a wrong option, named.
+        ConfigurationError: an unknown option, or an invalid value; the error names the option.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -93,7 +93,8 @@ class Assignor(StrategyHooks):
                 "partition_assignment_strategy", "one instance in two consumers: pass the class"
             )
         if self._access.is_unknown_version():
-            # This version of kafka-python is unknown.  One protocol fixes the mode and refuses a mixed list.
+            # Nothing shows later which protocol the consumer runs.  So offer only one: kafka-python then runs
+            # it, or refuses the list of strategies.
             return [max(self.protocols)]
         return list(self.protocols)
 
@@ -110,14 +111,14 @@ class Assignor(StrategyHooks):
         if lost:
             log.warning("%s: membership lost during the join; all owned partitions are lost", self.name)
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # kafka-python 3.0 drops a join that new metadata caused if a poll times out during it.
+        # kafka-python 3.0 drops a join that new metadata caused if a poll times out in it: request it again.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()
         self._metadata_wait.begin()
         self._causes = self._access.shared("causes", self._causes)
         self._causes.begin(self._access)
-        last, generation = self._last()
+        last, generation = self._last_assignment()
         # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False
         owned, revoked = ({}, last) if eager else (last, {})
@@ -153,7 +154,7 @@ class Assignor(StrategyHooks):
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Store this member's assignment, and request the next round if one is needed."""
         self._access.recorder.end_join()
-        self._owned = convert.ownership((tp.topic, tp.partition) for tp in assignment.partitions())
+        self._owned = convert.ownership(assignment.partitions())
         self._generation = generation
         self._second_round.end(generation, self._access.max_poll_interval_s())
         with self._guarded("checking the group"):
@@ -173,10 +174,10 @@ class Assignor(StrategyHooks):
 
     # --- decode, plan, encode ----------------------------------------------------------------------------
 
-    def _last(self) -> tuple[Ownership, int]:
+    def _last_assignment(self) -> tuple[Ownership, int]:
         """Return the consumer's last assignment and its generation.
 
-        The consumer knows more than this assignor.  Another strategy of its list may have made the
+        The consumer knows more than this assignor.  Another strategy of its list may have made its last
         assignment, and a lost membership drops it.  A claim on lost partitions would keep them from every
         member.  An eager consumer claims nothing, so its last assignment still serves as history.
         """
@@ -188,7 +189,7 @@ class Assignor(StrategyHooks):
         newest = max(assignors, key=lambda assignor: assignor._generation, default=self)
         if all(set(numbers) <= set(newest._owned.get(topic, ())) for topic, numbers in owned.items()):
             return owned, newest._generation
-        # A foreign strategy made the assignment: the generation of the last join is the best known date.
+        # Another package's strategy made the assignment: the generation of the last join is the best guess.
         joined = self._access.generation()
         return owned, NO_GENERATION if joined is None else joined
 
@@ -223,7 +224,7 @@ class Assignor(StrategyHooks):
         report = MemberReport()
         with self._guarded("reading a member"):
             report = read_user_data(joined, self.decode_user_data, Complaints())
-        return convert.owned_in(joined.metadata) or (report.revoked if report.still_owns else {})
+        return convert.owned_in(joined.metadata) or (report.claimed if report.still_owns else {})
 
     def _plan_round(self, group: Group, complaints: Complaints, started: float) -> Assignment:
         claims = resolve(group)
@@ -231,7 +232,7 @@ class Assignor(StrategyHooks):
         with self._guarded("checking for owned partitions that the metadata does not list"):
             unlisted = self._metadata_wait.unlisted(self._access, group, claims, self.name)
         with self._guarded("logging complaints"):
-            if not unlisted:
+            if not unlisted:  # else the metadata is old, and the members may be right
                 complaints.about_topics(group)
                 complaints.about_claims(claims)
             complaints.log(log, self.name)
@@ -276,12 +277,12 @@ class Assignor(StrategyHooks):
     def _rebalance_or_fallback(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
     ) -> Rebalance:
-        """Plan; if planning fails, use the fallback plan, which passes through the rounds as well."""
+        """Plan; if that fails, use the fallback.  Either way, hold back what other members still hold."""
         plan = partial(self.plan_provisionally, unlisted=unlisted) if unlisted else self.checked_plan
         try:
             return rebalance(group, plan, claims=claims, hold_back=self._this_round)
         except PlanError as error:
-            log.error("%s; falling back to %s", error, self.fallback.name)  # noqa: TRY400  # no traceback: the sentence names the fault
+            log.error("%s; falling back to %s", error, self.fallback.name)  # noqa: TRY400  # no traceback: the message names the fault
         except Exception:
             log.exception("%s: planning failed, falling back to %s", self.name, self.fallback.name)
         self._access.recorder.record_fallback()

@@ -1,9 +1,9 @@
 """Finds the causes of a rebalance, on the leader.
 
 The leader compares the group with the last rebalance that it led.  It knows its own requests for a rebalance
-exactly.  A request of another member shows in its user data, in the last round, or in partitions without an
-owner; else it stays unknown.  A leader that did not lead the last rebalance infers what the members'
-generations show.
+exactly.  Another member's request shows in that member's user data, as the second round that the last plan
+needs, or in partitions without an owner.  Otherwise it stays unknown.  A leader that did not lead the last
+rebalance infers causes from the members' generations.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class _Round:
     """A round that this member leads.
 
     Attributes:
-        group: the group it plans for; without members if it is not known, because the plan failed.
-        began: seconds; when the member joined.
-        requests: its causes that the leader requested.
-        has_second: whether another round follows.
+        group: the group it plans for; without members if the plan failed before the group was known.
+        began: time at which this member began to join, seconds.
+        requests: causes for which this member itself requested the rebalance.
+        has_second: whether its plan needs another round.
     """
 
     group: GroupSnapshot
@@ -65,19 +65,20 @@ class Causes:
         self._clock = clock
         self._began = 0.0
         self._led: _Round | None = None  # None: another member led the last rebalance
-        self._now: _Round | None = None
-        self._reported: dict[str, int | None] = {}  # member id -> generation, from rounds that did not end
+        self._leading: _Round | None = None  # the present round
+        # Member id -> the generation it first joined with, since the last round that ended here.
+        self._reported: dict[str, int | None] = {}
         self._last_leader: str | None = None
         self._generation: int | None = None  # of the last plan
 
     def begin(self, access: CoordinatorAccess) -> None:
-        """Begin to join.  Sessions start later, at the end of the join, so none ends sooner than from now."""
-        if self._now is not None and access.synced_generation() == self._generation is not None:
+        """Begin to join, and note the time.  No member's session can end earlier than a timeout after it."""
+        if self._leading is not None and access.synced_generation() == self._generation is not None:
             # The members have this plan, but the leader's own assignment did not take effect.
-            later = access.rejoin_causes - self._now.requests
+            requested_since = access.rejoin_causes - self._leading.requests
             self.end(access)
-            access.rejoin_causes.update(later, {Cause.REPEATED})
-        self._began, self._now = self._clock(), None
+            access.rejoin_causes.update(requested_since, {Cause.REPEATED})
+        self._began, self._leading = self._clock(), None
 
     def record_group(
         self,
@@ -92,7 +93,7 @@ class Causes:
         # Many members share the same topics, so they share one set.
         last = {} if self._led is None else self._led.group.members
         known = {seen.topics: seen.topics for seen in last.values()}
-        # A member that got a plan whose round did not end for this leader has joined, not rejoined.
+        # A new member still counts as joined if it repeats its join after a round that did not end here.
         self._reported = {
             joined.member_id: self._reported.get(joined.member_id, _generation(joined)) for joined in members
         }
@@ -107,39 +108,39 @@ class Causes:
             for joined, (member, report) in zip(members, reports, strict=True)
         }
         all_topics = frozenset(cluster.topics()) if access.subscribes_by_pattern() else None
-        self._now = _Round(GroupSnapshot(seen, group.topics, all_topics=all_topics), self._began)
+        self._leading = _Round(GroupSnapshot(seen, group.topics, all_topics=all_topics), self._began)
 
     def keep(self, access: CoordinatorAccess) -> None:
         """Remember a rebalance that the fallback planned: its group, or else the last known one.
 
-        Else the next one would show this leader as another member, or as restarted.
+        Without it, the next rebalance would take this leader for a new one, or for a restarted one.
         """
-        if self._now is None:
+        if self._leading is None:
             self._check_generation(access)
-            self._now = replace(self._led or _Round(GroupSnapshot({}), self._began), has_second=False)
+            self._leading = replace(self._led or _Round(GroupSnapshot({}), self._began), has_second=False)
 
     def find(self, access: CoordinatorAccess, result: Rebalance) -> tuple[RebalanceCause, ...]:
         """Return the causes of this rebalance, in the order of ``Cause``; at least one."""
-        if self._now is None:
+        if self._leading is None:
             return (RebalanceCause(Cause.UNKNOWN),)
-        requested = set(access.rejoin_causes)
-        requests = frozenset(requested)
+        requests = frozenset(access.rejoin_causes)
         causes: list[RebalanceCause] = []
+        second = frozenset[Cause]()
         if self._led is None:
-            causes = self._infer(self._now.group, access.member_id() or "")
+            causes = self._infer(self._leading.group, access.member_id() or "")
         elif self._led.group.members:
-            causes = compare(self._led.group, self._now.group, missing=self._missing(access, self._led))
-            requested |= {Cause.SECOND_ROUND} if self._led.has_second else set()
-        causes += map(RebalanceCause, requested)
+            causes = compare(self._led.group, self._leading.group, missing=self._missing(access, self._led))
+            second = frozenset({Cause.SECOND_ROUND} if self._led.has_second else ())
+        causes += map(RebalanceCause, requests | second)
         if _INCIDENTAL.issuperset(cause.cause for cause in causes):
             causes += _unowned(result)
         causes.sort(key=lambda cause: _ORDER.index(cause.cause))
-        self._now = replace(self._now, requests=requests, has_second=result.has_second_round)
+        self._leading = replace(self._leading, requests=requests, has_second=result.has_second_round)
         return tuple(causes) or (RebalanceCause(Cause.UNKNOWN),)
 
     def end(self, access: CoordinatorAccess) -> None:
         """End the rebalance, as the leader or another member; not called for an interrupted round."""
-        self._led, self._now = self._now, None
+        self._led, self._leading = self._leading, None
         self._reported.clear()
         self._last_leader = access.leader_id()
         access.rejoin_causes.clear()
@@ -162,11 +163,15 @@ class Causes:
 
     def _infer(self, now: GroupSnapshot, own_id: str) -> list[RebalanceCause]:
         """Infer causes as a leader that did not lead the last rebalance."""
-        generations = {id: member.generation for id, member in now.members.items()}
-        joined = sorted(now.name(id) for id, known in generations.items() if known is not None and known < 0)
+        generations = [member.generation for member in now.members.values()]
+        joined = sorted(
+            now.name(member_id)
+            for member_id, member in now.members.items()
+            if member.generation is not None and member.generation < 0
+        )
         causes = [RebalanceCause(Cause.JOINED, tuple(joined))] if joined else []
         former = self._last_leader
-        if former is None and all(known is None or known < 0 for known in generations.values()):
+        if former is None and all(generation is None or generation < 0 for generation in generations):
             return causes  # no member shows that there was a rebalance before
         own_instance = now.members[own_id].instance_id if own_id in now.members else None
         # A static leader that restarts gets its last assignment without a plan.

@@ -41,7 +41,7 @@ class Complaints:
             self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}{more}")
 
     def about_claims(self, claims: Claims) -> None:
-        """Report claims on unknown partitions, and claims that another member disputes."""
+        """Report claims on unknown partitions, and on partitions that another member claims as well."""
         for member_id, count in claims.refused.items():
             self.add(member_id, f"claims {_partitions(count)} that do{_es(count)} not exist")
         for member_id, (other, count) in claims.disputed.items():

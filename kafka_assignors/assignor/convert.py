@@ -94,7 +94,7 @@ def encode_subscription(
     )
 
 
-def encode_assignment(plan: Assignment, user_data: bytes = b"") -> dict[str, ConsumerProtocolAssignment]:
+def encode_assignment(plan: Assignment, user_data: bytes) -> dict[str, ConsumerProtocolAssignment]:
     """Build the assignment of each member; all get the same user data."""
     headers = [assignment.topic_header(topic) for topic in plan.group.names]
     return {
@@ -104,14 +104,12 @@ def encode_assignment(plan: Assignment, user_data: bytes = b"") -> dict[str, Con
 
 # The stubs do not know the metaclass.  Without init=False mypy takes this for a message with its own schema.
 class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore[call-arg]
-    """One member's part of a plan.  Encodes straight from the plan; builds entries only when they are read.
+    """One member's part of a plan.  Encodes straight from the plan; builds its entries when they are read.
 
     For a million partitions kafka-python would otherwise build three million objects and encode them.
     """
 
-    def __init__(
-        self, plan: Assignment, headers: Sequence[bytes], member: int, user_data: bytes = b""
-    ) -> None:
+    def __init__(self, plan: Assignment, headers: Sequence[bytes], member: int, user_data: bytes) -> None:
         super().__init__(assignment.VERSION, user_data=user_data)  # sets all fields to their defaults, too
         self._plan, self._headers, self._member = plan, headers, member
         self._entries: list[tuple[str, list[int]]] | None = None
@@ -119,7 +117,7 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
             self._entries = list(plan.of_member(member).items())
 
     def ownership(self) -> Ownership:
-        """Return the partitions; unlike ``assigned_partitions``, this leaves the fast way to encode them."""
+        """Return the partitions; ``encode`` stays fast, which it does not after ``assigned_partitions``."""
         return self._plan.of_member(self._member) if self._entries is None else dict(self._entries)
 
     @property
@@ -134,7 +132,7 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
         self._entries = entries
 
     def encode(self, *args: Any, **options: Any) -> bytes:
-        """Encode from the plan; with options, or after a change, as kafka-python's own ``encode``."""
+        """Encode from the plan; with options, or once entries exist, as kafka-python's own ``encode``."""
         if args or options or self._entries is not None:
             return bytes(super().encode(*args, **options))
         topics, numbers, bounds = self._plan.parts(self._member)

@@ -27,36 +27,41 @@ class Fallback(NamedTuple):
 
 RANGES = Fallback("ranges", plan_range)
 SENIORS = Fallback("the most senior member", plan_seniors)
-"""For strategies under which a topic may have one owner only."""
+"""For strategies under which all partitions of a topic have one owner."""
 
 
 def fallback_assignment(
     fallback: Fallback,
     cluster: ClusterMetadata,
     members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
-    user_data: bytes = b"",
-    held_by: Callable[[JoinGroupResponse.JoinGroupResponseMember], Ownership] = lambda member: (
-        convert.owned_in(member.metadata)
-    ),
+    user_data: bytes,
+    held_by: Callable[[JoinGroupResponse.JoinGroupResponseMember], Ownership],
 ) -> dict[str, ConsumerProtocolAssignment]:
-    """Plan with the fallback, without partitions that another member still claims (KIP-429).
+    """Plan with the fallback, without partitions that another member still holds (KIP-429).
 
     Such a partition has no owner until the next rebalance.  Two owners would be worse.
+
+    Args:
+        fallback: makes the plan.
+        cluster: the leader's metadata.
+        members: the members in the JoinGroup response.
+        user_data: user data of each assignment.
+        held_by: returns the partitions that a member holds.
     """
     topics = {member.member_id: convert.topics_in(member.metadata) for member in members}
     wanted = frozenset[str]().union(*topics.values())
     subscribers = tuple(Member(member_id, subscribed) for member_id, subscribed in topics.items())
     plan = fallback.plan(Group(subscribers, convert.partition_counts(cluster, wanted)))
-    claimants: dict[tuple[str, int], set[str]] = {}
+    holders: dict[tuple[str, int], set[str]] = {}
     for member in members:
         for topic, numbers in held_by(member).items():
             for number in numbers:
-                claimants.setdefault((topic, number), set()).add(member.member_id)
+                holders.setdefault((topic, number), set()).add(member.member_id)
     return {
         member_id: ConsumerProtocolAssignment(
             0,
             [
-                (topic, [p for p in numbers if claimants.get((topic, p), {member_id}) == {member_id}])
+                (topic, [p for p in numbers if holders.get((topic, p), {member_id}) == {member_id}])
                 for topic, numbers in assigned.items()
             ],
             user_data,

@@ -62,7 +62,7 @@ class StrategyHooks(AbstractPartitionAssignor):
         """Set options: ``partition_assignment_strategy=[Strategy.configured(rack="a")]``.
 
         Raises:
-            ConfigurationError: a wrong option, named.  Raised here, before a consumer is made.
+            ConfigurationError: an unknown option, or an invalid value; the error names the option.
         """
         preset = {**cls._preset, **options}
         parse(cls.options_type, preset)
@@ -82,7 +82,14 @@ class StrategyHooks(AbstractPartitionAssignor):
             ConfigurationError: no current strategy is given, one of them cannot run eager, or this one is not
                 cooperative and needs no second bounce.
         """
-        return _first_bounce(cls, eager)
+        if RebalanceProtocol.COOPERATIVE not in cls().supported_protocols():
+            raise ConfigurationError("upgrading_from", f"{cls.__name__} is eager: list both, in any order")
+        if not eager:
+            raise ConfigurationError("upgrading_from", "name the strategy the group runs now")
+        for strategy in eager:
+            if RebalanceProtocol.EAGER not in strategy().supported_protocols():
+                raise ConfigurationError("upgrading_from", f"{strategy.__name__} cannot run eager")
+        return [cls, *eager]
 
     @abstractmethod
     def plan(self, group: Group, claims: Claims) -> Planned:
@@ -164,20 +171,3 @@ class StrategyHooks(AbstractPartitionAssignor):
     def leader_watches_lag(self) -> bool:
         """Whether the leader watches lag between rebalances, beside the number of partitions."""
         return False
-
-
-def _first_bounce(
-    to: type[AbstractPartitionAssignor], eager: Sequence[type[AbstractPartitionAssignor]]
-) -> list[type[AbstractPartitionAssignor]]:
-    """List the strategies for the first bounce of an upgrade from eager to cooperative (KIP-726).
-
-    The new strategy first, then the group's current ones.
-    """
-    if RebalanceProtocol.COOPERATIVE not in to().supported_protocols():
-        raise ConfigurationError("upgrading_from", f"{to.__name__} is eager: list both, in any order")
-    if not eager:
-        raise ConfigurationError("upgrading_from", "name the strategy the group runs now")
-    for strategy in eager:
-        if RebalanceProtocol.EAGER not in strategy().supported_protocols():
-            raise ConfigurationError("upgrading_from", f"{strategy.__name__} cannot run eager")
-    return [to, *eager]

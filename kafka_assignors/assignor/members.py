@@ -22,24 +22,24 @@ class MemberReport(NamedTuple):
     """A member's decoded user data; empty by default.
 
     Attributes:
-        revoked: partitions it owned in ``generation`` and has revoked, or holds still.
+        claimed: the partitions it owned in ``generation``.  It has revoked them, unless ``still_owns``.
         generation: of its last assignment.
         priority: see ``Member``.
-        lags: records left to read, for the partitions whose lag it knows.
+        lags: records left to read, of the partitions whose lag it knows.
         lag_age_ms: age of ``lags`` when the member joined.
         rates: arrivals, records a second, of partitions in ``lags``.
         capacity: see ``Member``.
         service_rate: records a second that it reads, instead of ``capacity``; 0: not measured yet, None: it
             does not measure.
-        unread: why a part cannot be decoded; None if all could.
+        unread: why a part of the user data cannot be decoded; None: all of it is decoded.
         requests: see ``SeenMember``.
-        still_owns: whether it holds ``revoked`` still; its subscription then lists no owned partitions.
+        still_owns: whether it still owns ``claimed``; its subscription then lists no owned partitions.
         reads_budget: whether it reads an assignment with a budget.
-        has_budget: whether a leader has sent it one, which has not ended.
+        has_budget: whether a leader has sent it a budget that no leader has ended.
         more: data that only its own strategy understands.
     """
 
-    revoked: Ownership = MappingProxyType({})
+    claimed: Ownership = MappingProxyType({})
     generation: int = NO_GENERATION
     priority: int | None = None
     lags: Mapping[TopicPartition, int] = MappingProxyType({})
@@ -83,18 +83,18 @@ def to_member(
         joined: the member in the JoinGroup response.
         report: its decoded user data.
         complaints: collects problems with its data.
-        cooperative: whether the strategy is; members of an eager one hold no partitions during a plan.
+        cooperative: whether the strategy is cooperative.  Members of an eager one own nothing during a plan.
         joining: the generation of this rebalance; None if unknown.
     """
     subscription = joined.metadata
     listed = convert.owned_in(subscription) if cooperative else {}
-    held: Ownership = listed or (report.revoked if cooperative and report.still_owns else {})
-    owned: Ownership = held or report.revoked
-    # The subscription (v2) dates its owned partitions; user data dates the partitions it reports itself.
+    held: Ownership = listed or (report.claimed if cooperative and report.still_owns else {})
+    owned: Ownership = held or report.claimed
+    # The subscription (v2) and the user data each have the generation of the partitions that they list.
     dated = subscription.generation_id if listed and subscription.generation_id >= 0 else report.generation
     generation = max(dated, NO_GENERATION)
     if joining is not None and generation >= joining:
-        complaints.add(joined.member_id, f"claims to come from generation {generation}, which is not over")
+        complaints.add(joined.member_id, f"claims partitions of generation {generation}, which has not ended")
         held, owned, generation = {}, {}, NO_GENERATION
     capacity = report.capacity
     if in_units(capacity) is None:

@@ -27,8 +27,8 @@ class MetadataWait:
 
     def __init__(self) -> None:
         self.is_waiting = False
-        self._led = NO_GENERATION
-        self._asked_at = float("inf")
+        self._led = NO_GENERATION  # the last generation that this member led
+        self._asked_at = float("inf")  # a later metadata update answers that round's request
         self._rounds = 0
 
     def begin(self) -> None:

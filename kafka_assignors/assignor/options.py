@@ -19,7 +19,7 @@ OptionsT = TypeVar("OptionsT", bound="Options")
 
 
 class ConfigurationError(OptionError, KafkaConfigurationError):
-    """A wrong option.  Also a ``KafkaConfigurationError``, as kafka-python raises for its own options."""
+    """An invalid option.  Also a ``KafkaConfigurationError``, as kafka-python raises for its own options."""
 
 
 PLANS = {"plans": True}
@@ -38,7 +38,7 @@ class PlanReport:
     Attributes:
         strategy: its name on the wire.
         target: the planned owner of every partition.
-        assignment: this round's assignment; less than ``target`` while members still hold partitions.
+        assignment: this round's assignment: ``target`` without the partitions that others still hold.
         metrics: of ``target``.
         milliseconds: time from decoding the subscriptions to the finished plan.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
@@ -110,7 +110,7 @@ class Options:
         """Check the values.
 
         Raises:
-            OptionError: naming the option.
+            OptionError: a value is invalid; the error names the option.
         """
         if self.rack is not None and not _can_be_sent(text("rack", self.rack)):
             raise wrong("rack", f"at most {_LONGEST} bytes of UTF-8", self.rack)
@@ -137,11 +137,7 @@ class StickyOptions(Options):
         return self.migration_policy == "disabled"
 
     def check(self) -> None:
-        """Check the values.
-
-        Raises:
-            OptionError: naming the option.
-        """
+        """Check the values, as in ``Options``."""
         Options.check(self)  # with slots, dataclass makes a new class that super() does not know
         one_of("migration_policy", self.migration_policy, _POLICIES)
 
@@ -161,10 +157,7 @@ def _is_number(field: Field[Any]) -> bool:
 
 
 def plan_options(kind: type[Options]) -> list[str]:
-    """Return the names of the options that change the plan; others concern one consumer only.
-
-    Their metadata have a true ``plans``, and may have more.
-    """
+    """Return the names of the options that change the plan; other options concern one consumer only."""
     return [option.name for option in fields(kind) if option.metadata.get("plans")]
 
 
@@ -179,7 +172,9 @@ def parse(kind: type[OptionsT], given: Mapping[str, Any]) -> OptionsT:
     try:
         known = {field.name: field for field in fields(kind)}
         known_names(given, list(known))
-        options = kind(**{n: from_text(v) if _is_number(known[n]) else v for n, v in given.items()})
+        options = kind(
+            **{name: from_text(value) if _is_number(known[name]) else value for name, value in given.items()}
+        )
         options.check()
     except ConfigurationError:
         raise

@@ -39,7 +39,13 @@ def report_plan(
         forecasts=strategy.forecasts,
         causes=tuple(causes),
     )
-    recorder.record_plan(report, result, [cause.label for cause in causes])
+    recorder.record_plan(
+        result,
+        report.metrics,
+        [cause.label for cause in causes],
+        milliseconds=report.milliseconds,
+        forecasts=report.forecasts,
+    )
     log.info("rebalance %s", report.line(), extra={"rebalance": report.facts()})
     return report
 

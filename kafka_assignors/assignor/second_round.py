@@ -1,4 +1,7 @@
-"""Decides when the leader requests the second round of a cooperative rebalance (KIP-429)."""
+"""Decides when the leader requests the second round of a cooperative rebalance (KIP-429).
+
+A hold is a partition that the leader has not given to its new owner yet, because another member claims it.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from dataclasses import dataclass, replace
 from kafka_assignors.plan import NO_GENERATION, Hold
 
 _ROUNDS = 5
-"""Rounds that the leader requests for one hold, at most."""
+"""Maximum number of rounds that the leader requests for one hold."""
 
 PATIENCE_S = 1.0
-"""Seconds that the leader waits for the members that revoke partitions to request the round.  A request at
-once cuts the round short for members that have not joined it yet; a revoking member is faster."""
+"""Seconds after which the leader requests the round itself.  A member that revokes partitions requests it
+sooner.  A request at once would cut the present round short for members that have not joined it yet."""
 
 _BUSY_S = 300.0
 """Seconds a member may be busy if no setting is known: kafka-python's ``max_poll_interval_ms``."""
@@ -21,13 +24,13 @@ _BUSY_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """The age of a hold.
+    """How long a hold has lasted.
 
     Attributes:
-        rounds: rounds in which the member claimed the partition in spite of the hold.
-        since: generation of the first round that withheld the partition.
-        until: time up to which the member may be busy.
-        is_busy: whether the member still sends the claims it had before that round.
+        rounds: number of rounds in which the member claimed the partition in spite of the hold.
+        since: generation of the first round that held the partition back.
+        until: time up to which the member's application may be busy.
+        is_busy: whether the member still sends the claims it had before that first round.
     """
 
     rounds: int
@@ -43,9 +46,9 @@ class SecondRound:
     revokes nothing: kafka-python's own cooperative members repeat the claims of a lost membership, and a
     broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
-    A claim older than the round that withheld the partition does not count.  Its member has joined again
-    while its application was busy, revokes the partition at its next ``poll()``, and then requests a round.
-    A claim from before its member's own join does count, because the member never had the partition.
+    A claim that is older than the first round of its hold does not count.  Its member has joined again while
+    its application was busy, revokes the partition at its next ``poll()``, and then requests a round.  But a
+    claim on a generation before the member joined the group counts: the member never had the partition.
 
     Attributes:
         held: holds of the current round.
@@ -82,7 +85,7 @@ class SecondRound:
 
     @property
     def is_settling(self) -> bool:
-        """Whether the last round held partitions back."""
+        """Whether the last round held partitions back, so that this rebalance needs another round."""
         return bool(self._waits)
 
     def begin(self) -> None:
@@ -107,11 +110,13 @@ class SecondRound:
         self._waits = {hold: self._wait(hold, generation, until) for hold in held}
 
     def _wait(self, hold: Hold, generation: int, until: float) -> _Wait:
+        """Return how long a hold of the round that ends now has lasted."""
         wait = self._waits.get(hold)
         if wait is None:
             return _Wait(1, generation, until)
         claimed = self.generations.get(hold.member_id, NO_GENERATION)
-        is_possible = claimed >= self._joined.get(hold.member_id, 0)
-        if NO_GENERATION < claimed < wait.since and is_possible and self._clock() < wait.until:
+        is_old = NO_GENERATION < claimed < wait.since
+        may_be_true = claimed >= self._joined.get(hold.member_id, 0)
+        if is_old and may_be_true and self._clock() < wait.until:
             return replace(wait, is_busy=True)
         return replace(wait, rounds=wait.rounds + 1, is_busy=False)

@@ -20,7 +20,8 @@ log = logging.getLogger("kafka_assignors")
 
 _FIRST_S = 0.3
 _SPREAD_S = 1.2
-"""A member delays its check by a hash of its instance id.  The first request spares the others theirs."""
+"""A check waits ``_FIRST_S``, and up to ``_SPREAD_S`` more by a hash of the member's instance id.  A request
+of the first member spares the others their checks."""
 
 _NAMES = 3
 
@@ -28,9 +29,9 @@ _NAMES = 3
 class StaticWatch:
     """Checks the group after a restart, and when the metadata lists other partitions than at the last check.
 
-    A check is one DescribeGroups request.  Dynamic members never check: their leader is always the member
-    that planned.  A member that took part in the last rebalance requests one only if the leader has left the
-    group.  A member that restarted since cannot know whether the leader planned, so it requests one itself.
+    A check is one DescribeGroups request.  Dynamic members never check: if their leader restarts, the group
+    rebalances.  A member of the last rebalance requests another one only if the leader has left the group.  A
+    member that restarted since cannot know whether the leader planned, so it requests one itself.
     """
 
     def __init__(self) -> None:

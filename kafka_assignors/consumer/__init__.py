@@ -1,7 +1,7 @@
 """Additions to kafka-python's consumer.
 
 - ``continuous``: `ContinuousConsumer`, which delivers records during a cooperative rebalance.
-- ``listener``: `OwnershipListener`, which reports the partitions a member really gains and loses.
+- ``listener``: `OwnershipListener`, which reports the partitions that a member gains and loses.
 """
 
 from __future__ import annotations

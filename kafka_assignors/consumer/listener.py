@@ -1,8 +1,8 @@
-"""A rebalance listener that acts only on partitions really lost and really gained (KIP-54, last section).
+"""A rebalance listener that acts only on partitions whose owner changes (KIP-54, last section).
 
 With a sticky strategy most partitions return in the rebalance that took them away.  KIP-54's listener commits
-before partitions are revoked, and opens and closes state only if the owner really changes.  This class
-implements the pattern for eager and cooperative consumers:
+before partitions are revoked, and opens and closes state only if the owner changes.  This class implements
+the pattern for eager and cooperative consumers:
 
     class Counts(OwnershipListener):
         def gained(self, partitions): ...   # open state
@@ -49,7 +49,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         self._consumer = consumer
         self._commit = commit
         self._owned: Partitions = frozenset()
-        self._done: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._processed: dict[TopicPartition, OffsetAndMetadata] = {}
         self._generation = -1
 
     @property
@@ -64,11 +64,11 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         """
         partition = TopicPartition(record.topic, record.partition)
         if partition in self._owned:
-            self._done[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
+            self._processed[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
     def offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return processed offsets, for ``consumer.commit(listener.offsets())`` between rebalances."""
-        return dict(self._done)
+        """Return the offsets to commit: ``consumer.commit(listener.offsets())``, between rebalances."""
+        return dict(self._processed)
 
     def gained(self, partitions: Partitions) -> Awaitable[None] | None:
         """Override: open the state of new partitions, and seek."""
@@ -81,20 +81,21 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
         """Commit, and drop lost partitions.
 
-        A cooperative consumer passes only partitions it really loses; an eager one passes all, each time.
+        A cooperative consumer passes only the partitions it loses; an eager one passes all, each time.
         """
         passed = frozenset(revoked)
-        await self._commit_done(passed)
+        await self._commit_processed(passed)
         if runs_cooperative(self._consumer) or is_closing(self._consumer):
             await self._forget(passed)
         else:  # an eager consumer does not pass partitions that it loses by unsubscribing
             await self._forget(self._owned - passed)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Find gained partitions, and for an eager consumer the really lost ones."""
+        """Find gained partitions, and those that were lost without a call of ``on_partitions_revoked``."""
         current = frozenset(assigned)
         before, self._generation = self._generation, generation_of(self._consumer)
-        if runs_cooperative(self._consumer):  # passes only new partitions, also after unsubscribing
+        # A cooperative consumer passes only new partitions: one that is owned here was lost by unsubscribing.
+        if runs_cooperative(self._consumer):
             lost = current | (self._owned - self._consumer.assignment())
         elif self._generation == before + 1:
             lost = self._owned - current
@@ -120,10 +121,10 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
                 await _finish(self.lost(lost))
         finally:
             for partition in lost:
-                self._done.pop(partition, None)
+                self._processed.pop(partition, None)
 
-    async def _commit_done(self, partitions: Collection[TopicPartition]) -> None:
-        offsets = {tp: self._done[tp] for tp in partitions if tp in self._done}
+    async def _commit_processed(self, partitions: Collection[TopicPartition]) -> None:
+        offsets = {tp: self._processed[tp] for tp in partitions if tp in self._processed}
         if not (self._commit and offsets):
             return
         try:

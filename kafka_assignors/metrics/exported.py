@@ -28,8 +28,8 @@ class Unit(NamedTuple):
     """The base unit of exported values.
 
     Attributes:
-        symbol: by UCUM; empty: none, or not known.
-        scale: a value in the registry times this is in the base unit.
+        symbol: by UCUM; empty: the metric has no unit, or it is unknown.
+        scale: factor from a value in the registry to the base unit.
     """
 
     symbol: str
@@ -38,7 +38,7 @@ class Unit(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Metrics of one exported name.
+    """The metrics that are exported under one name.
 
     Attributes:
         name: the exported name.
@@ -56,7 +56,7 @@ class ExportedValue:
     """One metric with its value.
 
     Attributes:
-        family: the metrics with its name.
+        family: its name and unit.
         description: one sentence.
         tags: the client id, and for some metrics the topic, partition, broker or cause.
         value: a finite number in the base unit; None: it has none now.
@@ -82,8 +82,8 @@ class ExportedConsumers:
     def add(self, consumer: HasMetrics) -> None:
         """Add a consumer; adding it again changes nothing.
 
-        kafka-python's default client id is the same in all consumers of a process, so a further one is
-        numbered.
+        kafka-python's default client id is the same in all consumers of a process.  So a client id that
+        another consumer has gets a number behind it.
         """
         metrics = _metrics_of(consumer)
         if not metrics:
@@ -96,7 +96,7 @@ class ExportedConsumers:
                 return
             taken = {name for _, name, _ in live}
             numbered = (f"{client_id}-{number}" for number in range(2, len(taken) + 2))
-            free = next((name for name in (client_id, *numbered) if name not in taken), client_id)
+            free = next(name for name in (client_id, *numbered) if name not in taken)
             self._consumers = [(weakref.ref(other), name) for other, name, _ in live]
             self._consumers.append((weakref.ref(consumer), free))
 
@@ -123,9 +123,9 @@ class ExportedConsumers:
                 tags = {**(metric.metric_name.tags or {}), **node, _CLIENT_ID: client_id}
                 finest.setdefault(family, {}).setdefault(tuple(sorted(tags.items())), metric)
             for family, by_tags in finest.items():
-                most = max(map(len, by_tags))
+                most_tags = max(map(len, by_tags))
                 for key, metric in by_tags.items():
-                    if len(key) == most:
+                    if len(key) == most_tags:
                         description = _described(metric.metric_name)
                         yield ExportedValue(family, description, dict(key), _value(metric, family.unit.scale))
 
@@ -148,7 +148,7 @@ def _metrics_of(consumer: HasMetrics) -> dict[Any, Any]:
 
 
 def unit_of(name: str) -> Unit:
-    """Return the base unit of a metric; without a symbol: it counts, or its name does not tell."""
+    """Return the base unit of a metric; no symbol: the metric counts, or its name does not show the unit."""
     words = set(name.split("-"))
     if name.endswith("-rate"):
         return Unit("By/s" if words & {"byte", "bytes"} else "1/s")
@@ -172,7 +172,7 @@ def words_of(name: str) -> list[str]:
 
 
 def _split(group: str) -> tuple[str, dict[str, str]]:
-    """Split a group into its name and the tag of its broker, if it is one broker's."""
+    """Split a group into its name and the tag of its broker, if it has one."""
     name, _, node = group.partition(_NODE)
     return name.removesuffix("-metrics"), {"node-id": node} if node else {}
 

@@ -34,9 +34,9 @@ log = logging.getLogger("kafka_assignors")
 
 _SCOPE = "kafka_assignors"
 _FRESH_S = 1.0
-"""Age of the oldest values that a collection exports."""
-_exporters: weakref.WeakKeyDictionary[MeterProvider, weakref.ref[ConsumerInstruments]]
-_exporters = weakref.WeakKeyDictionary()
+"""Largest age of the values that a collection exports."""
+_instruments: weakref.WeakKeyDictionary[MeterProvider, weakref.ref[ConsumerInstruments]]
+_instruments = weakref.WeakKeyDictionary()
 _global: ConsumerInstruments | None = None  # of the global provider, which may be set later
 _lock = threading.Lock()
 
@@ -52,27 +52,27 @@ def register(consumer: HasMetrics, meter_provider: MeterProvider | None = None) 
     global _global  # noqa: PLW0603  # as OpenTelemetry's provider
     with _lock:
         provider = meter_provider or get_meter_provider()
-        exporter = _instruments_of(provider)
+        instruments = _instruments_of(provider)
         meter = partial(get_meter, _SCOPE, meter_provider=provider)
-        if exporter is None and provider is get_meter_provider():
-            exporter = _global = _global or ConsumerInstruments(meter())
-        elif exporter is None:
-            exporter = ConsumerInstruments(meter())
-            # The provider keeps the instruments and they the exporter, so weak references are enough.
-            _exporters[provider] = weakref.ref(exporter)
-        exporter.consumers.add(consumer)  # before a collection may unite it with another one
-    exporter.create()
+        if instruments is None and provider is get_meter_provider():
+            instruments = _global = _global or ConsumerInstruments(meter())
+        elif instruments is None:
+            instruments = ConsumerInstruments(meter())
+            # The provider keeps their callbacks, which keep them.  So a weak reference is enough.
+            _instruments[provider] = weakref.ref(instruments)
+        instruments.consumers.add(consumer)  # under the lock: `_unite` may move the consumers
+    instruments.create()
 
 
 def _instruments_of(provider: MeterProvider) -> ConsumerInstruments | None:
-    reference = _exporters.get(provider)
+    reference = _instruments.get(provider)
     return None if reference is None else reference()
 
 
 def _unite() -> None:
     """Unite the global instruments with those of a provider that had its own before it became the global one.
 
-    The SDK keeps one callback for each name, so the other's consumers would not be exported.
+    The SDK keeps one callback for each name, so it would export the consumers of only one of the two.
     """
     global _global  # noqa: PLW0603
     with _lock:
@@ -116,15 +116,16 @@ class ConsumerInstruments:
                     make(family.name, [observe], family.unit.symbol, exported.description)
 
     def move_to(self, other: ConsumerInstruments) -> None:
-        """Move the consumers; this exporter's instruments then have the other's values."""
+        """Move the consumers; these instruments then have the other's values."""
         self._successor = other
         self.consumers.move_to(other.consumers)
 
     def _observe(self, name: str, _: CallbackOptions) -> Iterable[Observation]:
         """Return an instrument's part of a reading.
 
-        The instrument's second call begins the next collection.  Values stay unread if a collection timed
-        out, or if an instrument was created during one.  The next collection does not export old ones.
+        The second call for an instrument begins the next collection, with a new reading.  A collection that
+        timed out, or during which an instrument was created, leaves values unread.  The next collection
+        does not export them if they are old.
         """
         _unite()
         return (self._successor or self)._part(name)
@@ -139,11 +140,11 @@ class ConsumerInstruments:
         observations: dict[str, list[Observation]] = {name: [] for name in self._names.copy()}
         has_new = False
         for exported in self.consumers.read():
-            known = observations.get(exported.family.name)
-            if known is None:
+            of_name = observations.get(exported.family.name)
+            if of_name is None:
                 has_new = True
             elif exported.value is not None:
-                known.append(Observation(exported.value, exported.tags))
+                of_name.append(Observation(exported.value, exported.tags))
         if has_new and not self._is_creating:
             self._create_later()
         return observations

@@ -35,7 +35,7 @@ def register(consumer: HasMetrics, registry: CollectorRegistry = REGISTRY) -> No
     Args:
         consumer: a ``KafkaConsumer``, `ContinuousConsumer` or `StatefulConsumer`.  Give each a ``client_id``,
             which becomes a label.
-        registry: of prometheus-client.
+        registry: by default prometheus-client's own.
     """
     with _lock:
         collector = _collectors.get(registry)
@@ -81,7 +81,7 @@ def _family(group: str, name: str) -> Family:
     """Return a family with a name by Prometheus's conventions, such as its base units and suffixes."""
     unit, is_total = unit_of(name), name.endswith("-total")
     words = words_of(name.removesuffix("-total"))
-    if words[-1] == "count":  # a suffix that Prometheus keeps for histograms
+    if words[-1] == "count":  # not a suffix for a gauge: Prometheus keeps it for histograms
         group, words = group.removesuffix("-count"), [f"{word}s" for word in words[-2:-1]]
     if unit.symbol == "s":
         words.append("seconds")

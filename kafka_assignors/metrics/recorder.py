@@ -15,8 +15,9 @@ from kafka.metrics.stats import Count, Rate, Sensor, Total
 from kafka.metrics.stats.rate import TimeUnit
 
 from kafka_assignors.metrics.names import MEANINGS, OWN_GROUP, PLAN, coordinator_group
-from kafka_assignors.metrics.plan_figures import Moves, Planned, new_moves, plan_figures
+from kafka_assignors.metrics.plan_figures import Moves, new_moves, plan_figures
 from kafka_assignors.metrics.stats import Avg, Max
+from kafka_assignors.plan import Metrics as PlanMetrics
 from kafka_assignors.plan import Rebalance
 from kafka_assignors.plan.cause import Cause
 
@@ -48,7 +49,7 @@ def _guarded(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Conca
 
 
 class _Plan(NamedTuple):
-    """What is recorded of a plan, when its round ends."""
+    """The values of a plan that are recorded when its round ends."""
 
     figures: Mapping[str, float] = MappingProxyType({})
     causes: Sequence[str] = ()
@@ -66,11 +67,11 @@ class Recorder:
         self._sensors: dict[str, Sensor] = {}
         self._has_failed = False
         self._is_joining = False  # whether an attempt is under way
-        self._began_at: float | None = None  # the first attempt
-        self._ended_at: float | None = None  # the last successful rebalance
+        self._began_at: float | None = None  # time of the first attempt
+        self._ended_at: float | None = None  # time of the last successful rebalance
         self._planned: _Plan | None = None  # in this attempt to join
-        self._waiting: frozenset[tuple[str, int]] = frozenset()  # for another round, after the last
-        self._plan: Mapping[str, float] = {}
+        self._waiting: frozenset[tuple[str, int]] = frozenset()  # `Moves.waiting` of the last round
+        self._figures: Mapping[str, float] = {}  # of the last plan
         self._lag_age: Callable[[], float] | None = None
         self._register(coordinator_group(prefix))
 
@@ -128,15 +129,31 @@ class Recorder:
     # --- plans, on the leader ---
 
     @_guarded
-    def record_plan(self, report: Planned, result: Rebalance, causes: Sequence[str]) -> None:
-        """Record a plan of this member."""
-        moves = new_moves(result, report.metrics.moved, self._waiting)
-        self._planned = _Plan(plan_figures(report), causes, moves)
+    def record_plan(
+        self,
+        result: Rebalance,
+        metrics: PlanMetrics,
+        causes: Sequence[str],
+        *,
+        milliseconds: float,
+        forecasts: int | None,
+    ) -> None:
+        """Record a plan that this member made.
+
+        Args:
+            result: the planned round.
+            metrics: ``result.metrics``, which takes time to measure.
+            causes: labels of the causes of the rebalance.
+            milliseconds: time that the plan took.
+            forecasts: number of partitions with a forecast; None for a strategy without forecasts.
+        """
+        moves = new_moves(result, metrics.moved, self._waiting)
+        self._planned = _Plan(plan_figures(result, metrics, milliseconds, forecasts), causes, moves)
 
     def _end_plan(self) -> None:
         """Show and count the plan of this rebalance.  A round that was interrupted does not count."""
         is_led, planned, self._planned = self._planned is not None, self._planned or _Plan(), None
-        self._plan, self._waiting = planned.figures, planned.moves.waiting
+        self._figures, self._waiting = planned.figures, planned.moves.waiting
         self._record("rebalances-led-total", float(is_led))
         self._record("partitions-moved-total", float(planned.moves.moved))
         self._record("partitions-held-back-total", float(planned.moves.held_back))
@@ -175,8 +192,8 @@ class Recorder:
         """Add a gauge, which is NaN while its function raises.
 
         Args:
-            group: of the metric.
-            name: of a metric in ``names``.
+            group: the metric's group.
+            name: the metric's name, one of ``names``.
             value: returns the value at a time, in kafka-python's milliseconds.
         """
 
@@ -257,7 +274,7 @@ class Recorder:
         return _NAN if age_s is None else age_s()
 
     def _plan_figure(self, name: str, _now_ms: float) -> float:
-        return self._plan.get(name, _NAN)
+        return self._figures.get(name, _NAN)
 
 
 NO_METRICS = Recorder(None)

@@ -1,6 +1,6 @@
 """Statistics over kafka-python's sample windows that are NaN without a value, as in Kafka's Java client.
 
-kafka-python's own are 0 and minus infinity then.
+Without a value kafka-python's own average is 0, and its maximum minus infinity.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The look of all figures: a plotly template, and what figures of several pages share."""
+"""The look of all figures: a plotly template, and the parts that several pages use."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 from kafka_assignors.report.palette import FONT, GRID, INK, SOFT
 
 NARROWEST = 280  # px; width of a plot's area on a page of three columns
-LETTER = 6  # px; of a label
-ROW = 17  # px; of labels above a plot
+LETTER = 6  # px; width of a letter in a label
+ROW = 17  # px; height of a row of labels above a plot
 ROOM_FOR_TEXT = 1.4  # width of the axis of bars, as a multiple of the longest bar
 
 _EDGE = "#CBD2D9"
@@ -67,7 +67,7 @@ class Mark(NamedTuple):
 
 
 def number(member: str) -> int:
-    """Return the 3 of ``m3``, by which members are sorted."""
+    """Return the number in a member's name (3 in ``m3``), by which members are sorted."""
     return int(member.lstrip("m"))
 
 
@@ -83,7 +83,7 @@ def bars(
     colours: Sequence[str],
     title: str,
 ) -> go.Figure:
-    """Draw a horizontal bar for each name, from top to bottom, with a text beside it; None has no bar."""
+    """Draw a horizontal bar for each name, from top to bottom, with a text beside it; no bar for None."""
     longest = max((value for value in values if value is not None), default=0.0)
     return figure(
         go.Bar(
@@ -104,7 +104,7 @@ def bars(
 def mark(drawn: go.Figure, marks: Sequence[Mark]) -> go.Figure:
     """Add a dotted vertical line with a label above the plot for each mark.
 
-    Labels that would overlap get rows of their own, and a line down to the plot.
+    A label that would overlap another moves to a higher row, with a line down to the plot.
     """
     rows = label_rows(marks, drawn.layout.xaxis.range)
     room = ROW * max(rows, default=0)
@@ -117,7 +117,7 @@ def mark(drawn: go.Figure, marks: Sequence[Mark]) -> go.Figure:
 
 
 def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
-    """Return the row above a plot in which each label fits, 0 being the lowest; marks ascend."""
+    """Return the lowest row above a plot (0: next to it) in which each label has room; marks ascend."""
     scale = NARROWEST / (span[1] - span[0])
     ends: list[float] = []  # of the last label of each row, in px
     rows: list[int] = []

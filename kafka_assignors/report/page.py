@@ -39,7 +39,7 @@ def html_page(
         packages: packages whose ``templates`` folder is searched, before this package's.
         figures: id of an element -> the plotly figure drawn in it.
         colours: colour of each strategy, for the macros of ``parts.html``.
-        values: what else the template uses.
+        values: the template's other variables.
 
     Returns:
         The page, with plotly.js inside.

@@ -21,7 +21,7 @@ from kafka_assignors.plan import Assignment, Claims, Group, Member, Reason, plan
 
 
 class CooperativeLagAwareAssignor(LagAssignor):
-    """Minimises the largest lag any member carries, over all topics; moves partitions only if that pays.
+    """Minimises the largest lag any member carries over all topics; moves partitions only if that pays.
 
     Moves take cooperative rounds (KIP-429).  See ``plan_cooperative_lag_aware``.  With ``load_source`` the
     load is lag plus forecast arrivals; its threads start with the first join.
@@ -68,12 +68,12 @@ class CooperativeLagAwareAssignor(LagAssignor):
         return {Reason.LOAD: Reason.EXPECTED_LOAD} if self.forecasts else {}
 
     def metadata(self, topics: Iterable[str]) -> ConsumerProtocolSubscription:
-        joining = super().metadata(topics)
+        subscription = super().metadata(topics)
         with self._guarded("starting to read forecasts"):
             # Start before the first assignment, because a joining member may be the leader at once.
             if (forecasts := self._open_forecasts()) is not None:
                 forecasts.source.begin()
-        return joining
+        return subscription
 
     def with_lags(
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
@@ -84,7 +84,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
                 if isinstance(forecasts.source, ThroughputLoad):
                     forecasts.source.learn(reports)
                 left_s = max(self._deadline - time.monotonic(), 0.0)
-                return forecasts.in_plan(group, settling=self._second_round.is_settling, timeout_s=left_s)
+                return forecasts.in_plan(group, is_settling=self._second_round.is_settling, timeout_s=left_s)
         return group
 
     def with_forecasts(self, group: Group) -> Group:
@@ -104,16 +104,16 @@ class CooperativeLagAwareAssignor(LagAssignor):
         return None if self._closed else self._forecasts
 
     def _load_source(self) -> LoadSource | None:
-        """Make the source; None without one, or, with a warning, if it cannot work."""
-        options, given = self.options, self.options.load
+        """Make the source; None without the option, or (after a warning) if the source cannot work."""
+        options, load = self.options, self.options.load
         if self._throughput is not None:
             return ThroughputLoad(self._throughput, options.load_horizon_ms / 1000)
         try:
-            if isinstance(given, LoadFeed):
+            if isinstance(load, LoadFeed):
                 config = {**(self._access.config() or {}), **(options.consumer_config or {})}
-                source: LoadSource = given.reader(config, options.load_max_age_ms)
-            elif given is not None:
-                source = PolledLoad(given, options.lag_refresh_ms / 1000, options.load_max_age_ms / 1000)
+                source: LoadSource = load.reader(config, options.load_max_age_ms)
+            elif load is not None:
+                source = PolledLoad(load, options.lag_refresh_ms / 1000, options.load_max_age_ms / 1000)
             else:
                 return None
         except OptionError as error:  # the consumer accepts some options that lag fetching refuses

@@ -33,11 +33,6 @@ class FailoverOptions(Options):
     preempt: bool = field(default=True, metadata=PLANS)
 
     def check(self) -> None:
-        """Check the values.
-
-        Raises:
-            OptionError: naming the option.
-        """
         Options.check(self)  # with slots, dataclass makes a new class that super() does not know
         for name in ("priority", "assignment_consumer_priority"):
             if (value := getattr(self, name)) is not None:

@@ -6,13 +6,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.members import MemberReport
-from kafka_assignors.plan import (
-    Assignment,
-    Claims,
-    Group,
-    Ownership,
-    plan_fairest_sticky,
-)
+from kafka_assignors.plan import Assignment, Claims, Group, Ownership, plan_fairest_sticky
 from kafka_assignors.wire import history
 
 

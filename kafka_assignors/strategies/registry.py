@@ -50,7 +50,7 @@ def strategy(name: str) -> type[Assignor]:
 def load_strategy(name: str) -> type[Assignor]:
     """Return the strategy of that name, or import ``module:Class``.
 
-    Modules are also found in the current folder, as with ``python -m``.
+    The current folder is searched for modules, too, as with ``python -m``.
 
     Raises:
         ConfigurationError: unknown name, no such module or class, or the class is no strategy.

@@ -37,18 +37,18 @@ def encode(
     Args:
         headers: ``topic_header`` of each topic.
         numbers: partition numbers, topic by topic.
-        bounds: offsets at which each topic's numbers begin, with the end of the last.
-        user_data: read by the member's assignor.
+        bounds: the index in ``numbers`` at which each topic begins, and the end of the last topic.
+        user_data: bytes for the member's assignor.
     """
-    # One array holds each topic's count, followed by its numbers.
-    counts = bounds[:-1] + np.arange(len(headers))
+    # One array holds the number of each topic's partitions, followed by the partitions.
+    count_at = bounds[:-1] + np.arange(len(headers))
     words = np.empty(len(numbers) + len(headers), ">i4")
     is_number = np.ones(len(words), np.bool_)
-    is_number[counts] = False
-    words[counts] = np.diff(bounds)
+    is_number[count_at] = False
+    words[count_at] = np.diff(bounds)
     words[is_number] = numbers
     raw = words.tobytes()
-    ends = [*(4 * counts[1:]).tolist(), len(raw)]
+    ends = [*(4 * count_at[1:]).tolist(), len(raw)]
     pieces = [_HEAD.pack(VERSION, len(headers))]
     start = 0
     for header, end in zip(headers, ends, strict=False):

@@ -1,11 +1,11 @@
-"""User data of an assignment in a large group: the leader's budget, and the member's partitions if need be.
+"""User data of an assignment in a large group: the leader's budget, and perhaps the member's partitions.
 
-The placeholder of a classic group, three letters, uint8 version 1, int32 budget (-1: the last one stays,
-2**31-1: no limit); uint8 whether the partitions follow, and they (`compact_ownership`); int32 number of
-bytes, and the arrival `rates` of the partitions, which the leader knows from their last owners.  Later
-versions may add bytes.
+The placeholder of a classic group (``CLASSIC_ONLY``), three letters, uint8 version 1, int32 budget (-1: the
+last one stays, 2**31-1: no limit); uint8 whether the partitions follow, and the partitions
+(`compact_ownership`); int32 number of bytes, and the arrival `rates` of the partitions, which the leader
+knows from their last owners.  Later versions may add bytes.
 
-An assignment whose partitions follow here lists none in its own field, where each takes four bytes.
+A folded assignment has its partitions here, and lists none in its own field, where each takes four bytes.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from kafka_assignors.wire.primitives import Reader, int32, pack_ownership
 _MARK = CLASSIC_ONLY + b"KAB\x01"
 _NONE = -1
 NO_LIMIT = 2**31 - 1
-"""The size that ends the last limit.  A member that does not know it sends its plain form, too."""
+"""The size that ends the last limit.  An older member takes it for a limit of 2 GiB, and sends all it has."""
 _HEAD = struct.Struct(">iB")
 
 
-class Budget(NamedTuple):
+class MemberBudget(NamedTuple):
     """The leader's budget for a member.
 
     Attributes:
-        size: bytes that its claims and user data may take when it joins next; None: the last limit stays;
-            NO_LIMIT: it ends.
-        owned: its partitions; None: they are in the assignment's own field.
-        rates: rates of its partitions, topics and numbers in order; see `rates.unpack`.
+        size: bytes that the member's claims and user data may take when it joins next; None: the last limit
+            stays; NO_LIMIT: the last limit ends.
+        owned: its partitions; None: the assignment is not folded.
+        rates: rates of its partitions, by topic and number; see `rates.unpack`.
     """
 
     size: int | None
@@ -41,14 +41,14 @@ class Budget(NamedTuple):
     rates: bytes = b""
 
 
-def encode(budget: Budget) -> bytes:
+def encode(budget: MemberBudget) -> bytes:
     """Encode the user data of an assignment."""
     partitions = b"" if budget.owned is None else compact_ownership.pack(budget.owned)
     head = _HEAD.pack(_NONE if budget.size is None else budget.size, budget.owned is not None)
     return b"".join([_MARK, head, partitions, int32(len(budget.rates)), budget.rates])
 
 
-def decode(user_data: bytes) -> Budget | None:
+def decode(user_data: bytes) -> MemberBudget | None:
     """Decode the user data of an assignment; None if it has no budget.
 
     Raises:
@@ -60,13 +60,13 @@ def decode(user_data: bytes) -> Budget | None:
     try:
         size, follow = reader.int32(), reader.uint8()
         owned = compact_ownership.read(reader) if follow else None
-        return Budget(None if size == _NONE else size, owned, reader.raw(reader.int32()))
+        return MemberBudget(None if size == _NONE else size, owned, reader.raw(reader.int32()))
     except CodecError as error:
         raise CodecError(f"budget: {error}") from None
 
 
 def unfold(assignment: bytes) -> bytes:
-    """Return an assignment with its partitions in its own field; any other assignment as it is.
+    """Move the partitions of a folded assignment to its own field; return any other assignment as it is.
 
     Raises:
         CodecError: the partitions cannot be read.
@@ -78,7 +78,7 @@ def unfold(assignment: bytes) -> bytes:
     budget = decode(reader.raw(max(reader.int32(), 0)))
     if budget is None or budget.owned is None or listed:
         return assignment
-    user_data = encode(Budget(budget.size, rates=budget.rates))
+    user_data = encode(MemberBudget(budget.size, rates=budget.rates))
     return (
         version.to_bytes(2, "big", signed=True)
         + pack_ownership(budget.owned)

@@ -1,13 +1,14 @@
 """User data of the strategies that plan by lag, for groups whose record would be too large (version 1).
 
-int16 version; int32 generation of the claims; uint8 whether the member still holds them; the claims
-(`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024, below 0 a
+int16 version; int32 generation of the claims; uint8 whether the member still owns them; the claims
+(`compact_ownership`); int32 age of the lags (milliseconds); int32 capacity in parts of 1,024, or (below 0) a
 measured service rate, as the negative of its byte in `rates`; uint8 whether a set of partitions follows, and
-the set; int32 number of bytes, and the lags, compressed (zlib): a byte for each partition of the set, or else
-of the claims, in order; int32 number of bytes, and the arrival `rates` of the same partitions.
+the set (`compact_ownership`); int32 number of bytes, and the lags, compressed (zlib): a byte for each
+partition of the set, or else of the claims, in order; int32 number of bytes, and the arrival `rates` of the
+same partitions.
 
-A byte of a lag: 0 unknown, 1 no lag, n from 2 on a lag of 2^((n - 2) / 4) records, so within 9 %.  The
-subscription lists no owned partitions, whose plain numbers take four bytes each.
+A lag's byte: 0 is unknown, 1 is no lag, n from 2 to 255 is a lag of 2^((n - 2) / 4) records, within 9 %.  The
+subscription then lists no owned partitions, which would take four bytes each.
 """
 
 from __future__ import annotations
@@ -35,13 +36,13 @@ _MOST_LAG = 2**63 - 1
 _STEPS = 4  # for each doubling
 
 
-class Claims(NamedTuple):
+class OwnClaims(NamedTuple):
     """The partitions that a member owns or has owned.
 
     Attributes:
         owned: the partitions.
         generation: in which it owned them.
-        still_owns: whether it owns them still, as a member of the cooperative protocol does.
+        still_owns: whether it still owns them, as a member of the cooperative protocol does.
     """
 
     owned: Ownership
@@ -50,18 +51,20 @@ class Claims(NamedTuple):
 
 
 class CompactLagUserData(NamedTuple):
-    """What a member sends in this form, as in ``LagUserData``; ``lags`` are rounded."""
+    """The decoded values, as in ``LagUserData``; ``lags`` are rounded."""
 
-    claims: Claims
+    claimed: Ownership
+    generation: int
+    still_owns: bool
     lags: dict[TopicPartition, int]
-    age_ms: int
+    lag_age_ms: int
     capacity: float
-    rates_of: dict[TopicPartition, float]
+    rates: dict[TopicPartition, float]
     service_rate: float | None
 
 
 def encode(
-    claims: Claims,
+    claims: OwnClaims,
     lags: Mapping[TopicPartition, int],
     age_ms: float,
     capacity: float,
@@ -70,15 +73,15 @@ def encode(
     rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
     service_rate: float | None = None,
 ) -> bytes:
-    """Encode in at most ``budget`` bytes, as long as the claims alone fit: they are always complete.
+    """Encode in at most ``budget`` bytes, or more if the claims alone take more: claims are always complete.
 
     Args:
         claims: the partitions.
-        lags: records left to read.  The largest that fit are sent.
+        lags: records left to read.  As many of the largest are sent as fit.
         age_ms: milliseconds since the lag was measured.
         capacity: within its bounds.
         budget: bytes.
-        rates_of: arrivals, records a second; those of the partitions whose lag is sent are.
+        rates_of: arrivals, records a second; sent for the partitions whose lag is sent.
         service_rate: sent instead of the capacity; see ``LagUserData``.
     """
     units = (in_units(capacity) or UNIT) if service_rate is None else -rates.code(service_rate)
@@ -91,47 +94,53 @@ def encode(
         ]
     )
     heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))
-    in_order = _flat(claims.owned)
-    is_of_claims = lags.keys() <= set(in_order)
+    claimed = compact_ownership.in_order(claims.owned)
+    are_claimed = lags.keys() <= set(claimed)
 
     def section(count: int) -> bytes:
         sent = set(heaviest[:count])
-        partitions = in_order if is_of_claims else sorted(sent)
-        head = b"\0" if is_of_claims else b"\1" + _pack_set(sent)
+        partitions = claimed if are_claimed else sorted(sent)
+        partition_set = b"\0" if are_claimed else b"\1" + _pack_set(sent)
         packed = rates.pack(partitions, {p: rates_of[p] for p in sent if p in rates_of})
         lags_sent = _pack_lags([lags[p] if p in sent else None for p in partitions])
-        return head + lags_sent + int32(len(packed)) + packed
+        return partition_set + lags_sent + int32(len(packed)) + packed
 
     room = budget - len(head)
     if len(all_lags := section(len(heaviest))) <= room:
         return head + all_lags
-    # Compression makes the sizes of neighbours differ a little; the total stays within the budget.
+    # Compression makes sizes grow unevenly, so a few more might fit; the total stays within the budget.
     count = bisect_right(range(1, len(heaviest)), room, key=lambda count: len(section(count)))
     return head + section(count)
 
 
 def read(reader: Reader) -> CompactLagUserData:
-    """Read all of it, the version included.
+    """Read the user data, with its version.
 
     Raises:
         CodecError: another version, too short, too large, or not as ``encode`` writes it.
     """
     reader.version(VERSION)
     generation, still_owns = reader.int32(), reader.uint8()
-    owned = compact_ownership.read(reader)
+    claimed = compact_ownership.read(reader)
     age_ms, units, has_set = reader.int32(), reader.int32(), reader.uint8()
     if age_ms < 0 or still_owns > 1 or has_set > 1:
         raise CodecError("a negative age, or an unknown flag")
-    partitions = _flat(compact_ownership.read(reader) if has_set else owned)
+    partitions = compact_ownership.in_order(compact_ownership.read(reader) if has_set else claimed)
     codes = inflated(reader.raw(reader.int32()), _MOST_LAGS, "lags")
     if len(codes) not in {0, len(partitions)}:
         raise CodecError(f"{len(codes)} lags of {len(partitions)} partitions")
     lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}
     rates_of = rates.unpack(partitions, reader.raw(reader.int32()))
     service_rate = rates.of_code(-units) if units < 0 else None
-    capacity = units / UNIT if service_rate is None else 1.0
     return CompactLagUserData(
-        *(Claims(owned, generation, bool(still_owns)), lags, age_ms, capacity, rates_of, service_rate)
+        claimed=claimed,
+        generation=generation,
+        still_owns=bool(still_owns),
+        lags=lags,
+        lag_age_ms=age_ms,
+        capacity=units / UNIT if service_rate is None else 1.0,
+        rates=rates_of,
+        service_rate=service_rate,
     )
 
 
@@ -157,8 +166,3 @@ def _lag(code: int) -> int:
 
 
 _LAG_OF = tuple(_lag(code) for code in range(256))
-
-
-def _flat(owned: Ownership) -> list[TopicPartition]:
-    """Return the partitions in the order in which they are sent."""
-    return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted({*owned[topic]})]

@@ -1,9 +1,9 @@
 """An ownership in about a byte a partition, for groups whose record would be too large with four.
 
-int32 number of bytes that follow (0: owns nothing), then, compressed (zlib): int32 number of topics; of each
-its name, int32 number of partitions, uint8 k, int32 number of bytes of the quotients, the quotients, the
-remainders.  A partition is the gap since the partition before, Rice-coded: its quotient by 2^k as that many
-zero bits and a one, its remainder as k bits.
+int32 number of bytes that follow (0: owns nothing), then, compressed (zlib): int32 number of topics, and for
+each topic its name, int32 number of partitions, uint8 k, int32 number of bytes of the quotients, the
+quotients, the remainders.  A partition is sent as the gap since the partition before, Rice-coded: the gap's
+quotient by 2^k as that many zero bits and a one, its remainder as k bits.
 
 A random 200th of 200,000 partitions takes 9.1 bits a partition, and the entropy is 9.08.  A range takes next
 to nothing, because it compresses.
@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import CodecError
-from kafka_assignors.plan.model import Ownership
+from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire.primitives import Reader, inflated, int32, string
 
 _MOST_INFLATED = 4 * 1024 * 1024
@@ -41,6 +41,11 @@ def pack(owned: Ownership) -> bytes:
         raw += [string(topic), _pack_numbers(numbers)]
     packed = zlib.compress(b"".join(raw), 9)
     return int32(len(packed)) + packed
+
+
+def in_order(owned: Ownership) -> list[TopicPartition]:
+    """Return the partitions in the order of ``pack``, by topic and number; duplicates are dropped."""
+    return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted({*owned[topic]})]
 
 
 def read(reader: Reader) -> dict[str, list[int]]:

@@ -39,7 +39,7 @@ def decode_priority(data: bytes) -> int:
 
 
 def decode_history(data: bytes) -> tuple[Ownership, int]:
-    """Decode the partitions owned, and their generation.  Both are empty after Java's 4 bytes only.
+    """Decode the partitions owned, and their generation; no partitions if there are only Java's 4 bytes.
 
     Raises:
         CodecError: invalid bytes follow the priority.

@@ -6,20 +6,20 @@ member still owns its partitions and lists them in its subscription.
 The lag section: int16 version, int32 age (milliseconds), and an array of topics: name, int32 number of
 partitions, uint8 bytes of a partition number, uint8 bytes of a lag, the partition numbers, the lags
 (records).  Each topic uses the narrowest numbers that hold its largest, because the broker keeps all members'
-user data in one message, limited to a megabyte in most clusters.
+user data in one record, limited to a megabyte in most clusters.
 
 A topic name that starts with a colon is a property, not a topic: Kafka has no such topics.  It is sent
 without partitions, so a leader that does not know it reads a topic without lag, and old and new members may
 be in one group:
 
 - ``:capacity=2048`` is a capacity of 2048/1024 = 2.  A member of capacity 1 sends none.
-- ``:service-rate=98`` is the member's measured service rate, as a `rates` code; sent instead of a capacity.
+- ``:service-rate=98`` is the member's measured service rate, as a byte of `rates`, instead of a capacity.
 - ``:rates=...`` are the arrival `rates` of the partitions whose lag is sent, in Base85.
 - ``:compact`` says that the member reads an assignment with a `budget` (a size limit).  The leader sends
-  budgets only if all members read them.  A member with a budget may then send the shorter form,
+  budgets only if all members read them.  A member with a budget may send the shorter form,
   `compact_lag_user_data`.
-- ``:budget`` says that the member has a budget and still sends this form, so that a leader ends the budget
-  when the group is small again, also a leader that did not send it.
+- ``:budget`` says that the member has a budget, although it sends this form.  When the group is small again,
+  a leader then ends the budget, even if another leader has sent it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kafka_assignors.wire import compact_lag_user_data, history, rates
 from kafka_assignors.wire.primitives import Reader, int32, string
 
 MOST_REPORTED_LAGS = 1_000
-"""A member sends its heaviest partitions: 6 KB in most cases.  The leader asks the cluster for the rest."""
+"""Number of lags that a member sends, the largest: 6 KB in most cases.  The leader fetches the other lags."""
 
 _VERSION = 0
 _HEAD = struct.Struct(">hi")
@@ -57,17 +57,17 @@ _LONGEST_NUMBER = 16  # digits
 
 
 class LagUserData(NamedTuple):
-    """What a member of a strategy that plans by lag sends.
+    """The user data of a member whose strategy plans by lag.
 
     Attributes:
         claimed: the partitions it owned in ``generation``.
         generation: of ``claimed``.
         lags: records left to read.
-        age_ms: age of ``lags``.
+        lag_age_ms: age of ``lags`` when the member joined.
         capacity: see ``Member``; unchecked, NaN if it cannot be read.
         still_owns: whether the member still owns the claimed partitions.
         reads_budget: whether it reads an assignment with a budget.
-        has_budget: whether a leader has sent it one, which has not ended.
+        has_budget: whether a leader has sent it a budget that no leader has ended.
         rates: arrivals, records a second, of partitions in ``lags``.
         service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
     """
@@ -75,7 +75,7 @@ class LagUserData(NamedTuple):
     claimed: Ownership
     generation: int
     lags: dict[TopicPartition, int]
-    age_ms: int
+    lag_age_ms: int
     capacity: float = 1.0
     still_owns: bool = False
     reads_budget: bool = False
@@ -96,9 +96,9 @@ def encode(
     rates_of: Mapping[TopicPartition, float] = MappingProxyType({}),
     service_rate: float | None = None,
 ) -> bytes:
-    """Encode both sections.  Lags are in records, rates in records a second; the capacity is in bounds.
+    """Encode both sections; for units see ``LagUserData``.
 
-    A ``service_rate`` replaces the capacity; see ``LagUserData``.
+    The capacity is within its bounds.  A ``service_rate`` replaces it.
     """
     if service_rate is None:
         units = in_units(capacity)
@@ -126,19 +126,8 @@ def decode(data: bytes) -> LagUserData:
 
 
 def _read_compact(reader: Reader) -> LagUserData:
-    claims, lags, age_ms, capacity, rates_of, service_rate = compact_lag_user_data.read(reader)
-    return LagUserData(
-        claimed=claims.owned,
-        generation=claims.generation,
-        lags=lags,
-        age_ms=age_ms,
-        capacity=capacity,
-        still_owns=claims.still_owns,
-        reads_budget=True,
-        has_budget=True,
-        rates=rates_of,
-        service_rate=service_rate,
-    )
+    sent = compact_lag_user_data.read(reader)
+    return LagUserData(**sent._asdict(), reads_budget=True, has_budget=True)
 
 
 def _read(reader: Reader) -> LagUserData:
@@ -158,7 +147,7 @@ def _read(reader: Reader) -> LagUserData:
         claimed=claimed,
         generation=generation,
         lags=lags,
-        age_ms=age_ms,
+        lag_age_ms=age_ms,
         capacity=capacity,
         reads_budget=_COMPACT in properties,
         has_budget=_BUDGET in properties,
@@ -205,7 +194,7 @@ def _pack_lags(
 
 
 def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, list[str]]:
-    """Read the lags (records), their age (milliseconds), and the properties.  The last of duplicates counts.
+    """Read the lags (records), their age (milliseconds), and the properties.  The last duplicate counts.
 
     Raises:
         CodecError: another version, an unknown width, a negative age or lag, or too short.
@@ -238,7 +227,7 @@ def _read_text(text: str) -> bytes:
 
 
 def _whole(text: str) -> int | None:
-    """Read a whole number; None if it is none."""
+    """Read a whole number; None if the text is no such number."""
     is_whole = text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER
     return int(text) if is_whole else None
 

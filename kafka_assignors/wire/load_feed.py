@@ -29,7 +29,7 @@ class Key(NamedTuple):
     """The group and the partition of a forecast."""
 
     group_id: str
-    at: TopicPartition
+    partition: TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +59,9 @@ FIELDS = tuple(field.name for field in fields(Forecast))
 """The fields of a value after its version, in order."""
 
 
-def encode_key(group_id: str, at: TopicPartition) -> bytes:
+def encode_key(group_id: str, partition: TopicPartition) -> bytes:
     """Encode a key, without spaces, because compaction compares bytes."""
-    return _json([group_id, at.topic, at.partition])
+    return _json([group_id, partition.topic, partition.partition])
 
 
 def decode_key(data: bytes) -> Key:

@@ -15,7 +15,7 @@ _INT64 = struct.Struct(">q")
 _LONGEST = 2**15 - 1  # bytes of a string
 
 MAX_BYTES = 64 * 1024 * 1024
-"""Limit of the user data of one member; Kafka's default message limit is 1 MiB."""
+"""Limit of one member's user data.  Kafka's default limit of a group's whole record is 1 MiB."""
 
 
 class Reader:
@@ -32,7 +32,8 @@ class Reader:
         """Number of bytes not read yet."""
         return len(self._data) - self._offset
 
-    def _take(self, size: int) -> bytes:
+    def raw(self, size: int) -> bytes:
+        """Read ``size`` bytes."""
         if size < 0 or size > self.left:
             raise CodecError(f"needs {size} bytes at {self._offset}, has {self.left}")
         self._offset += size
@@ -40,7 +41,7 @@ class Reader:
 
     def int16(self) -> int:
         """Read a signed 16-bit number."""
-        return int(_INT16.unpack(self._take(2))[0])
+        return int(_INT16.unpack(self.raw(2))[0])
 
     def version(self, known: int) -> None:
         """Read a 16-bit version, which must be ``known``."""
@@ -49,27 +50,23 @@ class Reader:
 
     def int32(self) -> int:
         """Read a signed 32-bit number."""
-        return int(_INT32.unpack(self._take(4))[0])
+        return int(_INT32.unpack(self.raw(4))[0])
 
     def int64(self) -> int:
         """Read a signed 64-bit number."""
-        return int(_INT64.unpack(self._take(8))[0])
-
-    def raw(self, size: int) -> bytes:
-        """Read ``size`` bytes."""
-        return self._take(size)
+        return int(_INT64.unpack(self.raw(8))[0])
 
     def uint8(self) -> int:
         """Read an unsigned 8-bit number."""
-        return self._take(1)[0]
+        return self.raw(1)[0]
 
     def array(self, count: int, code: str) -> tuple[int, ...]:
         """Read ``count`` numbers of a type of the struct module."""
-        return struct.unpack(f">{count}{code}", self._take(count * struct.calcsize(f">{code}")))
+        return struct.unpack(f">{count}{code}", self.raw(count * struct.calcsize(f">{code}")))
 
     def string(self) -> str:
         """Read a string with a 16-bit length."""
-        raw = self._take(self.int16())
+        raw = self.raw(self.int16())
         try:
             return raw.decode()
         except UnicodeDecodeError:
@@ -83,7 +80,7 @@ class Reader:
         return count
 
     def ownership(self) -> dict[str, list[int]]:
-        """Read an array of (topic, array of partitions).  Entries of the same topic are joined."""
+        """Read an array of (topic, array of partitions).  A topic that is listed twice gets both arrays."""
         start = self._offset
         entries = self.count(6)
         try:
@@ -102,7 +99,7 @@ class Reader:
         for _ in range(self.count(6)):
             topic = self.string()
             count = self.count(4)
-            owned.setdefault(topic, []).extend(struct.unpack(f">{count}i", self._take(4 * count)))
+            owned.setdefault(topic, []).extend(struct.unpack(f">{count}i", self.raw(4 * count)))
         return owned
 
     def end(self) -> None:
@@ -115,8 +112,8 @@ def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int
     """Read an ownership with few checks, because a leader reads a million entries before it plans.
 
     Returns:
-        The ownership and its end; the ownership has fewer entries if a topic is repeated or its name is too
-        long.
+        The ownership and the offset of its end.  The ownership has fewer entries if a topic is repeated or
+        its name is too long.
 
     Raises:
         struct.error, UnicodeDecodeError: the bytes are invalid, or end too early.
@@ -143,7 +140,7 @@ def inflated(packed: bytes, most: int, what: str) -> bytes:
     Args:
         packed: untrusted bytes.
         most: limit of the result, bytes.
-        what: begins the message of an error.
+        what: name of the data, which begins the message of an error.
 
     Raises:
         CodecError: the bytes are invalid or cut off, the result is too large, or bytes are left over.

@@ -1,6 +1,6 @@
-"""Arrival rates in a byte each: 0 unknown, 1 none, n from 2 on 2^((n - 2) / 8 - 10) records a second.
+"""Arrival rates in a byte each: 0 unknown, 1 none, n from 2 to 255 is 2^((n - 2) / 8 - 10) records a second.
 
-So a rate from 0.001 to 3 million is within 4.4 %.
+So a rate from 0.001 to 3 million records a second is within 4.4 %.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.wire.primitives import inflated
 
-_STEPS, _LEAST = 8, -10  # for each doubling; the power of two of code 2
+_STEPS, _LEAST = 8, -10  # bytes for each doubling; the exponent of byte 2
 _MOST_INFLATED = 4 * 1024 * 1024
 
 
@@ -45,7 +45,7 @@ def code(rate: float) -> int:
 
 
 def of_code(number: int | None) -> float | None:
-    """Return the rate of a byte, 0 if it is unknown; None if the number is no byte."""
+    """Return the rate of a byte (0 if the byte is 0: unknown); None if the number is no byte."""
     return _RATE_OF[number] if number is not None and 0 <= number < len(_RATE_OF) else None
 
 

@@ -23,10 +23,10 @@ def decode(data: bytes) -> tuple[Ownership, int]:
     """Decode the partitions owned, and their generation (``NO_GENERATION`` in v0).
 
     Java's form has no version field, but the forms do not overlap: a 4-byte count that starts with
-    kafka-python's ``0001`` would be 65,536 topics or more, which do not fit into a group's message.
+    kafka-python's ``0001`` would be 65,536 topics or more, which do not fit into a group's record.
 
     Raises:
-        CodecError: neither form, or bytes left over.
+        CodecError: none of the three forms, or bytes left over.
     """
     try:
         return _java(Reader(data))

@@ -150,7 +150,7 @@ def test_killed_feed_has_the_same_topic_in_the_end(
     finish(calm, topic)
     with contextlib.closing(Reader(bootstrap, topic)) as undisturbed:
         expected = last_values(undisturbed.records())
-    assert {load_feed.decode_key(key).at.partition for key in expected} == set(range(FILES + 1))
+    assert {load_feed.decode_key(key).partition.partition for key in expected} == set(range(FILES + 1))
 
     topic = topic_of(rough)
     process = ["tests.pipeline.model_process", str(rough), bootstrap, topic]

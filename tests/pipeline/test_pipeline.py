@@ -91,7 +91,7 @@ def fed(bootstrap: str, topic: str, group: str) -> dict[TopicPartition, load_fee
         (load_feed.decode_key(record.key), load_feed.decode(record.value))
         for record in all_records(bootstrap, topic)
     )
-    return {key.at: forecast for key, forecast in forecasts if key.group_id == group}
+    return {key.partition: forecast for key, forecast in forecasts if key.group_id == group}
 
 
 def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(

@@ -28,7 +28,7 @@ def assert_same(found: Any, error: Any) -> None:
     assert vars(found) == vars(error)
 
 
-@pytest.mark.parametrize("name", errors.__all__)
+@pytest.mark.parametrize("name", [name for name in vars(errors) if name.endswith("Error")])
 def test_error_survives_pickling(name: str) -> None:
     """Spark and process pools pickle the errors of their workers."""
     error = getattr(errors, name)(*MADE_OF.get(name, ("the disk is full",)))
@@ -41,9 +41,3 @@ def test_error_with_a_builtin_base_survives_pickling() -> None:
     error = ConfigurationError("rack", "an empty name")
     assert_same(sent(error), error)
     assert (sent(error).option, sent(error).reason) == ("rack", "an empty name")
-
-
-def test_all_errors_are_exported() -> None:
-    """The test above covers only exported errors."""
-    ours = {name for name, one in vars(errors).items() if getattr(one, "__module__", "") == errors.__name__}
-    assert ours == set(errors.__all__)

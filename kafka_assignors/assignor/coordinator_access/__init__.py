@@ -1,8 +1,8 @@
 """Reads and calls kafka-python's private parts.  Only this folder and ``consumer/continuous`` do.
 
-kafka-python does not pass an assignor its consumer's protocol (eager or cooperative) or the loss of its
-membership, and has no public call that requests a rebalance.  The consumer's coordinator knows all three.
-The coordinator calls the assignor, so the first call finds it on the call stack.  The tests in
+kafka-python gives an assignor neither its consumer's protocol (eager or cooperative) nor the loss of its
+membership, and has no public call that requests a rebalance.  The consumer's coordinator provides all three.
+It calls the assignor, so the first call finds it on the call stack.  The tests in
 ``tests/unit/assignor/test_coordinator_access.py`` pin the private parts.
 
 - ``access``: `CoordinatorAccess`, for an assignor.
@@ -11,7 +11,7 @@ The coordinator calls the assignor, so the first call finds it on the call stack
 - ``consumer``: functions of a given consumer, for listeners and the stateful consumer.
 - ``leading``: the leader's id, the last round that ended, and the metadata that a leader planned with.
 - ``metrics``: records a coordinator's rebalances in its consumer's metrics.
-- ``unfolding``: reads assignments whose partitions are in the user data.
+- ``unfolding``: reads folded assignments, whose partitions are in the user data.
 - ``wrapping``: adds a step to a method of one coordinator.
 """
 

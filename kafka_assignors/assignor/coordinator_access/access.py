@@ -26,7 +26,7 @@ from kafka_assignors.plan.cause import Cause
 T = TypeVar("T")
 
 _SHARED = "_kafka_assignors_"
-"""Begins the names of attributes that this module stores on a coordinator."""
+"""Prefix of the attributes that this module stores on a coordinator."""
 
 
 class CoordinatorAccess(CoordinatorFacts):
@@ -42,19 +42,19 @@ class CoordinatorAccess(CoordinatorFacts):
         self.rejoin_causes: set[Cause] = set()
 
     def attach(self) -> bool:
-        """Find the calling coordinator; return False if it is not the one of the earlier calls."""
+        """Find the coordinator that calls; return False if another one called before."""
         caller = calling_coordinator()
-        known = self._live()
-        if caller is not None and known is None:
+        attached = self._live()
+        if caller is not None and attached is None:
             self._coordinator = weakref.ref(caller)
             self._client_rack = client_rack_of(caller)
             remember_rounds(caller)
             record_metrics(caller)
             self.rejoin_causes = self.shared("rejoin_causes", self.rejoin_causes)
-        return caller is None or known is None or caller is known
+        return caller is None or attached is None or caller is attached
 
     def shared(self, name: str, own: T) -> T:
-        """Return the value that all strategies of the consumer share: the first ``own`` of this name."""
+        """Return the value that the consumer's strategies share by this name: the first caller's ``own``."""
         coordinator = self._live()
         value: T = own if coordinator is None else vars(coordinator).setdefault(_SHARED + name, own)
         return value
@@ -65,7 +65,7 @@ class CoordinatorAccess(CoordinatorFacts):
         return recorder_of(self._live())
 
     def unfold_assignments(self) -> bool:
-        """Read assignments whose partitions are in the user data; return whether the consumer can."""
+        """Make the consumer read folded assignments (`wire.budget`); return whether it can."""
         coordinator = self._live()
         return coordinator is None or unfold_assignments(coordinator)
 
@@ -110,10 +110,11 @@ class CoordinatorAccess(CoordinatorFacts):
         """Whether the consumer lost its membership during a join and must join again from the start.
 
         kafka-python checks this only when a join begins, not when it retries.  A retry would claim partitions
-        that others may have owned since.  A caller that gets True raises `UnknownMemberIdError`; the consumer
-        then starts the join again and reports the loss to its listener.  An eager consumer has revoked its
-        partitions already.  This method clears its assignment, so that it resumes from the committed offsets
-        and not from its old positions.
+        that others may have owned since.  After True the caller must raise `UnknownMemberIdError`; the
+        consumer then starts the join again and reports the loss to its listener.
+
+        An eager consumer has revoked its partitions already, so it gets False.  This method clears its
+        assignment, so that it resumes from the committed offsets and not from its old positions.
         """
         coordinator = self._live()
         if coordinator is None or self.is_unknown_version() or not getattr(coordinator, "rejoining", False):

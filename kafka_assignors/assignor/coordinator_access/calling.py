@@ -12,7 +12,7 @@ _MAX_FRAMES = 8  # the coordinator calls its assignors directly, or through a us
 
 
 def calling_coordinator() -> ConsumerCoordinator | None:
-    """Find the nearest coordinator up the stack."""
+    """Find the coordinator that is nearest on the stack; None without one."""
     for frame in _callers():
         if isinstance(caller := frame.f_locals.get("self"), ConsumerCoordinator):
             return caller

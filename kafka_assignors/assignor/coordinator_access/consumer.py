@@ -64,8 +64,8 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
 def finish_read_batch(consumer: KafkaConsumer) -> None:
     """Let the next ``poll()`` return to the unread records of partitions that were paused and resumed.
 
-    kafka-python 3.0 looks for them only while it has no batch, and keeps a batch that is read to its end.  It
-    also fetches nothing for these partitions, so without this call they may stand still for ever.
+    kafka-python 3.0 looks for these records only while it has no batch, and keeps a batch that is read to its
+    end.  Nor does it fetch for these partitions.  So without this call they may stand still for ever.
     """
     if not consumer._fetcher._next_partition_records:
         consumer._fetcher._next_partition_records = None
@@ -74,11 +74,10 @@ def finish_read_batch(consumer: KafkaConsumer) -> None:
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
     """Return the age of the last heartbeat that the broker answered, in seconds since it was sent.
 
-    A `ContinuousConsumer` counts an answer after the end of its session only once it has joined again.
-
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
     `ContinuousConsumer` sends heartbeats during joins.  Infinite while the last heartbeat is unanswered, or
-    its answer unconfirmed: a process that was suspended may read an old answer.
+    its answer proves nothing: after the end of a session a `ContinuousConsumer` counts answers only once it
+    has joined again, because a process that was suspended may read an old one.
     """
     coordinator = consumer._coordinator
     if coordinator.generation_if_stable() is None or is_fenced(consumer):

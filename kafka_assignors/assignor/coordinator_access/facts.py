@@ -9,7 +9,7 @@ from typing import Any
 from kafka.consumer.subscription_state import OffsetResetStrategy
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.structs import MemberState
+from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access.leading import leader_of, synced_generation_of
 
@@ -40,16 +40,14 @@ class CoordinatorFacts:
         protocol = getattr(self._live(), "_rebalance_protocol", None)
         return None if protocol is None else bool(protocol == RebalanceProtocol.COOPERATIVE)
 
-    def owned(self) -> list[tuple[str, int]] | None:
-        """Return the (topic, partition)s of the consumer's assignment.
+    def owned(self) -> list[TopicPartition] | None:
+        """Return the partitions of the consumer's assignment.
 
-        Empty once kafka-python has noticed that the membership was lost.  A cooperative consumer still owns
-        them when it joins.  An eager consumer has revoked them.
+        None without a consumer.  Empty once kafka-python has noticed that the membership was lost.  When a
+        cooperative consumer joins, it still owns these partitions; an eager one has revoked them.
         """
         subscription = getattr(self._live(), "_subscription", None)
-        if subscription is None:
-            return None
-        return [(tp.topic, tp.partition) for tp in subscription.assigned_partitions()]
+        return None if subscription is None else list(subscription.assigned_partitions())
 
     def client_rack(self) -> str | None:
         """Return the consumer's ``client_rack``; None if it is not set, or unknown."""
@@ -126,7 +124,7 @@ class CoordinatorFacts:
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_answer_at(self) -> float:
-        """Return the time from which an update answers a request made now: ``time.monotonic()``.
+        """Return the earliest time of an update that answers a request made now (``time.monotonic``).
 
         ``inf`` while another update is under way: it may have been requested for other topics.
         """

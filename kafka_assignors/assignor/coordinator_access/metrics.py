@@ -48,7 +48,7 @@ def record_metrics(coordinator: ConsumerCoordinator) -> None:
 
         if recorder.is_enabled:
             _wrap_join(coordinator, recorder)
-            # A foreign strategy's ``on_assignment`` is not ours to see, so SyncGroup's answer ends the join.
+            # Other packages' strategies do not report ``on_assignment``, so SyncGroup's answer ends the join.
             add_step(coordinator, "_process_sync_group_response", end_join)
             _wrap_listener(coordinator, recorder)
 

@@ -1,4 +1,4 @@
-"""Makes a coordinator read assignments whose partitions are in the user data."""
+"""Makes a coordinator read folded assignments, whose partitions are in the user data (`wire.budget`)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from kafka_assignors.assignor.coordinator_access.wrapping import add_step
 from kafka_assignors.wire import budget
 
 _UNFOLDS = "_kafka_assignors_unfolds"
-"""The attribute that marks a coordinator that does."""
+"""The attribute that marks a coordinator that unfolds assignments."""
 
 
 def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:
-    """Restore the plain form as soon as SyncGroup is answered, before kafka-python decodes it.
+    """Unfold each assignment that SyncGroup's answer brings, before kafka-python decodes it.
 
     Returns:
-        Whether the coordinator does; False in an unknown version of kafka-python.
+        Whether the coordinator unfolds them; False in an unknown version of kafka-python.
     """
 
     def unfold(_current: Any, assignment: Any) -> bytes:

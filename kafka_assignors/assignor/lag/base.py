@@ -28,7 +28,7 @@ from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
 from kafka_assignors.wire import budget, lag_user_data
-from kafka_assignors.wire.compact_lag_user_data import Claims
+from kafka_assignors.wire.compact_lag_user_data import OwnClaims
 
 log = logging.getLogger("kafka_assignors")
 
@@ -36,8 +36,9 @@ log = logging.getLogger("kafka_assignors")
 class LagAssignor(Assignor):
     """Reports the lag of its member's partitions; on the leader, plans with the lag that all members report.
 
-    The leader fetches lag without a recent report.  After ``lag_timeout_ms`` it plans without that lag.  The
-    threads that fetch start with the first assignment and end with the consumer's ``close()``.
+    The leader fetches the lag of partitions without a recent report.  After ``lag_timeout_ms`` it plans
+    without that lag.  The threads that fetch start with the first assignment and end with the consumer's
+    ``close()``.
     """
 
     options_type = LagOptions
@@ -56,7 +57,7 @@ class LagAssignor(Assignor):
         self._watcher: SkewWatcher | None = None
         self._closed = False
         self._unavailable = ""  # why there is no keeper
-        self._complained = False
+        self._warned = False  # that lag is unknown
         window_s = self.throughput_window_s
         self._throughput = None if window_s is None else Throughput(window_s)
         self._own = OwnReport(self.options.given_capacity, self._throughput)
@@ -64,8 +65,8 @@ class LagAssignor(Assignor):
         self._deadline = 0.0
         self._planned: Assignment | None = None
         self._round_lags: Lags = {}
-        self._read_budgets = False  # whether all members do
-        self._have_budgets = False  # whether some members do
+        self._all_read_budgets = False
+        self._some_have_budgets = False
         self._capacities = MeasuredCapacities(self.name)
         self._budgets = Budgets(self.name, self.options.group_record_bytes, claims=self.sends_claims)
 
@@ -107,27 +108,13 @@ class LagAssignor(Assignor):
         most = self._own.budget
         if most is None or plain_bytes(owned) + len(plain.user_data) <= most:
             return plain
-        claims = Claims(owned or revoked if self.sends_claims else {}, generation, bool(owned))
+        claims = OwnClaims(owned or revoked if self.sends_claims else {}, generation, bool(owned))
         return convert.encode_subscription(
             topics, self._own.encode_compact(claims), {}, generation, self._rack
         )
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
-        if not user_data:
-            return MemberReport()
-        sent = lag_user_data.decode(user_data)
-        return MemberReport(
-            sent.claimed,
-            sent.generation,
-            lags=sent.lags,
-            lag_age_ms=sent.age_ms,
-            capacity=sent.capacity,
-            still_owns=sent.still_owns,
-            reads_budget=sent.reads_budget,
-            has_budget=sent.has_budget,
-            rates=sent.rates,
-            service_rate=sent.service_rate,
-        )
+        return MemberReport(**lag_user_data.decode(user_data)._asdict()) if user_data else MemberReport()
 
     # --- called by kafka-python ----------------------------------------------------------------------------
 
@@ -142,11 +129,13 @@ class LagAssignor(Assignor):
     def assign(
         self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
-        given = super().assign(cluster, members)
+        assignments = super().assign(cluster, members)
         with self._guarded("keeping the group's record small"):
-            if self._read_budgets:
-                return self._budgets.add(given, members, self._throughput, have_budgets=self._have_budgets)
-        return given
+            if self._all_read_budgets:
+                return self._budgets.add(
+                    assignments, members, self._throughput, some_have_budgets=self._some_have_budgets
+                )
+        return assignments
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         with self._guarded("reading the budget"):
@@ -188,10 +177,10 @@ class LagAssignor(Assignor):
     def _read(
         self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember], complaints: Complaints
     ) -> list[tuple[Member, MemberReport]]:
-        self._read_budgets = False  # in case the next line fails
+        self._all_read_budgets = False  # in case the next line fails
         read = super()._read(members, complaints)
-        self._read_budgets = all(report.reads_budget for _member, report in read)
-        self._have_budgets = any(report.has_budget for _member, report in read)
+        self._all_read_budgets = all(report.reads_budget for _member, report in read)
+        self._some_have_budgets = any(report.has_budget for _member, report in read)
         with self._guarded("comparing capacities"):
             read = self._capacities.in_plan(read, is_settling=self._second_round.is_settling)
         return read
@@ -206,10 +195,11 @@ class LagAssignor(Assignor):
         # If no topic has two subscribers, the plan does not depend on lag.
         matters = subscribers > 0 if self.over_topics else subscribers > 1
         has_choice = bool((subscribers > 1).any())
-        read = [
-            name for name, is_relevant in zip(group.names, matters, strict=True) if is_relevant and has_choice
-        ]
-        lags = {topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64) for topic in read}
+        lags = {
+            topic: np.full(group.topics[topic], UNKNOWN_LAG, np.int64)
+            for topic, is_relevant in zip(group.names, matters, strict=True)
+            if is_relevant and has_choice
+        }
         known = {
             **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.over_topics),
             # The leader's own reading is newer than any report: reports date from before the rebalance.
@@ -220,16 +210,16 @@ class LagAssignor(Assignor):
         for partition, lag in known.items():
             if partition.topic in lags and 0 <= partition.partition < len(lags[partition.topic]):
                 lags[partition.topic][partition.partition] = lag
-        rest = [
+        to_fetch = [
             TopicPartition(topic, p)
             for topic, of_topic in lags.items()
             for p in np.flatnonzero(of_topic == UNKNOWN_LAG).tolist()
         ]
-        answer = self._ask(rest)
-        for partition in rest:
+        answer = self._ask(to_fetch)
+        for partition in to_fetch:
             lags[partition.topic][partition.partition] = answer.lags.get(partition, UNKNOWN_LAG)
         self._round_lags = {**known, **answer.lags}
-        unknown = [partition for partition in rest if partition not in answer.lags]
+        unknown = [partition for partition in to_fetch if partition not in answer.lags]
         if answer.problem or not unknown:
             self._log_change(len(unknown), sum(map(len, lags.values())), answer.problem)
         return replace(group, lags={topic: of_topic.tolist() for topic, of_topic in lags.items()})
@@ -242,19 +232,19 @@ class LagAssignor(Assignor):
         return keeper.ask(partitions, max(self._deadline - time.monotonic(), 0.0))
 
     def _log_change(self, unknown: int, partitions: int, problem: str) -> None:
-        if not unknown and self._complained:
+        if not unknown and self._warned:
             log.info("%s: the lag of all partitions is known again", self.name)
-        elif unknown and not self._complained:
+        elif unknown and not self._warned:
             log.warning(
                 "%s: no lag of %d of %d partitions (%s): these are planned by count",
                 *(self.name, unknown, partitions, shown(problem)),
             )
-        self._complained = unknown > 0
+        self._warned = unknown > 0
 
     # --- the background ------------------------------------------------------------------------------------
 
     def _open_keeper(self) -> LagKeeper | None:
-        """Return the keeper, made at the first call; None if lag cannot be fetched, or after ``close``."""
+        """Return the keeper, made at the first call; None if lag cannot be fetched, or once closed."""
         if self._keeper is None and not self._closed and not self._unavailable:
             self._keeper = self._make_keeper()
         return None if self._closed else self._keeper
@@ -280,7 +270,7 @@ class LagAssignor(Assignor):
                 self.checked_plan,
                 self.pays_from,
                 self._access,
-                with_expected=self.with_forecasts,
+                with_forecasts=self.with_forecasts,
             )
         return keeper
 

@@ -1,8 +1,10 @@
 """Keeps a group's record within the broker's limit.
 
 The broker writes all subscriptions and assignments of a group into one record, and refuses an assignment
-whose record is larger than ``message.max.bytes``.  The leader knows all sizes.  In a large group it sends
-each member a budget with the assignment, so that the next subscriptions are small enough.
+whose record is larger than the ``max.message.bytes`` of ``__consumer_offsets`` (by default the broker's
+``message.max.bytes``).  The leader knows all sizes.  In a large group it sends each member a budget with its
+assignment: the bytes that its next subscription may take.  If that is not enough, the leader folds the
+assignments, too: their partitions move to the user data, in compact form.
 """
 
 from __future__ import annotations
@@ -15,11 +17,10 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
-from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import budget, compact_ownership, rates
-from kafka_assignors.wire.budget import NO_LIMIT, Budget
+from kafka_assignors.wire.budget import NO_LIMIT, MemberBudget
 from kafka_assignors.wire.lag_user_data import MOST_REPORTED_LAGS
 
 log = logging.getLogger("kafka_assignors")
@@ -27,26 +28,26 @@ log = logging.getLogger("kafka_assignors")
 RECORD_BYTES = 1_048_576
 """Limit of the record in most clusters: ``message.max.bytes``, less the batch's header."""
 
-_CALM = 0.5
+_SMALL = 0.5
 """Part of the limit below which members need no budget, so that small groups send Kafka's plain formats."""
 
 _FULL = 0.9
 """Part of the limit that budgets share.  The rest is for members and partitions that come later."""
 
-_BROKERS = 96
+_BROKER_FIELDS = 96
 """Bytes of a member's address, timeouts and lengths in the record, beside its ids."""
 
-_LAG = 10
+_LAG_BYTES = 10
 """Bytes of a lag in the plain form, at most."""
 
 
 class MemberSize(NamedTuple):
-    """A member's part of the record, before the leader's choice.
+    """A member's part of the record, before the leader chooses budgets.
 
     Attributes:
         fixed: bytes of its ids, its topics and the broker's fields.
         sent: bytes of the claims and the user data that it joined with.
-        assigned: the partitions that it gets now.
+        assigned: the partitions of its new assignment.
     """
 
     fixed: int
@@ -55,39 +56,39 @@ class MemberSize(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """The leader's choice.
+    """The budgets that the leader chooses.
 
     Attributes:
-        budgets: by member; None: the group is small, and needs none.
-        size: bytes of this round's record, estimated.
+        budgets: one for each member; None: the group is small, and needs none.
+        size: estimated bytes of this round's record.
     """
 
-    budgets: list[Budget] | None
+    budgets: list[MemberBudget] | None
     size: int
 
 
-def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, have_budgets: bool = False) -> Fitted:
+def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budgets: bool = False) -> Fitted:
     """Choose budgets with which this record and the next one fit into the limit, as far as they can.
 
-    First to shrink are the subscriptions: claims lose nothing in their compact form, lags are rounded, and
-    the least lags are left out.  The assignments follow, because other tools do not read their compact form.
+    The subscriptions shrink first: claims lose nothing in their compact form, lags are rounded, and the least
+    lags are left out.  Assignments are folded last, because other tools do not read a folded one.
 
     Args:
         sizes: of all members.
         limit: bytes of the record.
         claims: whether members claim partitions when they join.
-        have_budgets: whether a member has a budget from an earlier rebalance.
+        some_have_budgets: whether a member has a budget from an earlier rebalance.
     """
     fixed = sum(size.fixed for size in sizes)
     sent = sum(size.sent for size in sizes)
     counts = [sum(map(len, size.assigned.values())) for size in sizes]
     plain = [plain_bytes(size.assigned) for size in sizes]
-    lags = sum(_LAG * min(count, MOST_REPORTED_LAGS) for count in counts)
+    lags = sum(_LAG_BYTES * min(count, MOST_REPORTED_LAGS) for count in counts)
     now = fixed + sent + sum(plain)
-    coming = fixed + sum(plain) * (1 + claims) + lags
-    if max(now, coming) <= _CALM * limit:
-        # Without this, members would keep the last budget for good, because no assignment means that it ends.
-        return Fitted([Budget(NO_LIMIT)] * len(sizes) if have_budgets else None, now)
+    upcoming = fixed + sum(plain) * (1 + claims) + lags
+    if max(now, upcoming) <= _SMALL * limit:
+        # An assignment without a budget would leave the last one in force.
+        return Fitted([MemberBudget(NO_LIMIT)] * len(sizes) if some_have_budgets else None, now)
     full = int(_FULL * limit)
     packed = [len(compact_ownership.pack(size.assigned)) for size in sizes]
     claimed = packed if claims else [0] * len(sizes)
@@ -96,7 +97,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, have_budgets: 
     spare = max(full - fixed - sum(assigned) - sum(claimed), 0)
     shares = sum(counts) + len(counts)
     budgets = [
-        Budget(claim + spare * (count + 1) // shares, size.assigned if is_folded else None)
+        MemberBudget(claim + spare * (count + 1) // shares, size.assigned if is_folded else None)
         for size, claim, count in zip(sizes, claimed, counts, strict=True)
     ]
     return Fitted(budgets, fixed + sent + sum(assigned))
@@ -104,7 +105,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, have_budgets: 
 
 def sizes_of(
     members: Iterable[JoinGroupResponse.JoinGroupResponseMember],
-    given: Mapping[str, ConsumerProtocolAssignment],
+    assignments: Mapping[str, ConsumerProtocolAssignment],
 ) -> list[MemberSize]:
     """Return the members' parts of the record."""
     sizes = []
@@ -114,9 +115,9 @@ def sizes_of(
         ids = 2 * len(member.member_id.encode()) + len((member.group_instance_id or "").encode())
         sizes.append(
             MemberSize(
-                _BROKERS + ids + topics + len((subscription.rack_id or "").encode()),
+                _BROKER_FIELDS + ids + topics + len((subscription.rack_id or "").encode()),
                 plain_bytes(convert.owned_in(subscription)) + len(subscription.user_data or b""),
-                _ownership(given[member.member_id]),
+                _ownership(assignments[member.member_id]),
             )
         )
     return sizes
@@ -133,7 +134,7 @@ def plain_bytes(owned: Ownership) -> int:
     return sum(6 + len(topic.encode()) + 4 * len(numbers) for topic, numbers in owned.items())
 
 
-def _with_budget(assignment: ConsumerProtocolAssignment, given: Budget) -> ConsumerProtocolAssignment:
+def _with_budget(assignment: ConsumerProtocolAssignment, given: MemberBudget) -> ConsumerProtocolAssignment:
     user_data = budget.encode(given)
     if given.owned is not None:
         return ConsumerProtocolAssignment(0, [], user_data)
@@ -152,21 +153,21 @@ class Budgets:
 
     def add(
         self,
-        given: dict[str, ConsumerProtocolAssignment],
+        assignments: dict[str, ConsumerProtocolAssignment],
         members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
         throughput: Throughput | None,
         *,
-        have_budgets: bool,
+        some_have_budgets: bool,
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Return the assignments, with budgets and rates where needed.  Members must be able to read them."""
-        sizes = sizes_of(members, given)
+        """Return the assignments, with budgets and rates where needed.  All members must read budgets."""
+        sizes = sizes_of(members, assignments)
         packed = [_pack_rates(size.assigned, throughput) for size in sizes]
         sizes = [
             size._replace(fixed=size.fixed + len(more)) for size, more in zip(sizes, packed, strict=True)
         ]
-        fitted = fit(sizes, self._limit, claims=self._claims, have_budgets=have_budgets)
+        fitted = fit(sizes, self._limit, claims=self._claims, some_have_budgets=some_have_budgets)
         if fitted.budgets is None and not any(packed):
-            return given
+            return assignments
         if fitted.size > self._limit and not self._is_too_large:
             log.warning(
                 "%s: the group's record takes %d bytes, more than group_record_bytes (%d); the broker refuses"
@@ -174,16 +175,16 @@ class Budgets:
                 *(self._name, fitted.size, self._limit),
             )
         self._is_too_large = fitted.size > self._limit
-        budgets = fitted.budgets or [Budget(None)] * len(sizes)
+        budgets = fitted.budgets or [MemberBudget(None)] * len(sizes)
         return {
-            member.member_id: _with_budget(given[member.member_id], received._replace(rates=more))
+            member.member_id: _with_budget(assignments[member.member_id], received._replace(rates=more))
             for member, received, more in zip(members, budgets, packed, strict=True)
         }
 
 
 def _pack_rates(owned: Ownership, throughput: Throughput | None) -> bytes:
-    """Encode what a member's partitions receive, for their new owner."""
+    """Encode the arrival rates of the partitions that a member gets."""
     if throughput is None:
         return b""
-    partitions = in_order(owned)
+    partitions = compact_ownership.in_order(owned)
     return rates.pack(partitions, throughput.rates(partitions))

@@ -15,28 +15,27 @@ from kafka_assignors.plan.capacity import in_units
 log = logging.getLogger("kafka_assignors")
 
 MEASURED = "measured"
-"""The value of ``capacity``."""
+"""The value of the option ``capacity`` with which a member measures it."""
 
 MOST_RATIO = 8.0
-"""A measured member counts as at most this many times the median, and at least as this part of it."""
+"""A measured capacity is at most this, and at least 1 over this."""
 
 
 def capacities(reports: Sequence[MemberReport]) -> list[float]:
     """Return the capacity of each member; an invalid one counts as 1.
 
-    1 is the median of the measured service rates, so that members that send a number are compared with it.
-    A member that has not measured anything yet counts as that median.
+    A measured capacity is the member's service rate over the median of all measured ones.  So a member with a
+    ``capacity`` of 1 counts as the median, as does a member that has not measured anything yet.
     """
     median = median_rate(reports)
     return [_capacity(report, median) for report in reports]
 
 
 def median_rate(reports: Sequence[MemberReport]) -> float:
-    """Return the median of the measured service rates, records a second; of two in the middle, their mean.
+    """Return the median of the measured service rates, records a second; 0 if no member has measured one.
 
-    0 if no member has measured one.
+    Of two rates in the middle it is the geometric mean, from which both differ by the same factor.
     """
-    # By logarithms: the ratio of two members does not depend on which of the two is in the middle.
     known = [math.log2(report.service_rate) for report in reports if report.service_rate]
     return float(2 ** statistics.median(known)) if known else 0.0
 
@@ -50,7 +49,7 @@ def _capacity(report: MemberReport, median: float) -> float:
 
 
 class MeasuredCapacities:
-    """Gives members the capacities that follow from all their reports, on the leader.
+    """Sets the capacities of all members from their reports, on the leader.
 
     Args:
         name: of the strategy, for the log.
@@ -58,7 +57,7 @@ class MeasuredCapacities:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._of: Mapping[str, float] = {}  # by member id, in the last plan
+        self._capacity_of: Mapping[str, float] = {}  # by member id, in the last plan
         self._logged: tuple[int, bool] | None = None  # members without a rate, and whether there is a median
 
     def in_plan(
@@ -75,14 +74,17 @@ class MeasuredCapacities:
         if not measuring:
             return list(reports)
         self._log_change(measuring)
-        known = self._of if is_settling else {}
-        self._of = {
+        known = self._capacity_of if is_settling else {}
+        self._capacity_of = {
             member.member_id: known.get(member.member_id, capacity)
             for (member, _report), capacity in zip(
                 reports, capacities([report for _member, report in reports]), strict=True
             )
         }
-        return [(replace(member, capacity=self._of[member.member_id]), report) for member, report in reports]
+        return [
+            (replace(member, capacity=self._capacity_of[member.member_id]), report)
+            for member, report in reports
+        ]
 
     def _log_change(self, measuring: Sequence[MemberReport]) -> None:
         unknown, median = sum(not report.service_rate for report in measuring), median_rate(measuring)

@@ -22,22 +22,22 @@ class LoadForecasts:
         self.count = 0
         self._name = name
         self._used = Expected()
-        self._logged_level = logging.NOTSET  # of the last complaint
+        self._logged_level = logging.NOTSET  # of the last log line about too few forecasts
 
-    def in_plan(self, group: Group, *, settling: bool, timeout_s: float) -> Group:
+    def in_plan(self, group: Group, *, is_settling: bool, timeout_s: float) -> Group:
         """Return the group with load instead of lag.
 
         Args:
             group: the group to plan for, with its lags.
-            settling: the last round held partitions back.  All rounds of a rebalance plan with the same
-                forecasts, so that they reach the same target.
-            timeout_s: limit for a user's function.
+            is_settling: whether the last round held partitions back.  The rounds of one rebalance plan with
+                the same forecasts, so that they reach the same target.
+            timeout_s: longest time to wait for a user's function.
         """
         self.count = 0
         partitions = _partitions(group)
         if not partitions:  # no topic has two subscribers
             return group
-        if not settling:
+        if not is_settling:
             self._used = Expected()  # in case the next line fails
             self._used = self.source.ask(partitions, timeout_s)
             is_enough = enough_expected(group, self._used.arrivals)
@@ -60,7 +60,7 @@ class LoadForecasts:
         count = len(expected.arrivals)
         if is_enough and self._logged_level:
             log.info("%s: planning by lag and %d forecasts", self._name, count)
-        # A problem that passes, or that the reader logged, is no reason to warn; a later one may be.
+        # Do not warn about a problem that passes, or that the reader has logged; a later one may be worse.
         level = logging.NOTSET if is_enough else logging.INFO if expected.is_logged else logging.WARNING
         if level > self._logged_level:
             log.log(

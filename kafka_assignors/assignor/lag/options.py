@@ -34,7 +34,7 @@ class LagOptions(Options):
         lag_timeout_ms: longest time the leader waits for lag in a rebalance.
         lag_refresh_ms: how often a member measures the lag of its partitions, in the background.
         lag_max_age_ms: the leader ignores older reports.
-        capacity: how fast this consumer reads, compared with the others: 2 reads twice as fast as 1.  The
+        capacity: how fast this consumer reads, compared with the others: 2 is twice as fast as 1.  The
             strategies minimise the longest time to drain, which is lag over capacity.  ``measured``: the
             member measures its records/s while it has a backlog, and 1 is the median of the group.
         group_record_bytes: limit of the group's record at the broker: its ``message.max.bytes``.  The members

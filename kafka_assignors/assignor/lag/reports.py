@@ -1,4 +1,4 @@
-"""The lag that members report: encodes a member's own; selects the newest valid report of each partition."""
+"""Encodes a member's own report of lag; on the leader, selects the newest valid report of each partition."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable, Collection, Iterable
 
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.lag.throughput import in_order
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.service_rate import ServiceRate
@@ -15,7 +14,8 @@ from kafka_assignors.lag.sources import LagAnswer, Lags
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Member, Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, lag_user_data, rates
-from kafka_assignors.wire.compact_lag_user_data import Claims
+from kafka_assignors.wire.compact_lag_user_data import OwnClaims
+from kafka_assignors.wire.compact_ownership import in_order
 
 log = logging.getLogger("kafka_assignors")
 
@@ -24,12 +24,12 @@ class OwnReport:
     """The user data of a member: its claims, its lag and its capacity.
 
     Args:
-        capacity: see ``Member``; None: it is measured.
-        throughput: the arrival rates that it reports; None: it reports none.
+        capacity: see ``Member``; None: the member measures it.
+        throughput: the arrival rates that the member reports; None: it reports none.
         now: seconds, as ``time.monotonic``.
 
     Attributes:
-        budget: bytes of its claims and user data; None: the leader has set no limit.
+        budget: limit of its claims and user data, bytes; None: the leader has set none.
     """
 
     def __init__(
@@ -44,9 +44,9 @@ class OwnReport:
         self._service_rate = ServiceRate() if capacity is None else None
         self._warned = False
         self._capacity = 1.0 if capacity is None else capacity
-        self._reads: float | None = None
+        self._reported_rate: float | None = None
         self._now = now
-        self._of: object = None
+        self._measured_for: object = None  # the arguments of the last `measure`
         self._lags: dict[TopicPartition, int] = {}
         self._age_ms = 0.0
 
@@ -78,35 +78,42 @@ class OwnReport:
             log.warning("%s: the capacity cannot be measured, it counts as the median: %s", name, reason)
 
     def measure(self, keeper: LagKeeper | None, owned: Ownership, generation: int) -> None:
-        """Take the lag of owned partitions with its age, their arrival rates, and the service rate."""
+        """Set the values to report: the lag of owned partitions, its age, arrival rates, the service rate."""
         lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
-        # Repeat the same age while nothing changes: other bytes make a broker start a rebalance.
-        if self._of == (of := (owned, generation, measured_at)):
+        # Repeat the same age while nothing changes, because other bytes make a broker start a rebalance.
+        if self._measured_for == (now_for := (owned, generation, measured_at)):
             return
-        self._of = of
+        self._measured_for = now_for
         self._age_ms = 1000 * (self._now() - measured_at) if lags else 0
         partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
         self._lags = {partition: lags[partition] for partition in partitions if partition in lags}
         self._rates = {} if self._throughput is None else self._throughput.rates(self._lags)
-        self._reads = None if self._service_rate is None else self._service_rate.report()
+        self._reported_rate = None if self._service_rate is None else self._service_rate.report()
 
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
         """Encode the plain form."""
         return lag_user_data.encode(
-            *(revoked, generation, self._lags, self._age_ms, self._capacity),
+            revoked,
+            generation,
+            self._lags,
+            self._age_ms,
+            self._capacity,
             reads_budget=reads_budget,
             has_budget=self.budget is not None,
             rates_of=self._rates,
-            service_rate=self._reads,
+            service_rate=self._reported_rate,
         )
 
-    def encode_compact(self, claims: Claims) -> bytes:
+    def encode_compact(self, claims: OwnClaims) -> bytes:
         """Encode the form that fits into the budget."""
-        budget = self.budget or 0
         return compact_lag_user_data.encode(
-            *(claims, self._lags, self._age_ms, self._capacity, budget),
+            claims,
+            self._lags,
+            self._age_ms,
+            self._capacity,
+            self.budget or 0,
             rates_of=self._rates,
-            service_rate=self._reads,
+            service_rate=self._reported_rate,
         )
 
 

@@ -42,13 +42,13 @@ class SkewWatcher:
         min_improvement: float,
         access: CoordinatorAccess,
         *,
-        with_expected: Callable[[Group], Group] = lambda group: group,
+        with_forecasts: Callable[[Group], Group] = lambda group: group,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._keeper = keeper
         self._plan = plan
         self._access = access
-        self._with_expected = with_expected
+        self._with_forecasts = with_forecasts
         self._now = now
         self._watch = SkewWatch(policy, str(access.member_id()), min_improvement)
         self._turn = 0  # incremented by `lead` and `stop`, so that checks of earlier turns end
@@ -95,7 +95,7 @@ class SkewWatcher:
                 for topic, count in group.topics.items()
             },
         )
-        group = self._with_expected(with_lags)
+        group = self._with_forecasts(with_lags)
         claims = resolve(group)
         largest = measure(group, claims, Assignment(group, claims.owner)).max_load or 0
         after = self._watch.load_after_rebalance(

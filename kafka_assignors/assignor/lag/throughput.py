@@ -8,7 +8,8 @@ from collections.abc import Callable, Collection, Iterable
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.throughput import Throughput
-from kafka_assignors.plan import Member, Ownership, TopicPartition
+from kafka_assignors.plan import Member, TopicPartition
+from kafka_assignors.wire.compact_ownership import in_order
 
 THROUGHPUT = "throughput"
 """The value of ``load_source``."""
@@ -18,7 +19,7 @@ class ThroughputLoad:
     """Expects each partition to receive as much as it does now.
 
     Args:
-        throughput: this member's rates, and those it has learned.
+        throughput: arrival rates: this member's own, and those that others reported.
         horizon_s: seconds that it forecasts.
         now: seconds, as ``time.monotonic``.
     """
@@ -58,8 +59,3 @@ class ThroughputLoad:
 
     def close(self) -> None:
         """Do nothing: there is no thread."""
-
-
-def in_order(owned: Ownership) -> list[TopicPartition]:
-    """Return partitions by topic and number."""
-    return [TopicPartition(topic, p) for topic in sorted(owned) for p in sorted(owned[topic])]

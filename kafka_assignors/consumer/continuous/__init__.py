@@ -2,7 +2,7 @@
 
 Like ``assignor/coordinator_access`` this folder uses kafka-python's private parts.  No other module does.
 
-- ``make``: gives a consumer the coordinator, if the version of kafka-python is known.
+- ``make``: gives a consumer that coordinator, if the version of kafka-python is known.
 - ``known_parts``: digests of the methods that this folder replaces or relies on.
 - ``coordinator``: ``poll()`` does not wait for a join.  ``joins``: joins while the application is busy.
 - ``offsets``: commits, offset fetches and LeaveGroup during a join, over a second connection.

@@ -10,7 +10,7 @@ from kafka_assignors.consumer.continuous import make_continuous
 
 
 class ContinuousConsumer(KafkaConsumer):
-    """A ``KafkaConsumer`` whose ``poll()`` keeps delivering the partitions it keeps during a rebalance.
+    """A ``KafkaConsumer`` whose ``poll()`` delivers records during a rebalance, of the partitions it keeps.
 
     For cooperative strategies.  With an eager strategy, without a group, or (after one warning) with an
     unknown version of kafka-python it behaves as a ``KafkaConsumer``.

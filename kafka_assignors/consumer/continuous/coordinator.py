@@ -15,7 +15,7 @@ from kafka.structs import MemberState
 
 from kafka_assignors.consumer.continuous.joins import JoinsOutsidePoll
 
-_SLICE_MS = 20  # how often poll() checks a join under way
+_SLICE_MS = 20  # poll() checks a join under way this often
 
 
 class ContinuousCoordinator(JoinsOutsidePoll):
@@ -24,10 +24,11 @@ class ContinuousCoordinator(JoinsOutsidePoll):
     def poll(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but does not wait for a join or a coordinator while there are partitions to deliver.
 
-        Delivers nothing after the session, which is over if the process was suspended or cut off, until the
-        member has joined again.
-        Takes at most a slice of ``timeout_ms``, or ``retry_backoff_ms`` if no broker names a coordinator.
-        If an assignment revokes partitions, add the time of their commit.
+        A member whose session is over (its process was suspended, or cut off from the broker) delivers
+        nothing until it has joined again.
+
+        During a join it takes at most ``_SLICE_MS``, or ``retry_backoff_ms`` if no broker names a
+        coordinator, and the time of a commit if an assignment revokes partitions.
         """
         self._hold_back_unsubscribed()
         if self.state is MemberState.STABLE and not self._may_still_own():
@@ -64,7 +65,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         )
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but without a coordinator new partitions do not hold up the others."""
+        """As inherited, but new partitions do not hold up the others while the coordinator is unknown."""
         if self._keeps_delivering() and self.coordinator_unknown():
             timeout_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         return bool(super().refresh_committed_offsets_if_needed(timeout_ms))

@@ -65,9 +65,9 @@ class JoinState:
     def may_begin(self) -> bool:
         """Whether a join may begin outside ``poll()``.
 
-        Not while ``poll()`` handles a join, because listeners may be running, nor in ``close()``.  If a
-        rejoin is requested, a new join replaces an assignment that waits for ``poll()``.  Until the
-        application polls, the member still claims partitions it must revoke, but others do not wait for it.
+        It may not while ``poll()`` handles a join, because listeners may be running, nor in ``close()``.  If
+        a rejoin is requested, a new join replaces an assignment that waits for ``poll()``.  The member then
+        still claims partitions that it must revoke at the next poll, but the others need not wait for it.
         """
         if self.is_in_poll or self.is_closing:
             return False
@@ -96,7 +96,7 @@ class JoinState:
         return is_rejoin_requested
 
     def request_rejoin(self) -> None:
-        """Keep a request to rejoin, which kafka-python drops when it applies an assignment."""
+        """Keep a request made while an assignment waits: kafka-python drops it when it applies that one."""
         if self.is_answered:
             self.is_rejoin_requested = True
 

@@ -1,6 +1,6 @@
 """Joins that run while the application works, and the application of their assignments inside ``poll()``.
 
-kafka-python's join is kept; it only runs outside ``poll()``.  Listeners run inside ``poll()`` only.
+The join itself stays kafka-python's, but runs outside ``poll()``.  Listeners run inside ``poll()`` only.
 """
 
 from __future__ import annotations
@@ -111,9 +111,8 @@ class JoinsOutsidePoll(Membership):
         except BaseException as error:
             self._join.settle()
             self.request_rejoin()  # a changed subscription requests one only before the first JoinGroup
-            if isinstance(
-                error, InconsistentGroupProtocolError
-            ):  # compared with the generation after a reset
+            # kafka-python also raises this if the generation was reset before the answer of SyncGroup.
+            if isinstance(error, InconsistentGroupProtocolError):
                 self._check_joining()
             raise
         self._resume_heartbeats()
@@ -139,8 +138,8 @@ class JoinsOutsidePoll(Membership):
         """Wait for a coordinator, and return whether to join again without ``poll()``.
 
         The member stays in the join meanwhile, because its generation may be over: the broker may have
-        completed the join although its answer was lost.  To a settled member that sends the old generation
-        the broker answers ILLEGAL_GENERATION, and kafka-python then gives up all partitions.
+        completed the join although its answer was lost.  A settled member would send heartbeats of the old
+        generation, get ILLEGAL_GENERATION, and give up all partitions.
         """
         if pause_ms and self._needs_no_poll():
             await self._net.sleep(pause_ms / 1000)
@@ -207,11 +206,11 @@ class JoinsOutsidePoll(Membership):
             log.warning("commit before revoking partitions failed: %s", error)
 
     def stable(self) -> bool:
-        """As inherited, and while an assignment waits, for the heartbeat loop."""
+        """As inherited, and while an assignment waits for ``poll()``, so that heartbeats go on."""
         return bool(super().stable() or (self._join.is_answered and self.state is MemberState.REBALANCING))
 
     def request_rejoin(self) -> None:
-        """As inherited, and keep the request when a waiting assignment is applied."""
+        """As inherited; keep the request also if an assignment waits, and is applied first."""
         super().request_rejoin()
         self._join.request_rejoin()
 
@@ -228,12 +227,9 @@ class JoinsOutsidePoll(Membership):
         if self.heartbeat.last_receive >= sent_at:
             self._confirm(self.heartbeat.last_send)
             if not self._may_still_own():
-                self.request_rejoin()  # JoinGroup finds out
+                self.request_rejoin()  # the answer of JoinGroup shows whether the membership is lost
         if self.rejoin_needed and self._join.may_begin:
             self._join_outside_poll()
-
-    def _may_join_outside_poll(self) -> bool:
-        return self._needs_no_poll() and not self.coordinator_unknown()
 
     def _needs_no_poll(self) -> bool:
         """Whether a join needs neither listeners nor fresh metadata, which only ``poll()`` provides."""
@@ -252,9 +248,10 @@ class JoinsOutsidePoll(Membership):
     def _join_outside_poll(self) -> None:
         """Join on the I/O thread without auto-commit, because the application still processes records."""
         is_settled = self.state is MemberState.STABLE and not self.rejoining and self._join_task is None
-        if not self._may_join_outside_poll() or not (is_settled or self._join.is_answered):
+        may_begin = is_settled or self._join.is_answered
+        if not self._needs_no_poll() or self.coordinator_unknown() or not may_begin:
             return
-        self._join.settle()  # drops an assignment that waits
+        self._join.settle()  # drops an assignment that waits for poll()
         self._is_leader = False
         self._subscription.reset_group_subscription()
         self.rejoining = True

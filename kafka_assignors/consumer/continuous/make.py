@@ -70,7 +70,7 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
 
 
 def _count_deliveries(consumer: KafkaConsumer) -> None:
-    """Make a consumer count the records that it delivers during joins, once for each poll."""
+    """Make each poll of a consumer count the records that it delivers during a join."""
     if not consumer_recorder(consumer).is_enabled:
         return
     reference = weakref.ref(consumer)

@@ -36,7 +36,7 @@ class Membership(OffsetsDuringJoins):
         """Count an answered heartbeat as a sign of membership.
 
         A broker that still loads its groups answers every heartbeat without an error.  So an answer counts
-        only if the session, from the last sign on, was not over before.
+        only while the session lasts that began with the last sign.
         """
         if self._may_still_own():
             self._confirmed_at = sent_at
@@ -53,13 +53,14 @@ class Membership(OffsetsDuringJoins):
         membership that was confirmed recently.
 
         An error ends the membership of a settled member.  During a join the answer of JoinGroup or SyncGroup
-        tells more, and mostly is on its way: a new generation, or the same error.  So the join goes on.  But
-        a member that the broker does not know delivers nothing until then.  If the answer has not come a
-        heartbeat later, it is lost.  Then the member aborts the connection and joins again.  Otherwise it
-        would wait for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
+        is mostly on its way, with a new generation or the same error.  So the join goes on.  But a member
+        that the broker does not know delivers nothing until that answer.  If it has not come one heartbeat
+        later, it is lost.  Then the member aborts the connection and joins again.  Otherwise it would wait
+        for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
         """
         join = self._join_task
-        refused = reconnected = None  # generations
+        refused = None  # the generation whose last heartbeat was refused
+        reconnected = None  # the generation for which the connection was aborted
         while True:
             await self._net.sleep(self.config["heartbeat_interval_ms"] / 1000)
             if self._join_task is not join or not self._join.is_in_flight:

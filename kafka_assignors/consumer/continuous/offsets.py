@@ -27,7 +27,7 @@ _STALE = {IllegalGenerationError.errno, RebalanceInProgressError.errno}
 
 
 class _SentInJoin(dict[TopicPartition, OffsetAndMetadata]):
-    """Offsets sent during a join: a stale-generation answer does not end the membership."""
+    """Offsets sent during a join.  An answer that their generation is stale does not end the membership."""
 
 
 class _StaleError(Exception):
@@ -40,11 +40,12 @@ def _overtaken() -> RebalanceInProgressError:
 
 @dataclass(frozen=True, eq=False)
 class _Commit:
-    """A commit, and under which ownership it began."""
+    """A commit, and the ownership it began under."""
 
     offsets: Offsets
     member_id: str
-    owned: Mapping[TopicPartition, object]  # states: a partition that was revoked and came back has another
+    # kafka-python's state of each partition.  A partition that was revoked and came back has another one.
+    owned: Mapping[TopicPartition, object]
 
 
 class OffsetsDuringJoins(ConsumerCoordinator):
@@ -53,8 +54,9 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     coordinator_id: Any
     _join: JoinState
     _join_task: Any
-    _newest: dict[TopicPartition, _Commit]  # only the I/O thread uses this and the next
-    _unanswered: dict[Future, bool]  # a commit's end -> whether it took the second connection
+    # Only the I/O thread uses these two.
+    _newest: dict[TopicPartition, _Commit]  # the last commit of each partition
+    _unanswered: dict[Future, bool]  # end of a commit -> whether it took the second connection
 
     def coordinator(self) -> Any:
         """Return the node for commits and offset fetches; joins and heartbeats use ``coordinator_id``."""
@@ -62,20 +64,21 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         return node_id if node_id is None or not self._join.is_in_flight else self._second_connection(node_id)
 
     def coordinator_unknown(self) -> bool:
-        """As inherited."""
+        """As inherited, without a second connection."""
         return super().coordinator() is None
 
     def _second_connection(self, coordinator_id: Any) -> str:
-        """Return a second node id of the coordinator: a broker answers a connection in order.
+        """Return a second node id of the coordinator, for a second connection to it.
 
-        Takes the id, because another thread may forget ``self.coordinator_id`` at any time.
+        A broker answers the requests of one connection in order, so JoinGroup holds up the later ones.  The
+        id is an argument, because another thread may reset ``self.coordinator_id`` at any time.
         """
         if str(coordinator_id).endswith(_SECOND):  # during LeaveGroup
             return str(coordinator_id)
         first = self._cluster.broker_metadata(coordinator_id)
         node_id = f"{first.node_id}{_SECOND}"
-        known = self._cluster.broker_metadata(f"coordinator-{node_id}")
-        if known is None or (known.host, known.port) != (first.host, first.port):
+        second = self._cluster.broker_metadata(f"coordinator-{node_id}")
+        if second is None or (second.host, second.port) != (first.host, first.port):
             response = SimpleNamespace(error_code=0, node_id=node_id, host=first.host, port=first.port)
             self._cluster.add_coordinator(response, CoordinatorType.GROUP, self.group_id + _SECOND)
         return f"coordinator-{node_id}"
@@ -99,9 +102,9 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """As inherited, and during a join.
 
         A broker accepts the old generation until all members have joined, and the new one from the answer of
-        SyncGroup on.  Offsets that it refuses in between are sent once more.  They are not if the assignment
-        has been applied or the membership lost: the partitions may have another owner with newer offsets.
-        Nor are offsets that a later commit replaces.
+        SyncGroup on.  Offsets that it refuses in between are sent once more after the join, with three
+        exceptions.  A later commit may have replaced them.  If the assignment has been applied, or the
+        membership was lost, the partitions may have another owner with newer offsets.
 
         Raises:
             RebalanceInProgressError: poll, and commit again.
@@ -144,7 +147,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """
         waiting = commit.offsets if waiting is None else waiting
         while others := [
-            end for end, second in self._unanswered.items() if second != self._join.is_in_flight
+            end for end, is_second in self._unanswered.items() if is_second != self._join.is_in_flight
         ]:
             await others[0]
             waiting = self._still_valid(commit)
@@ -184,7 +187,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     async def maybe_leave_group_async(
         self, reason: str | None = None, timeout_ms: float | None = None
     ) -> None:
-        """As inherited, but over the second connection if JoinGroup would hold up the request."""
+        """As inherited, but over the second connection while JoinGroup or SyncGroup holds up the first."""
         first = self.coordinator_id
         second = self.coordinator() if self._join.is_in_flight else None
         if second is not None:

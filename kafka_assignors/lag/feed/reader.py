@@ -240,10 +240,10 @@ class FeedReader:
         except CodecError as error:
             self._ignore(str(error))
             return
-        known = self._known.get(key.at)
+        known = self._known.get(key.partition)
         if forecast is None:
             if known is not None and known.feed_partition == record.partition:
-                del self._known[key.at]
+                del self._known[key.partition]
             return
         self._newest_ms = max(self._newest_ms or 0, forecast.time_ms)
         # Within one partition of the feed the last record counts.  After the feed has grown, a key can have
@@ -256,7 +256,7 @@ class FeedReader:
         if known is None and len(self._known) >= MOST_FEED_PARTITIONS:
             self._ignore(f"more than {MOST_FEED_PARTITIONS} partitions of group {shown(self._group_id)}")
             return
-        self._known[key.at] = _Known(forecast, record.partition)
+        self._known[key.partition] = _Known(forecast, record.partition)
 
     def _ignore(self, why: str) -> None:
         self.ignored += 1

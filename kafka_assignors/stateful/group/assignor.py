@@ -86,7 +86,7 @@ class StatefulAssignor(Assignor):
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
         """Report active tasks, copies and their lags."""
-        owned, _ = self._last()
+        owned, _ = self._last_assignment()
         actives = self._topology.tasks_of([TopicPartition(t, p) for t, ps in owned.items() for p in ps])
         about = (generation, self._probes, self._version, frozenset(actives))
         if self._sent is not None and self._sent[0] == about:

@@ -5,7 +5,7 @@ endpoints; uint16 number of subtopologies, and of each its id and int32 number o
 partition of each subtopology the number of its owner's endpoint, counted from 1, 0 for none, in uint8, or in
 uint16 with more than 255 endpoints.
 
-The broker keeps all members' assignments in one message, limited to a megabyte in most clusters.  10,000
+The broker keeps all members' assignments in one record, limited to a megabyte in most clusters.  10,000
 tasks on 100 endpoints take 9 KB a member in random order (the entropy is 8.3 KB), and less than 1 KB in the
 order of a first plan; see `owners_if_small_enough`.
 """
@@ -23,10 +23,10 @@ from kafka_assignors.wire.primitives import Reader, inflated, int32
 from kafka_assignors.wire.stateful.task_section import LONGEST_ID, MOST_TASKS, Task, pack_text
 
 LONGEST_ENDPOINT = 255
-"""Bytes."""
+"""Bytes of an endpoint."""
 
 MOST_BYTES = 400_000
-"""Limit of this section for all members together; the members' tasks need the rest of the message."""
+"""Limit of this section for all members together; the members' tasks need the rest of the group's record."""
 
 NO_OWNERS = int32(0)
 """The section without any owner."""
@@ -37,9 +37,9 @@ _MOST_INFLATED = 4 * 1024 * 1024  # bytes; enough for the endpoints, ids and tas
 
 
 def owners_if_small_enough(section: bytes, members: int) -> bytes:
-    """Return the section, or ``NO_OWNERS`` if it would make the group's message too large.
+    """Return the section, or ``NO_OWNERS`` if it would make the group's record too large.
 
-    Without owners, members cannot look up a task's endpoint.  With too large a message, the group could not
+    Without owners, members cannot look up a task's endpoint.  With too large a record, the group could not
     rebalance at all.
     """
     return section if len(section) * members <= MOST_BYTES else NO_OWNERS

@@ -23,9 +23,9 @@ from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, check_header
 
 MOST_OTHERS = 1_000
-"""Limit of the lags of tasks that the member has state of but does not own: 5 KB.  Such state is useful only
-if it is recent, and the broker keeps all members' user data in one message, limited to a megabyte in most
-clusters."""
+"""A member sends at most this many lags of tasks that it has state of but does not own: 5 KB.  Such state is
+useful only if it is recent, and the broker keeps all members' user data in one record, limited to a megabyte
+in most clusters."""
 
 _HEAD = struct.Struct(">hh16s")
 _CLAIM = struct.Struct(">ii")
@@ -42,8 +42,8 @@ class Subscription:
         actives: tasks it processes.
         standbys: tasks it keeps a copy of, including warm-ups.
         lags: records that each copy is behind its changelog, ``MOST_LAG`` if unknown.  A task without an
-            entry has no state here.  Only ``MOST_OTHERS`` tasks that are neither
-            active nor standby are sent, those with the least lag.
+            entry has no state here.  Of the tasks that are neither active nor standby, only the
+            ``MOST_OTHERS`` with the least lag are sent.
         generation: the generation that assigned the actives and standbys; ``NO_GENERATION``: none yet.
         probe: incremented for each probing rebalance, because a broker ignores a join with unchanged bytes.
         endpoint: ``host:port`` where the application serves its state; empty: none.
@@ -67,7 +67,7 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
 
     Args:
         subscription: the subscription; tasks in any order.
-        version: the version the leader asked for (`Assignment.common_version`).
+        version: the version the leader asked for (``TaskAssignment.common_version``).
 
     Raises:
         CodecError: an unknown version, or a value out of range (such as a negative partition or lag).
@@ -134,7 +134,7 @@ def _read(reader: Reader, latest: int) -> Subscription | Newer:
 
 
 def _lags_to_send(subscription: Subscription) -> Mapping[Task, int]:
-    """The lags of all owned tasks, and of the other tasks with the least lag."""
+    """Return the lags of all owned tasks, and of the other tasks with the least lag."""
     lags = subscription.lags
     if len(lags) <= MOST_OTHERS:
         return lags

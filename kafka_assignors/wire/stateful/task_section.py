@@ -5,7 +5,7 @@ number of ids, then the ids.  A section has up to three columns: the number of t
 the table; the partitions of each subtopology, as differences from the previous one, starting at 0; and for a
 section of lags (records) one lag a task.  A column is a uint8 width (1, 2, 4 or 8 bytes), as narrow as its
 largest number allows, then the numbers.  Width 0 in the first column is an empty section, which ends there.
-So in a section of a thousand tasks, a task takes a byte.
+So each task of a section of a thousand takes about a byte.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def read_lags(reader: Reader, ids: Sequence[str]) -> dict[Task, int]:
 
 
 def _by_subtopology(tasks: Iterable[Task], ids: Sequence[str]) -> dict[str, list[int]]:
-    """The partitions of each subtopology of the table, ascending."""
+    """Return the partitions of each subtopology of the table, ascending."""
     partitions_of: dict[str, set[int]] = {name: set() for name in ids}
     for name, partition in tasks:
         partitions_of[name].add(partition)

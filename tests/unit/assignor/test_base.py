@@ -340,4 +340,4 @@ def test_claim_from_the_current_or_a_later_generation_is_ignored(
     liar = joined("b", raw(["t"], owned={"t": [1]}, generation=dated))
     plan = plan_of(leader.assign(cluster({"t": 2}), [liar, honest]))
     assert plan == {"a": {"t": [0]}, "b": {"t": [1]}}
-    assert (f"generation {dated}, which is not over" in caplog.text) is not believed
+    assert (f"generation {dated}, which has not ended" in caplog.text) is not believed

@@ -578,7 +578,7 @@ def test_assignment_in_user_data_is_unfolded(
     made.subscribe(["t"])
     subscription = sent(made, "cooperative-lag-aware")
     assert lag_user_data.decode(subscription.user_data).reads_budget
-    folded = ConsumerProtocolAssignment(0, [], budget.encode(budget.Budget(9, {"t": [1, 3]}))).encode()
+    folded = ConsumerProtocolAssignment(0, [], budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))).encode()
     response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=folded)
     plain = made._coordinator._process_sync_group_response(response, time.monotonic())
     assert [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()] == [1, 3]

@@ -52,7 +52,7 @@ def test_assignment_lists_its_partitions(user_data: str | None) -> None:
 
 @given(st.sets(st.integers(0, 10_000), min_size=1))
 def test_assignment_of_a_large_group_has_them_in_its_user_data(numbers: set[int]) -> None:
-    user_data = budget.encode(budget.Budget(9, {"t": sorted(numbers)}))
+    user_data = budget.encode(budget.MemberBudget(9, {"t": sorted(numbers)}))
     assume(not re.search(rb"\\x[89a-f][0-9a-f]", user_data))
     text = user_data.decode(errors="backslashreplace")
     assert assigned_in({"assigned_partitions": [], "user_data": text}) == {"t": sorted(numbers)}

@@ -13,7 +13,6 @@ import pytest
 from kafka.metrics import MetricConfig, Metrics
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 
-from kafka_assignors.assignor.options import PlanReport
 from kafka_assignors.metrics import (
     COORDINATOR,
     NO_METRICS,
@@ -24,7 +23,7 @@ from kafka_assignors.metrics import (
     prometheus,
 )
 from kafka_assignors.metrics.exported import ExportedConsumers
-from kafka_assignors.plan import Assignment, Group, Member, Rebalance, rebalance
+from kafka_assignors.plan import Assignment, Group, Member, rebalance
 from kafka_assignors.plan.cause import Cause
 from tests.support.examples import metric_rows
 from tests.unit.metrics.members import Member as ConsumerWithMetrics
@@ -71,16 +70,20 @@ class Recorded:
                 self.recorder.end_join()
 
 
-def planned(
+def record_plan(
+    recorder: Recorder,
+    causes: Sequence[str] = (),
     lags: list[int] | None = None,
     *,
     held: bool = False,
     forecasts: int | None = None,
     owned: Sequence[int] = (0, 1, 2),
-) -> tuple[PlanReport, Rebalance]:
-    """Return a plan of one topic with three partitions for two members, the first of which owned all.
+) -> None:
+    """Record a plan of one topic with three partitions for two members, the first of which owned all.
 
     Args:
+        recorder: the recorder.
+        causes: labels of the rebalance's causes.
         lags: of the partitions.
         held: whether the group is cooperative, so that partition 2 waits for the first member.
         forecasts: number of partitions with a forecast.
@@ -93,7 +96,7 @@ def planned(
     group = Group(members, {"t": 3}, lags={} if lags is None else {"t": lags})
     target = Assignment(group, np.array([0, 0, 1], np.int32))
     result = rebalance(group, lambda *_: target)
-    return PlanReport("sticky", target, result.assigned, result.metrics, 12.5, list, forecasts), result
+    recorder.record_plan(result, result.metrics, causes, milliseconds=12.5, forecasts=forecasts)
 
 
 # --- rebalances
@@ -178,7 +181,7 @@ def test_listener_calls_are_timed_by_kind() -> None:
 def test_leader_shows_its_plan_and_nan_when_another_member_leads() -> None:
     recorded = Recorded()
     recorded.recorder.begin_join()
-    recorded.recorder.record_plan(*planned([5, 5, 10], held=True, forecasts=2), ("joined", "topic-grew"))
+    record_plan(recorded.recorder, ("joined", "topic-grew"), [5, 5, 10], held=True, forecasts=2)
     recorded.recorder.end_join()
     figures = {
         "plan-time-ms": 12.5,
@@ -203,7 +206,7 @@ def test_leader_shows_its_plan_and_nan_when_another_member_leads() -> None:
 def test_reader_of_a_plan_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     recorded = Recorded()
     recorded.recorder.begin_join()
-    recorded.recorder.record_plan(*planned([5, 5, 10]), ())
+    record_plan(recorded.recorder, lags=[5, 5, 10])
     recorded.recorder.end_join()
     monkeypatch.setattr(plan_figures, "quick_lag_bound", None)
     assert recorded.own("largest-load-bound") == 10
@@ -212,7 +215,7 @@ def test_reader_of_a_plan_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 def test_plan_of_a_failed_attempt_is_dropped_if_another_member_leads_the_next() -> None:
     recorded = Recorded()
     recorded.recorder.begin_join()
-    recorded.recorder.record_plan(*planned(), ())
+    record_plan(recorded.recorder)
     recorded.join(1.0)
     assert math.isnan(recorded.own("partitions-kept"))
 
@@ -220,7 +223,7 @@ def test_plan_of_a_failed_attempt_is_dropped_if_another_member_leads_the_next() 
 def test_figures_that_a_strategy_lacks_are_nan() -> None:
     recorded = Recorded()
     recorded.recorder.begin_join()
-    recorded.recorder.record_plan(*planned(), ())
+    record_plan(recorded.recorder)
     recorded.recorder.end_join()
     assert recorded.own("partitions-kept") == 2
     for name in ("largest-load", "largest-load-bound", "forecasts-used"):
@@ -230,7 +233,7 @@ def test_figures_that_a_strategy_lacks_are_nan() -> None:
 def test_unreported_fallback_has_no_figures_and_counts_as_led() -> None:
     recorded = Recorded()
     recorded.recorder.begin_join()
-    recorded.recorder.record_plan(*planned(), ())
+    record_plan(recorded.recorder)
     recorded.recorder.end_join()
     recorded.recorder.begin_join()
     recorded.recorder.record_fallback(is_unreported=True)
@@ -246,15 +249,15 @@ def test_move_counts_once_in_all_rounds_of_a_cooperative_rebalance(busy_rounds: 
     recorded = Recorded()
     for _round in range(1 + busy_rounds):
         recorded.recorder.begin_join()
-        recorded.recorder.record_plan(*planned(held=True), ())
+        record_plan(recorded.recorder, held=True)
         recorded.recorder.end_join()
     recorded.recorder.begin_join()
-    recorded.recorder.record_plan(*planned(held=True, owned=[0, 1]), ())
+    record_plan(recorded.recorder, held=True, owned=[0, 1])
     recorded.recorder.end_join()
     assert recorded.own("partitions-moved") == recorded.own("partitions-held-back") == 0
     assert recorded.own("partitions-moved-total") == recorded.own("partitions-held-back-total") == 1
     recorded.recorder.begin_join()
-    recorded.recorder.record_plan(*planned(held=True), ())  # the next rebalance moves it again
+    record_plan(recorded.recorder, held=True)  # the next rebalance moves it again
     recorded.recorder.end_join()
     assert recorded.own("partitions-moved-total") == recorded.own("partitions-held-back-total") == 2
 
@@ -266,7 +269,7 @@ def test_all_causes_count_from_0_and_their_sum_is_what_metrics_without_tags_show
     assert all(recorded.own("rebalance-causes-total", cause=cause.value) == 0 for cause in Cause)
     registered = list(reporter.seen)
     recorded.recorder.begin_join()
-    recorded.recorder.record_plan(*planned(), ("joined", "topic-grew"))
+    record_plan(recorded.recorder, ("joined", "topic-grew"))
     recorded.recorder.end_join()
     assert reporter.seen == registered
     shown = {name.name: metric for name, metric in recorded.registry.metrics.items()}
@@ -345,7 +348,7 @@ def test_registry_that_fails_raises_nothing() -> None:
 
     recorder = Recorder(SimpleNamespace(sensor=fail, metric_name=fail, add_metric=fail))
     recorder.begin_join()
-    recorder.record_plan(*planned(), ("joined",))
+    record_plan(recorder, ("joined",))
     recorder.end_join()
 
 
@@ -357,7 +360,7 @@ def test_gauge_that_fails_is_nan() -> None:
 
 def test_without_a_registry_nothing_is_kept() -> None:
     NO_METRICS.begin_join()
-    NO_METRICS.record_plan(*planned(), ())
+    record_plan(NO_METRICS)
     assert not NO_METRICS.is_enabled
     assert NO_METRICS._planned is None
     assert not NO_METRICS._is_joining
@@ -377,7 +380,7 @@ def test_round_that_is_interrupted_counts_no_plan() -> None:
     recorded = Recorded()
     for _attempt in range(2):
         recorded.recorder.begin_join()
-        recorded.recorder.record_plan(*planned(), ("joined",))
+        record_plan(recorded.recorder, ("joined",))
     recorded.recorder.end_join()
     assert recorded.own("rebalances-led-total") == 1
     assert recorded.own("rebalance-causes-total", cause="joined") == 1

@@ -127,4 +127,4 @@ def test_claim_from_a_later_generation_is_ignored(
     live = {"a": cooperative({"t": list(range(24))}, 5)}
     plan = assign(assignor, {**live, "z": cooperative({"t": list(range(24))}, 2**31 - 1)})
     assert plan == {"a": {"t": list(range(12))}, "z": {}}
-    assert "member z claims to come from generation 2147483647" in caplog.text
+    assert "member z claims partitions of generation 2147483647" in caplog.text

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, compact_ownership, lag_user_data
-from kafka_assignors.wire.compact_lag_user_data import Claims
+from kafka_assignors.wire.compact_lag_user_data import OwnClaims
 from kafka_assignors.wire.primitives import int32
 
 PLENTY = 10**6
@@ -32,13 +32,13 @@ def partitions_of(owned: dict[str, set[int]]) -> list[TopicPartition]:
 def test_decode_reverses_encode(
     owned: dict[str, set[int]], data: st.DataObject, generation: int, still_owns: bool, capacity: float
 ) -> None:
-    """Claims are exact, lags within 9 %.  A member may know the lag of some partitions only."""
+    """OwnClaims are exact, lags within 9 %.  A member may know the lag of some partitions only."""
     known = [partition for partition in partitions_of(owned) if data.draw(st.booleans())]
     lags = {partition: data.draw(amounts) for partition in known}
     claimed = {topic: sorted(numbers) for topic, numbers in owned.items()}
-    for claims in (Claims(claimed, generation, still_owns), Claims({}, generation, still_owns=False)):
+    for claims in (OwnClaims(claimed, generation, still_owns), OwnClaims({}, generation, still_owns=False)):
         sent = lag_user_data.decode(compact_lag_user_data.encode(claims, lags, 1500, capacity, PLENTY))
-        assert (sent.claimed, sent.generation, sent.still_owns, sent.age_ms) == (*claims, 1500)
+        assert (sent.claimed, sent.generation, sent.still_owns, sent.lag_age_ms) == (*claims, 1500)
         assert sent.reads_budget
         assert abs(sent.capacity - capacity) <= 1 / 2048
         assert sent.lags.keys() == lags.keys()
@@ -48,13 +48,13 @@ def test_decode_reverses_encode(
 
 def test_small_lags_are_exact() -> None:
     lags = {TopicPartition("t", p): p for p in range(4)}
-    data = compact_lag_user_data.encode(Claims({}, 1, still_owns=False), lags, 0, 1.0, PLENTY)
+    data = compact_lag_user_data.encode(OwnClaims({}, 1, still_owns=False), lags, 0, 1.0, PLENTY)
     assert lag_user_data.decode(data).lags == lags
 
 
 def test_bytes_of_claims_and_lags() -> None:
     """A byte a partition: lag 0 is 1, unknown is 0, lag 8 is 2 + 4 * 3."""
-    claims = Claims({"t": [0, 1, 2]}, 5, still_owns=True)
+    claims = OwnClaims({"t": [0, 1, 2]}, 5, still_owns=True)
     lags = {TopicPartition("t", 0): 0, TopicPartition("t", 2): 8}
     data = compact_lag_user_data.encode(claims, lags, 1500, 2.0, PLENTY)
     set_of = compact_ownership.pack(claims.owned)
@@ -73,9 +73,9 @@ def test_bytes_of_a_service_rate() -> None:
     """The negative byte of 2^(56 / 8) records a second, and of none, in place of the capacity."""
     for rate, units in ((128.0, -138), (0.0, -1)):
         data = compact_lag_user_data.encode(
-            Claims({}, 5, still_owns=False), {}, 0, 1.0, PLENTY, service_rate=rate
+            OwnClaims({}, 5, still_owns=False), {}, 0, 1.0, PLENTY, service_rate=rate
         )
-        plain = compact_lag_user_data.encode(Claims({}, 5, still_owns=False), {}, 0, 2.0, PLENTY)
+        plain = compact_lag_user_data.encode(OwnClaims({}, 5, still_owns=False), {}, 0, 2.0, PLENTY)
         assert data == plain.replace(int32(2048), int32(units))
         sent = lag_user_data.decode(data)
         assert (sent.capacity, sent.service_rate) == (1.0, rate)
@@ -85,11 +85,11 @@ def test_bytes_of_a_service_rate() -> None:
 
 @pytest.mark.parametrize("still_owns", [True, False])
 def test_heaviest_partitions_that_fit_are_sent(still_owns: bool) -> None:
-    """Claims are complete whatever the budget is; lags fill it, the largest first."""
+    """OwnClaims are complete whatever the budget is; lags fill it, the largest first."""
     rng = random.Random(3)
     numbers = sorted(rng.sample(range(100_000), 1_000))
     lags = {TopicPartition("t", p): round(rng.paretovariate(1)) * 1_000 + p for p in numbers}
-    claims = Claims({"t": numbers} if still_owns else {}, 1, still_owns)
+    claims = OwnClaims({"t": numbers} if still_owns else {}, 1, still_owns)
     whole = len(compact_lag_user_data.encode(claims, lags, 0, 1.0, PLENTY))
     known = 0
     for budget in (0, whole * 7 // 10, whole * 8 // 10, whole * 9 // 10, whole):
@@ -105,7 +105,7 @@ def test_heaviest_partitions_that_fit_are_sent(still_owns: bool) -> None:
 
 
 def test_a_budget_for_claims_alone_sends_no_lag() -> None:
-    claims = Claims({"t": [1, 5]}, 1, still_owns=True)
+    claims = OwnClaims({"t": [1, 5]}, 1, still_owns=True)
     data = compact_lag_user_data.encode(claims, {TopicPartition("t", 1): 9}, 0, 1.0, 0)
     assert data == compact_lag_user_data.encode(claims, {}, 0, 1.0, 0)
     assert lag_user_data.decode(data).lags == {}
@@ -118,13 +118,13 @@ def test_takes_a_quarter_of_the_plain_form() -> None:
     lags = {TopicPartition("t", p): rng.randrange(10**6) for p in numbers}
     plain = 4 * len(numbers) + len(lag_user_data.encode({}, 1, lags, 0))
     compact = len(
-        compact_lag_user_data.encode(Claims({"t": numbers}, 1, still_owns=True), lags, 0, 1.0, PLENTY)
+        compact_lag_user_data.encode(OwnClaims({"t": numbers}, 1, still_owns=True), lags, 0, 1.0, PLENTY)
     )
     assert compact < plain / 5
 
 
 GOOD = compact_lag_user_data.encode(
-    Claims({"t": [3]}, 5, still_owns=True), {TopicPartition("t", 3): 7}, 1500, 1.0, PLENTY
+    OwnClaims({"t": [3]}, 5, still_owns=True), {TopicPartition("t", 3): 7}, 1500, 1.0, PLENTY
 )
 AFTER = 7 + len(compact_ownership.pack({"t": [3]}))  # the claims
 

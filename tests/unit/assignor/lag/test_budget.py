@@ -23,7 +23,7 @@ from kafka_assignors.assignor.lag.budget import Fitted, MemberSize, fit, plain_b
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from kafka_assignors.wire.budget import NO_LIMIT, Budget
+from kafka_assignors.wire.budget import NO_LIMIT, MemberBudget
 from tests.support.joining import Plan, cluster, every, joined, owner_of, raw
 from tests.support.waiting import until
 
@@ -235,7 +235,10 @@ def test_fallback_withholds_what_compact_claims_hold(monkeypatch: pytest.MonkeyP
 def test_unreadable_budget_is_logged_and_the_last_one_counts(caplog: pytest.LogCaptureFixture) -> None:
     with members_of(CooperativeLagAwareAssignor, 1) as members:
         assignor = members.assignors["m0"]
-        for user_data in (budget.encode(budget.Budget(700)), budget.encode(budget.Budget(7))[:-3]):
+        for user_data in (
+            budget.encode(budget.MemberBudget(700)),
+            budget.encode(budget.MemberBudget(7))[:-3],
+        ):
             assignor.on_assignment(ConsumerProtocolAssignment(0, [("orders", [1])], user_data), 1)
         assert assignor._own.budget == 700
         assert assignor._owned == {"orders": [1]}
@@ -272,22 +275,26 @@ sizes = st.lists(
 
 @given(sizes, st.integers(1_024, 60_000), st.booleans(), st.booleans())
 def test_budgets_share_the_limit(
-    members: list[MemberSize], limit: int, claims: bool, have_budgets: bool
+    members: list[MemberSize], limit: int, claims: bool, some_have_budgets: bool
 ) -> None:
     """The next record fits if the compact forms can; claims always have room."""
-    fitted = fit(members, limit, claims=claims, have_budgets=have_budgets)
+    fitted = fit(members, limit, claims=claims, some_have_budgets=some_have_budgets)
     packed = [len(compact_ownership.pack(member.assigned)) for member in members]
     plain = [plain_bytes(member.assigned) for member in members]
     fixed = sum(member.fixed for member in members)
     if fitted.budgets is None:
-        assert not have_budgets
+        assert not some_have_budgets
         assert fixed + sum(plain) * (1 + claims) <= limit / 2
         return
     folded = {given.owned is not None for given in fitted.budgets}
     assert len(folded) == 1, "all or none"
     assigned = packed if folded == {True} else plain
-    if have_budgets and fixed + sum(plain) * (1 + claims) <= limit / 2 and fitted.budgets[0].size == NO_LIMIT:
-        assert set(fitted.budgets) == {Budget(NO_LIMIT)}
+    if (
+        some_have_budgets
+        and fixed + sum(plain) * (1 + claims) <= limit / 2
+        and fitted.budgets[0].size == NO_LIMIT
+    ):
+        assert set(fitted.budgets) == {MemberBudget(NO_LIMIT)}
         assert fitted.size <= limit / 2
         return
     rooms = [given.size or 0 for given in fitted.budgets]

@@ -19,7 +19,7 @@ from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.plan import Member, TopicPartition
 from kafka_assignors.wire import lag_user_data
-from kafka_assignors.wire.compact_lag_user_data import Claims
+from kafka_assignors.wire.compact_lag_user_data import OwnClaims
 from tests.support.joining import cluster, joined, raw
 
 KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
@@ -189,7 +189,10 @@ def test_member_reports_what_it_measures() -> None:
         own.observe(LagAnswer({A: 10_000}, commits={A: commit}), at_s)
     own.measure(None, {}, 1)
     own.budget = 1_000
-    for data in (own.encode({}, 1, reads_budget=True), own.encode_compact(Claims({}, 1, still_owns=False))):
+    for data in (
+        own.encode({}, 1, reads_budget=True),
+        own.encode_compact(OwnClaims({}, 1, still_owns=False)),
+    ):
         sent = lag_user_data.decode(data)
         assert (sent.service_rate, sent.capacity) == (64.0, 1.0)
 

@@ -14,7 +14,7 @@ from kafka_assignors.lag.fetch.consumer_group import ConsumerGroupDescribeRespon
 from kafka_assignors.lag.fetch.group import GroupMember, members_of, state_of
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget
-from kafka_assignors.wire.budget import Budget
+from kafka_assignors.wire.budget import MemberBudget
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -46,7 +46,7 @@ def test_member_owns_its_assignment_not_its_claims() -> None:
 
 def test_member_owns_the_partitions_that_a_large_group_keeps_in_the_user_data() -> None:
     folded = ConsumerProtocolAssignment(
-        version=0, assigned_partitions=[], user_data=budget.encode(Budget(100, {"t": [0, 1]}))
+        version=0, assigned_partitions=[], user_data=budget.encode(MemberBudget(100, {"t": [0, 1]}))
     )
     (member,) = members_of(described(a_member(member_assignment=bytes(folded.encode()))))
     assert (member.owned, member.readable) == ((T0, T1), True)
