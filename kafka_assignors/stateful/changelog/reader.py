@@ -77,7 +77,8 @@ class ChangelogReader:
         ends = EndOffsets(self._consumer, clock, self._shutdown.is_set)
         self._task_ends = TaskEndOffsets(ends, clock)
         self._tailing = Tailing(
-            *(self._consumer, ends),
+            self._consumer,
+            ends,
             RateLimit(standby_bytes_per_s, clock),
             clock,
             on_restored=lambda copy, waiter: self._restored.put((copy, waiter)),
@@ -113,14 +114,15 @@ class ChangelogReader:
         Cost: one turn of the reader's thread, for any number of copies.
         """
         answer: SimpleQueue[list[Copy]] = SimpleQueue()
-        undecided = [True]  # popped by the reader if it answers in time, or by the caller that gives up
+        # Taken by the reader if it answers in time, or by the caller that gives up.
+        decision = threading.Lock()
 
         def order() -> None:
             copies: list[Copy] = []
             try:
                 copies.extend(copy for task in tasks if (copy := self._tailing.take_out(task)) is not None)
             finally:
-                if _popped(undecided):
+                if decision.acquire(blocking=False):
                     answer.put(copies)
                 else:
                     for copy in copies:
@@ -130,7 +132,7 @@ class ChangelogReader:
         try:
             return answer.get(timeout=0.0 if self.has_ended else self._shutdown.left_s(_ANSWER_S))
         except Empty:
-            if not _popped(undecided):
+            if not decision.acquire(blocking=False):
                 return answer.get()
             log.warning("changelog reader: busy, copies of %d tasks come back later", len(tasks))
             return []
@@ -168,7 +170,7 @@ class ChangelogReader:
 
     @property
     def applied_to(self) -> Mapping[Task, int]:
-        """The same by task; a snapshot."""
+        """Task -> changelog records applied to its copy so far; a snapshot."""
         return self._tailing.applied_to.copy()
 
     def wait_for_lags(self, timeout_s: float) -> bool:
@@ -232,6 +234,7 @@ class ChangelogReader:
             self._stop.wait(_AGAIN_S)
 
     def _repositioned(self, do: Callable[[], None]) -> None:
+        """Run a step; move the copies whose position is not in their changelog."""
         try:
             do()
         except OffsetOutOfRangeError:
@@ -247,11 +250,3 @@ def _drained(queue: SimpleQueue[T]) -> list[T]:
             items.append(queue.get_nowait())
     except Empty:
         return items
-
-
-def _popped(token: list[bool]) -> bool:
-    """Whether this call, of several threads' calls, is the first."""
-    try:
-        return token.pop()
-    except IndexError:
-        return False

@@ -85,7 +85,7 @@ class ChangelogWriter:
         patience_s: seconds until a record is given up.
         max_request_size: bytes of the largest record.
         compression: codec, as kafka-python names it; None: no compression.
-        shutdown: when the member closes, records that are not sent in its time are dropped.
+        shutdown: the closing member's deadline; records that are not sent by then are dropped.
         connect: creates the producer, and a new one after an error.
     """
 
@@ -99,7 +99,7 @@ class ChangelogWriter:
         shutdown: Shutdown | None = None,
         connect: Callable[..., KafkaProducer] = KafkaProducer,
     ) -> None:
-        delivery_ms = round(1000 * patience_s * 3 / 4)
+        delivery_ms = round(1000 * patience_s * 3 / 4)  # with `max_block_ms`, no longer than the patience
         self._patience_s = patience_s
         self._shutdown = shutdown or Shutdown()
         self._connect = connect

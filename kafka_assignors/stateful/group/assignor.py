@@ -1,8 +1,8 @@
 """``stateful``: the assignor of KIP-441, for members that keep state.
 
-The consumer protocol moves partitions, and active tasks with them.  The assignment's user data carries
-standbys, warm-ups and the owners of all tasks.  So the rounds of KIP-429 hold for tasks, too: a new owner
-gets a task after the old owner committed and gave up its partitions.
+The consumer protocol moves partitions, and active tasks with them.  So the rounds of KIP-429 hold for tasks,
+too: a new owner gets a task after the old owner committed and gave up its partitions.  Standbys, warm-ups and
+the owners of all tasks are in the assignment's user data.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class StatefulAssignor(Assignor):
         self._process_id = self.options.process_id or uuid4()
         self._version = LATEST_VERSION
         self._probes = 0
-        self._sent: tuple[object, bytes] | None = None
+        self._sent: tuple[object, bytes] | None = None  # cache key and user data of the last join
         self._received = stateful_assignment.TaskAssignment()  # the last assignment that could be read
         self._joined: dict[str, stateful_subscription.Subscription | Newer] = {}
         self._plan: planner.StatefulPlan | None = None
@@ -88,8 +88,8 @@ class StatefulAssignor(Assignor):
         """Report active tasks, copies and their lags."""
         owned, _ = self._last()
         actives = self._topology.tasks_of([TopicPartition(t, p) for t, ps in owned.items() for p in ps])
-        about = (generation, self._probes, self._version, frozenset(actives))
-        if self._sent is not None and self._sent[0] == about:
+        key = (generation, self._probes, self._version, frozenset(actives))
+        if self._sent is not None and self._sent[0] == key:
             return self._sent[1]
         holdings = self._holdings()
         subscription = stateful_subscription.Subscription(
@@ -103,7 +103,7 @@ class StatefulAssignor(Assignor):
             rack=self._rack or "",
         )
         data = stateful_subscription.encode(subscription, self._version)
-        self._sent = about, data
+        self._sent = key, data
         return data
 
     def _holdings(self) -> Holdings:
@@ -128,8 +128,8 @@ class StatefulAssignor(Assignor):
         known = {subtopology.id for subtopology in self._topology.subtopologies}
         return Duties(
             actives=actives,
-            standbys=tuple(t for t in received.standbys if t[0] in known and t not in actives),
-            warmups=tuple(t for t in received.warmups if t[0] in known and t not in actives),
+            standbys=tuple(task for task in received.standbys if task[0] in known and task not in actives),
+            warmups=tuple(task for task in received.warmups if task[0] in known and task not in actives),
             probe_at=received.next_probe_ms / 1000 or None,
             owners=received.owners,
             generation=generation,
@@ -278,14 +278,15 @@ class StatefulAssignor(Assignor):
             owners = owners_if_small_enough(self._owners(actives), len(given))
         for member_id, assignment in given.items():
             assigned_tasks = actives[member_id]
-            # A task held back for its old owner moves in the next round; until then its copy stays warm.
-            planned = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())}
-            held_back = {task for task in planned if self._topology[task[0]].has_changelog}
+            # A planned task that its old owner still holds moves in the next round; until then keep its copy.
+            planned = [
+                task for task in plan.active.get(member_id, ()) if self._topology[task[0]].has_changelog
+            ]
             assignment.user_data = stateful_assignment.encode(
                 stateful_assignment.TaskAssignment(
                     actives=tuple(sorted(assigned_tasks)),
                     standbys=_without(plan.standby.get(member_id, ()), assigned_tasks),
-                    warmups=_without([*plan.warmup.get(member_id, ()), *held_back], assigned_tasks),
+                    warmups=_without([*plan.warmup.get(member_id, ()), *planned], assigned_tasks),
                     next_probe_ms=next_probe_ms if member_id == leader else 0,
                     common_version=version,
                 ),
@@ -301,8 +302,8 @@ class StatefulAssignor(Assignor):
         return pack_owners(owners)
 
 
-def _without(tasks: Iterable[tuple[str, int]], others: Iterable[Task]) -> tuple[Task, ...]:
-    return tuple(sorted({(task[0], task[1]) for task in tasks} - set(others)))
+def _without(tasks: Iterable[Task], others: Iterable[Task]) -> tuple[Task, ...]:
+    return tuple(sorted(set(tasks).difference(others)))
 
 
 def _assigned(assignment: ConsumerProtocolAssignment) -> list[TopicPartition]:
