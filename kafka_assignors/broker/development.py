@@ -197,8 +197,11 @@ def _start_container(
 def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
     """Create and lock the broker's directory; on an error remove it, unless it is the user's.
 
-    Yields the directory and the descriptor of its lock, which the broker's processes keep open.  Kafka checks
-    its own lock only after it has written to the directory, which would end a broker that runs there.
+    Kafka has a lock of its own, but checks it only after it has written to the directory.  These writes would
+    end a broker that runs there.
+
+    Yields:
+        The directory, and the descriptor of the lock, which the broker's processes keep open.
     """
     try:
         if data_dir is None:

@@ -39,10 +39,9 @@ class Spec:
         cwd: working directory of all commands.
         log: file for all their output.
         scratch: directory to remove at the end; None: none.
-        parent: process id of the program.
         grace_s: seconds from SIGTERM to SIGKILL.
-        afterwards_s: time-out of each command in ``afterwards`` (s).
-        cluster_id: expected of the broker that answers on the port; None: any.
+        afterwards_s: time-out of each command in ``afterwards``, in seconds.
+        cluster_id: the id that the broker on the port must have; None: any.
     """
 
     commands: Sequence[Sequence[str]]
@@ -50,7 +49,6 @@ class Spec:
     log: str
     afterwards: Sequence[Sequence[str]] = ()
     scratch: str | None = None
-    parent: int = 0
     grace_s: float = _GRACE_S
     afterwards_s: float = _AFTERWARDS_S
     cluster_id: str | None = None
