@@ -24,6 +24,7 @@ from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
 from kafka_assignors.simulation import churn
 from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.validators import is_port
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _DEFAULTS = Settings()
@@ -34,7 +35,7 @@ _ONLY_IN: dict[str, tuple[Scene, ...]] = {
     "flights": ("failover",),
     **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms"), _COMPARED),
 }
-_LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
+_BROKER_END_S = 1.0  # until the end of a broker is noticed, after its clients have failed
 
 
 def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple[churn.ChurnStep, ...]:
@@ -47,7 +48,7 @@ def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple
 def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     for address in (value or "").split(",") if value is not None else ():
         host, _, port = address.strip().rpartition(":")
-        if not (host and port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
+        if not (host and is_port(port)):
             raise click.BadParameter(f"{address!r} is not HOST:PORT", ctx, param)
     return value
 
@@ -73,7 +74,7 @@ Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """Return an option of the name and default of a setting."""
+    """Return a click option with the name and the default of a setting."""
     default = getattr(_DEFAULTS, name.replace("-", "_"))
     return click.option(f"--{name}", type=kind, default=default, help=text, **more)
 
@@ -210,7 +211,7 @@ def _show(results: Results, folder: Path, output: str) -> None:
 
 
 def _compare_on(broker: DevelopmentBroker, settings: Settings, folder: Path, view: View) -> Results:
-    """Compare on a broker of our own; if it ends, that is the error: its clients only get no answer."""
+    """Compare on the demo's own broker; if it ends, raise that instead of the errors of its clients."""
 
     def check() -> None:
         if not broker.running:
@@ -219,7 +220,7 @@ def _compare_on(broker: DevelopmentBroker, settings: Settings, folder: Path, vie
     try:
         return compare(settings, broker.bootstrap, folder, view, check)
     except KafkaAssignorsError:
-        deadline = time.monotonic() + _LAST_GASP
+        deadline = time.monotonic() + _BROKER_END_S
         while time.monotonic() < deadline:
             check()
             time.sleep(0.1)

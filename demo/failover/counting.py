@@ -1,8 +1,9 @@
-"""Pure: the application: flights counted by line of a carrier, and logbooks of planes and of flight numbers.
+"""Pure: the application of the failover, which counts the flights of each line, and keeps logbooks.
 
-A record may be done again after a kill (at least once).  Each value has the last offset of the task's
-partition that it counts, so that a repeat is recognised key by key: one record's changes may have reached the
-changelog in part.
+A line is a carrier and a destination.  There is a logbook of each plane and of each flight number.
+
+A record may be processed again after a kill (at least once).  Its changes may have reached the changelog in
+part, so repeats are recognised key by key: each value has the last offset that it includes.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NamedTuple, Protocol
 
 LINE, PLANE, NUMBER = b"l:", b"p:", b"n:"
 LOGBOOK = 40
-"""Flights in a logbook, the last ones: some 7 KB."""
+"""The last flights are kept in a logbook: about 7 KB."""
 
 _COUNTER = struct.Struct(">qqq")
 _LAST = struct.Struct(">q")
@@ -41,12 +42,12 @@ class Record(Protocol):
 class Counter(NamedTuple):
     """A count of records."""
 
-    times: int = 0  # records counted, each as often as it was done
+    times: int = 0  # records counted, each as often as it was processed
     doubles: int = 0  # of these, records counted before
     last: int = -1  # the highest offset counted; -1: none
 
     def counted(self, offset: int) -> Counter:
-        """Count one more record: offsets ascend, so one that does not was counted before."""
+        """Return the count with one more record; an offset that does not ascend was counted before."""
         again = offset <= self.last
         return Counter(self.times + 1, self.doubles + again, max(self.last, offset))
 

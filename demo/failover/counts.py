@@ -41,7 +41,7 @@ def read_stores(
     result: CountsResult, store_dirs: Iterable[Path], group: str, ends: Mapping[int, int]
 ) -> Stored:
     """Read each copy that is at the end of its changelog; copies of one task must be equal."""
-    of_task: dict[int, Stored] = {}
+    by_task: dict[int, Stored] = {}
     stores = Stores()
     for store_dir in filter(Path.is_dir, store_dirs):
         with StateDir(store_dir, group) as state_dir:
@@ -54,12 +54,12 @@ def read_stores(
                 with state_dir.claim(task) as claimed, stores.open(claimed.store_path) as store:
                     counters = {key: Counter.unpacked(value) for key, value in store.prefix(LINE)}
                 result["copies"] += 1
-                if of_task.setdefault(task[1], counters) != counters:
+                if by_task.setdefault(task[1], counters) != counters:
                     result["differences"].append(f"two copies of task {task[1]} differ")
-    if missing := [str(task) for task in ends if task not in of_task]:
+    if missing := [str(task) for task in ends if task not in by_task]:
         result["differences"].append(f"no copy is at the end of its changelog, of task {', '.join(missing)}")
     # All records of a destination are in one partition, so a line belongs to one task.
-    return {line: counter for counters in of_task.values() for line, counter in counters.items()}
+    return {line: counter for counters in by_task.values() for line, counter in counters.items()}
 
 
 def differences(stored: Stored, sent: Tally[bytes]) -> Iterator[str]:

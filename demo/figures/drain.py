@@ -32,7 +32,7 @@ def measure_drain(strategy: str, logs: RunLogs, work_ms: float) -> DrainResult:
     - *fault*: empty, or why the backlog was not drained; *lost* then counts the records not processed yet.
     """
     go, end = logs.driver_entry("go").t, logs.driver_entry("end").t
-    holds = ownership.holds(logs.members, {}, end)
+    holds = ownership.find_holds(logs.members, {}, end)
     done = processing.stretches(logs.members, end)
     sent = processing.sent_by_partition(logs.driver)
     books = processing.account(sent, done)

@@ -31,7 +31,7 @@ class _Run:
         #: the window of step i is [bounds[i], bounds[i + 1])
         self.bounds = [*(step.t for step in self.steps), self.end]
         died = {step.note: step.t for step in self.steps if step.event == "kill"}
-        self.holds = ownership.holds(logs.members, died, self.end)
+        self.holds = ownership.find_holds(logs.members, died, self.end)
         self.done = processing.stretches(logs.members, self.end)
         self.sent = processing.sent_by_partition(logs.driver)
         self.joins = {member: processing.joins(log) for member, log in logs.members.items()}

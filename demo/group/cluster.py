@@ -19,7 +19,7 @@ CREATION_S = 15
 
 @contextmanager
 def failing(what: str) -> Iterator[None]:
-    """Turn an error of kafka-python into one line."""
+    """Turn an error of kafka-python into a BrokerError of one line."""
     try:
         yield
     except KafkaError as error:

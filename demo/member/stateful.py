@@ -29,7 +29,7 @@ LOOK_S = 0.02
 RESTORED_EVERY_S = 0.05  # least time between two entries about copies
 MIB = 1024 * 1024
 STORE = StoreOptions(block_cache_bytes=32 * MIB, write_buffer_bytes=32 * MIB)
-_PROBES = "probing rebalance"  # the runtime's log line about one begins so
+_PROBES = "probing rebalance"  # the beginning of the runtime's log line about one
 
 
 class Member(Protocol):

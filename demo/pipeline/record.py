@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from demo.pipeline.ran import Ran
+from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.results import RecordedResult
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 COMMITS, ENDS = "offsets-topic", "import"
 
 
-def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequence[Ran]) -> OffsetsReport:
+def record_commits(
+    spark: SparkSession, bootstrap: str, root: str, runs: Sequence[FinishedRun]
+) -> OffsetsReport:
     """Read what these groups committed out of the broker's own topic.
 
     The groups are deleted by now; the topic is a log, and has what they committed, and that it was deleted.
@@ -25,7 +27,7 @@ def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequenc
     from kafka_assignors.pipeline.record.offsets import record_offsets_once
 
     settings = {"bootstrap_servers": bootstrap}
-    return record_offsets_once(spark, settings, root, groups=[ran.group for ran in runs])
+    return record_offsets_once(spark, settings, root, groups=[run.group for run in runs])
 
 
 def unreadable(report: OffsetsReport) -> list[str]:
@@ -57,13 +59,13 @@ def samples_of(spark: SparkSession, columns: Mapping[str, object]) -> DataFrame:
     )
 
 
-def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: float) -> None:
+def record_ends(spark: SparkSession, root: str, runs: Sequence[FinishedRun], step_s: float) -> None:
     """Write the ends of the logs as samples, from the producers' acknowledgements."""
     import pyarrow as pa
 
     from kafka_assignors.pipeline.tables.landing import write_samples
 
-    looks = [(ran.group, look) for ran in runs for look in ran.ends(step_s)]
+    looks = [(run.group, look) for run in runs for look in run.ends(step_s)]
     columns = {
         "at": pa.array([look.at for _, look in looks], pa.int64()),
         "group": pa.array([group for group, _ in looks], pa.string()),
@@ -74,7 +76,7 @@ def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: flo
     write_samples(samples_of(spark, columns).coalesce(1), root, ENDS)
 
 
-def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[RecordedResult]:
+def counts(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> list[RecordedResult]:
     """Count what was recorded of each run, and what the load model made of it."""
     from pyspark.sql import functions as F
 
@@ -96,14 +98,14 @@ def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[Recorded
     counted = _by_group(by_partition, "commits", "ends", "produced", "committed", "waiting")
     load = read_load(spark, root).select("group", F.lit(1).alias("steps"), "arrived")
     modelled = _by_group(load, "steps", "arrived")
-    return [_counted(ran, counted[ran.group], modelled[ran.group]) for ran in runs]
+    return [_counted(run, counted[run.group], modelled[run.group]) for run in runs]
 
 
-def _counted(ran: Ran, samples: Mapping[str, int], load: Mapping[str, int]) -> RecordedResult:
+def _counted(run: FinishedRun, samples: Mapping[str, int], load: Mapping[str, int]) -> RecordedResult:
     return RecordedResult(
-        scene=ran.scene,
-        strategy=ran.strategy,
-        group=ran.group,
+        scene=run.scene,
+        strategy=run.strategy,
+        group=run.group,
         commits=samples["commits"],
         ends=samples["ends"],
         produced=samples["produced"],

@@ -11,10 +11,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo.pipeline.ran import Ran
+from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.record import counts, record_commits, record_ends, unreadable
 from demo.pipeline.results import PipelineResult
-from demo.pipeline.trials import what_to_try
+from demo.pipeline.trials import list_trials
 from demo.results import SettingsResult
 from demo.settings import Compared
 from demo.view.live import Picture
@@ -48,7 +48,7 @@ _NO_RATE = "records cost no work, so members have no speed"
 
 
 def run_pipeline(
-    runs: Sequence[Ran],
+    runs: Sequence[FinishedRun],
     settings: SettingsResult,
     bootstrap: str,
     *,
@@ -102,7 +102,7 @@ class _Job:
 
     def run(
         self,
-        runs: Sequence[Ran],
+        runs: Sequence[FinishedRun],
         settings: SettingsResult,
         bootstrap: str,
         folder: Path,
@@ -126,7 +126,7 @@ class _Job:
             with self._step("back-test"):
                 recorded = _histories(spark, root, runs)
                 histories = {scene: load.history for scene, load in recorded.items()}
-                trials = what_to_try(runs, histories, settings)
+                trials = list_trials(runs, histories, settings)
                 if not trials:
                     result["notes"].append(f"no back-test: {_NO_RATE}")
                 else:
@@ -163,14 +163,14 @@ def _summary(
     return summed_up(list(recorded.values()), trials, results, run=run, started=started)
 
 
-def _histories(spark: SparkSession, root: str, runs: Sequence[Ran]) -> dict[Compared, Recorded]:
+def _histories(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> dict[Compared, Recorded]:
     """Return the load of each scene as its first run recorded it: all runs of a scene get the same data."""
     histories: dict[Compared, Recorded] = {}
-    for ran in runs:
-        if ran.scene not in histories:
-            since, until = (datetime.fromtimestamp(at, timezone.utc) for at in ran.span(STEP_S))
-            [recorded] = read_history(spark, root, groups=[ran.group], since=since, until=until)
-            histories[ran.scene] = _from_the_start(recorded, ran.scene)
+    for run in runs:
+        if run.scene not in histories:
+            since, until = (datetime.fromtimestamp(at, timezone.utc) for at in run.span(STEP_S))
+            [recorded] = read_history(spark, root, groups=[run.group], since=since, until=until)
+            histories[run.scene] = _from_the_start(recorded, run.scene)
     return histories
 
 

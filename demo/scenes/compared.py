@@ -59,7 +59,7 @@ class _Scene:
                 unit=" s",
             )
             stage.tick()
-        stage.note("sent_all", f"{replay.latest * 1e3:.1f}")
+        stage.note("sent_all", f"{replay.lateness * 1e3:.1f}")
         stage.begin("drain")
         stage.tick()  # the last acknowledgements count too
         stage.view.step(f"all {stage.watch.sent:,} records sent, draining")

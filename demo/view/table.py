@@ -11,7 +11,7 @@ from rich.text import Text
 
 from demo.failover.results import FailoverResult
 from demo.failover.words import ROWS as FAILOVER_ROWS
-from demo.failover.words import counted, megabytes, named
+from demo.failover.words import counted, event_name, megabytes
 from demo.failover.words import verdict as failover_verdict
 from demo.pipeline.results import PipelineResult
 from demo.pipeline.words import recorded_in_all
@@ -183,7 +183,7 @@ def _failover(result: FailoverResult) -> list[Table | Text]:
         " time without progress, records"
     )
     rows = [row for row in FAILOVER_ROWS if row.brief in FAILOVER_BRIEF]
-    table = _brief(title, rows, ((named(event), event) for event in result["events"]))
+    table = _brief(title, rows, ((event_name(event), event) for event in result["events"]))
     return [table, Text(f"{failover_verdict(result)}\n{counted(result)}\n")]
 
 

@@ -25,7 +25,7 @@ class EndSample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ran:
+class FinishedRun:
     """One run."""
 
     scene: Compared
