@@ -113,7 +113,7 @@ class Replay(threading.Thread):
                     return
             if self._failure is not None or self._halt.is_set():
                 return
-            self.lateness = max(self.latest, -ahead)
+            self.lateness = max(self.lateness, -ahead)
             with failing("a record could not be sent"):
                 future = self._producer.send(self._topic, key=flight.key, value=flight.value)
             future.add_callback(self._acknowledge)

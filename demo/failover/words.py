@@ -24,7 +24,7 @@ ROWS: tuple[Row[EventResult], ...] = (
     Row(
         "in all",
         lambda e: seconds(e["in_all"]),
-        "The times without progress of a task until the group had settled, each less the usual one, added up; "
+        "A task's times without progress until the group had settled, each less the usual one, added up; "
         "mean of the tasks, with probing rebalances.",
         "in all",
     ),

@@ -1,6 +1,6 @@
 """The pipeline on the demo's runs: samples, the load model, the back-test.
 
-- ``run``: the steps.  ``results``, ``words``: their part of results.json, and in plain words.
+- ``run``: the steps.  ``results``: their part of results.json.  ``words``: the results in plain words.
 - ``finished_run``: one run.  ``record``: its commits and log ends as samples.
 - ``trials``: the back-test's trials.
 

@@ -39,10 +39,10 @@ if TYPE_CHECKING:
 TITLE = "the pipeline"
 STEPS = ("start Spark", "record", "model the load", "back-test")
 STEP_S = 0.5
-"""Of the load model: members commit several times a second, and a whole scene is a minute at most."""
+"""Step of the load model: members commit several times a second, and a scene takes a minute at most."""
 
 HORIZON_S = 10.0
-"""Of its forecast: about as long as a backlog takes."""
+"""Horizon of the load model's forecast: about as long as a backlog takes."""
 
 _NO_RATE = "records cost no work, so members have no speed"
 
@@ -57,7 +57,7 @@ def run_pipeline(
 ) -> PipelineResult:
     """Run all steps in ``folder``; takes about 30 s on two cores.
 
-    It never raises: a failure is the result's fault, beside the parts that were complete.
+    Never raises: a failure is the result's ``fault``, beside the results of the finished steps.
     """
     result = PipelineResult(
         fault="",
@@ -73,7 +73,7 @@ def run_pipeline(
         job.run(runs, settings, bootstrap, folder)
     except KafkaAssignorsError as error:
         result["fault"] = f"{STEPS[job.now]}: {error}"
-    except Exception as error:  # of Spark or ours: the runs' own results must survive it
+    except Exception as error:  # of Spark or ours; the results of the scenes must not be lost with it
         line = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         result["fault"] = f"{STEPS[job.now]}: {line}"
     else:
@@ -90,15 +90,15 @@ class _Job:
         """Show a step, and keep its seconds."""
         self.now = STEPS.index(name)
         began = time.monotonic()
-        self._say()
+        self._show_state()
         yield
         self.result["seconds"][name] = round(time.monotonic() - began, 3)
 
-    def _say(self, state: str = "", done: int = 0, total: int | None = None) -> None:
+    def _show_state(self, state: str = "", done: int = 0, total: int | None = None) -> None:
         self._show(Picture(TITLE, STEPS, self.now, state, done, total))
 
     def _show_progress(self, progress: Progress) -> None:
-        self._say(progress.step, progress.done, progress.total)
+        self._show_state(progress.step, progress.done, progress.total)
 
     def run(
         self,
@@ -109,16 +109,16 @@ class _Job:
     ) -> None:
         started, began = datetime.now(timezone.utc), time.monotonic()
         result, root = self.result, str(folder.absolute())
-        self._say()
+        self._show_state()
         with session("demo", java_options=SHORT_LIVED, on_progress=self._show_progress) as spark:
             result["seconds"][STEPS[0]] = round(time.monotonic() - began, 3)
             with self._step("record"):
-                self._say("ends of the logs")
+                self._show_state("ends of the logs")
                 record_ends(spark, root, runs, STEP_S)
-                self._say("commits, from the broker's own topic")
-                read = record_commits(spark, bootstrap, root, runs)
-                result["read"] = read.records
-                result["notes"] += unreadable(read)
+                self._show_state("commits, from the broker's own topic")
+                report = record_commits(spark, bootstrap, root, runs)
+                result["read"] = report.records
+                result["notes"] += unreadable(report)
             with self._step("model the load"):
                 model = LoadSettings(step_s=STEP_S, horizon_s=HORIZON_S, delay_s=0.0)
                 run_load_model(spark, root, model, available_now=True)
@@ -139,10 +139,11 @@ class _Job:
         self, spark: SparkSession, histories: Mapping[Compared, History], trials: Sequence[Trial]
     ) -> list[TrialResult]:
         results: dict[int, TrialResult] = {}
-        self._say("scenarios", 0, len(trials))
-        for result in run_trials(spark, {str(scene): of for scene, of in histories.items()}, trials):
+        self._show_state("scenarios", 0, len(trials))
+        by_name = {str(scene): history for scene, history in histories.items()}
+        for result in run_trials(spark, by_name, trials):
             results[result.number] = result
-            self._say("scenarios", len(results), len(trials))
+            self._show_state("scenarios", len(results), len(trials))
         return [results[trial.number] for trial in trials]
 
 

@@ -16,24 +16,24 @@ from kafka_assignors.strategies import STRATEGIES
 
 ASKS_S = 0.26  # s from a member's first log entry until it asks to join: connecting, metadata; measured
 _PLAIN = {"rebalance_on_skew": (False,)}  # like the demo's members
-_NOT_A_CHOICE = "failover"  # one member has everything: it is tried only if it ran
+_NOT_A_CHOICE = "failover"  # gives everything to one member, so it is tried only if the demo ran it
 
 
 def list_trials(
     runs: Sequence[FinishedRun], histories: Mapping[Compared, History], settings: SettingsResult
 ) -> list[Trial]:
-    """List every strategy on the load of each scene; none if records cost no work.
+    """List a trial of every strategy on the load of each scene; none if records cost no work.
 
-    The load is what a pipeline has recorded; members, churn and costs are what a group's owner knows.  Only
-    the start time of a process is measured.
+    The load is recorded by the pipeline.  Members, churn and costs are the demo's settings; only the start
+    time of a process is measured.
     """
     if not settings["work_ms"]:
         return []
     trials: list[Trial] = []
     for scene, history in histories.items():
         of_scene = [run for run in runs if run.scene == scene]
-        has_run = {run.strategy for run in of_scene}
-        names = [name for name in STRATEGIES if name != _NOT_A_CHOICE or name in has_run]
+        have_run = {run.strategy for run in of_scene}
+        names = [name for name in STRATEGIES if name != _NOT_A_CHOICE or name in have_run]
         grid = Grid(
             candidates=candidates(names, _PLAIN, forecasts=history.expected is not None),
             members=(settings["consumers"],),

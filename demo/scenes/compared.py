@@ -66,13 +66,13 @@ class _Scene:
         stage.drain(settings.drain_timeout)
 
     def backlog(self, flights: Sequence[Flight]) -> None:
-        """Fill the topic, start the members, let them go at once, drain.
+        """Fill the topic, start the members, release them at once, drain.
 
-        The members are held until all of them have joined and are warm.  Otherwise the first ones would work
-        through some of it alone, depending on the machine and not on the strategy.
+        The members are held until all of them have joined and are warm.  Otherwise the first ones would
+        process a part of the backlog alone, which depends on the machine and not on the strategy.
 
-        Strategies have no options here, `rebalance_on_skew` neither: all members are equally fast, so members
-        with equal loads end together (within half a second, measured), and nothing is left to even out.
+        Strategies have no options here, not even `rebalance_on_skew`: all members are equally fast, so
+        members with equal loads finish within half a second (measured), and no skew arises.
         """
         stage, settings = self._stage, self._settings
         stage.begin("fill", count=lambda: stage.watch.sent, total=settings.backlog)
