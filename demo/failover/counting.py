@@ -10,55 +10,40 @@ from __future__ import annotations
 
 import json
 import struct
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from kafka.consumer.fetcher import ConsumerRecord
+
+    from kafka_assignors.stateful import Store
 
 LINE, PLANE, NUMBER = b"l:", b"p:", b"n:"
-LOGBOOK = 40
-"""The last flights are kept in a logbook: about 7 KB."""
+LOGBOOK = 40  # flights kept in a logbook, the last ones: about 7 KB
 
-_COUNTER = struct.Struct(">qqq")
+_COUNT = struct.Struct(">qqq")
 _LAST = struct.Struct(">q")
 
 
-class Store(Protocol):
-    """The part of a task's store that is used."""
-
-    def get(self, key: bytes) -> bytes | None:
-        """Return the value of a key."""
-
-    def put(self, key: bytes, value: bytes) -> None:
-        """Set it."""
-
-
-class Record(Protocol):
-    """The part of a record that is used; its key is the destination, its value a flight as JSON."""
-
-    key: bytes
-    value: bytes
-    partition: int  # the task
-    offset: int
-
-
-class Counter(NamedTuple):
-    """A count of records."""
+class LineCount(NamedTuple):
+    """The count of a line's records."""
 
     times: int = 0  # records counted, each as often as it was processed
     doubles: int = 0  # of these, records counted before
     last: int = -1  # the highest offset counted; -1: none
 
-    def counted(self, offset: int) -> Counter:
+    def counted(self, offset: int) -> LineCount:
         """Return the count with one more record; an offset that does not ascend was counted before."""
         again = offset <= self.last
-        return Counter(self.times + 1, self.doubles + again, max(self.last, offset))
+        return LineCount(self.times + 1, self.doubles + again, max(self.last, offset))
 
     def packed(self) -> bytes:
         """Return the value for the store."""
-        return _COUNTER.pack(*self)
+        return _COUNT.pack(*self)
 
     @classmethod
-    def unpacked(cls, value: bytes | None) -> Counter:
+    def unpacked(cls, value: bytes | None) -> LineCount:
         """Read a value of the store; None: no record yet."""
-        return cls() if value is None else cls(*_COUNTER.unpack(value))
+        return cls() if value is None else cls(*_COUNT.unpack(value))
 
 
 def line_of(key: bytes, value: bytes) -> bytes:
@@ -66,14 +51,14 @@ def line_of(key: bytes, value: bytes) -> bytes:
     return str(json.loads(value)["carrier"]).encode() + b" " + key
 
 
-def count_flight(record: Record, store: Store) -> None:
-    """Process one flight."""
+def count_flight(record: ConsumerRecord, store: Store) -> None:
+    """Process one flight: the record's key is the destination, its value the flight as JSON."""
     flight = json.loads(record.value)
     line = LINE + line_of(record.key, record.value)
-    store.put(line, Counter.unpacked(store.get(line)).counted(record.offset).packed())
+    store.put(line, LineCount.unpacked(store.get(line)).counted(record.offset).packed())
     number = f"{flight['carrier']} {flight['flight']}"
     for logbook in (PLANE + str(flight["tailnum"]).encode(), NUMBER + number.encode()):
-        store.put(logbook, _entered(store.get(logbook), record))
+        store.put(logbook, _entered(store.get(logbook), record.offset, record.value))
 
 
 def entries_of(logbook: bytes) -> list[bytes]:
@@ -81,11 +66,11 @@ def entries_of(logbook: bytes) -> list[bytes]:
     return logbook[_LAST.size :].split(b"\n")
 
 
-def _entered(logbook: bytes | None, record: Record) -> bytes:
+def _entered(logbook: bytes | None, offset: int, flight: bytes) -> bytes:
     """Return the logbook with one more flight; a repeat changes nothing."""
     if logbook is None:
-        return _LAST.pack(record.offset) + record.value
-    if record.offset <= _LAST.unpack_from(logbook)[0]:
+        return _LAST.pack(offset) + flight
+    if offset <= _LAST.unpack_from(logbook)[0]:
         return logbook
-    entries = [*entries_of(logbook), record.value][-LOGBOOK:]
-    return _LAST.pack(record.offset) + b"\n".join(entries)
+    entries = [*entries_of(logbook), flight][-LOGBOOK:]
+    return _LAST.pack(offset) + b"\n".join(entries)
