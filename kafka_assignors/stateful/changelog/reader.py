@@ -93,7 +93,7 @@ class ChangelogReader:
     # --- for the thread that processes
 
     def keep(self, copy: Copy, waiter: object = None) -> None:
-        """Bring a copy up to date; the reader owns it until then.
+        """Give a copy to the reader, which brings it up to date.
 
         Args:
             copy: of a task with a changelog.

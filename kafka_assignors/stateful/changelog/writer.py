@@ -3,8 +3,8 @@
 A member that has left the group must not write: the next owner has written since, and an old value behind a
 newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call, and the
 caller must be sure of its membership for that long.  When `ChangelogWriter.write` returns or raises, nothing
-is left to be sent: neither by the producer, nor by the kernel, which would go on sending what a stalled
-network had not taken before the connection was closed.
+is left to be sent by the producer or the kernel.  (By default, the kernel goes on sending after a connection
+is closed if the network was stalled.)
 """
 
 from __future__ import annotations

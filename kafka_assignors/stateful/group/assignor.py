@@ -38,6 +38,7 @@ from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.members import planned_members, process_warning
 from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.group.topologies import merge_plans, subgroups, topology_warning
+from kafka_assignors.stateful.topology import Subtopology
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
@@ -188,13 +189,11 @@ class StatefulAssignor(Assignor):
     def plan(self, group: Group, claims: Claims) -> Assignment:
         """Plan tasks, as partitions; topics outside the topology get no owner."""
         self._plan = None
-        counts = {
-            s.id: max((group.topics.get(topic, 0) for topic in s.topics), default=0)
-            for s in self._topology.subtopologies
-        }
         subtopologies = {
-            s.id: planner.PlannedSubtopology(s.id, counts[s.id], s.stateful, s.logged)
-            for s in self._topology.subtopologies
+            subtopology.id: planner.PlannedSubtopology(
+                subtopology.id, _task_count(subtopology, group), subtopology.stateful, subtopology.logged
+            )
+            for subtopology in self._topology.subtopologies
         }
         members = planned_members(self._topology, group.members, self._joined)
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
@@ -243,7 +242,7 @@ class StatefulAssignor(Assignor):
         owners = given.owners.copy()
         waits_for = {(hold.topic, hold.partition): hold.member_id for hold in held}
         for subtopology in self._topology.subtopologies:
-            for number in range(max((group.topics.get(t, 0) for t in subtopology.topics), default=0)):
+            for number in range(_task_count(subtopology, group)):
                 topics = [topic for topic in subtopology.topics if number < group.topics.get(topic, 0)]
                 places = [group.first[topic] + number for topic in topics]
                 if len({int(owners[place]) for place in places}) < 2:
@@ -300,6 +299,11 @@ class StatefulAssignor(Assignor):
             if isinstance(joined, stateful_subscription.Subscription) and joined.endpoint:
                 owners[joined.endpoint] = (*owners.get(joined.endpoint, ()), *sorted(tasks))
         return pack_owners(owners)
+
+
+def _task_count(subtopology: Subtopology, group: Group) -> int:
+    """Return the number of tasks; while topics grow, the largest number of partitions."""
+    return max(group.topics.get(topic, 0) for topic in subtopology.topics)
 
 
 def _without(tasks: Iterable[Task], others: Iterable[Task]) -> tuple[Task, ...]:

@@ -12,7 +12,7 @@ from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.assignor.coordinator_access import consumer_recorder
-from kafka_assignors.metrics import NO_METRICS, STATEFUL, Recorder
+from kafka_assignors.metrics import STATEFUL, Recorder
 from kafka_assignors.metrics import STATEFUL_GROUP as GROUP
 from kafka_assignors.stateful import Duties
 from kafka_assignors.stateful.metrics import RestoreRate, register_metrics
@@ -149,10 +149,6 @@ def test_reporter_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) ->
         "a metric cannot be recorded; the others are"
     ]
     assert list(member.values)[-1] == "last-checkpoint-seconds-ago"  # registered after it
-
-
-def test_consumer_without_metrics_has_none_of_ours() -> None:
-    register_metrics(NO_METRICS, MemberTasks(), part(applied=0), processing=part(), copies=part())
 
 
 def test_metrics_are_beside_those_of_the_consumer_until_it_is_closed(consumer: MakeConsumer) -> None:
