@@ -9,10 +9,10 @@ from demo.pipeline.results import PipelineResult
 from demo.results import DrainResult, Results, StrategyResult
 
 TIE = 0.10
-"""A time counts as equal to the shortest one if it is longer by no more than this part."""
+"""A time counts as equal to the shortest one if it is longer by this part at most."""
 
 UNEVEN = 1.25
-"""How much faster members may work in one drain than in another before the two do not compare."""
+"""Two drains do not compare if members worked faster than this many times in one of them."""
 
 RULE = (
     f"Times within {100 * TIE:.0f} % of the shortest count as equal (a tie). If standstills are equal, fewer "

@@ -174,7 +174,7 @@ class StatefulConsumer:
 
     @property
     def duties(self) -> Duties:
-        """The last orders of the leader: tasks, standbys and warm-ups of this member, and all owners."""
+        """The last duties from the leader: this member's tasks, standbys and warm-ups, and all owners."""
         return self._tasks.duties
 
     @property

@@ -37,7 +37,7 @@ _MOST_REPLICAS = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
-    """How a stateful consumer runs.
+    """Options of a stateful consumer.
 
     The first five must be the same in all members of a group, because any member may become leader.
 

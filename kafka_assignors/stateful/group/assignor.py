@@ -137,7 +137,7 @@ class StatefulAssignor(Assignor):
         )
 
     def _read_user_data(self, data: bytes) -> None:
-        """Read the leader's orders; copies stay as they are if that fails."""
+        """Read the leader's user data into ``_received``; copies stay as they are if that fails."""
         received: stateful_assignment.TaskAssignment | Newer | None = None
         try:
             received = stateful_assignment.decode(data) if data not in (b"", CLASSIC_ONLY) else None

@@ -89,7 +89,7 @@ class MemberTasks:
     """The tasks of a member.
 
     Attributes:
-        duties: the leader's last orders.
+        duties: the last duties from the leader.
         actives: the tasks whose partitions this member owns.
     """
 
