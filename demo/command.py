@@ -100,7 +100,7 @@ def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated
 @_option("consumers", click.IntRange(1, 32), "Members at the start.")
 @_option("partitions", click.IntRange(1, 512), "Partitions of the topic.")
 @_option("speed", _POSITIVE, "Replay: multiple of real time; 60000 gives about 600 records/s.")
-@_option("duration", _POSITIVE, "Replay: its seconds, per strategy.")
+@_option("duration", _POSITIVE, "Replay: its length in seconds, for each strategy.")
 @_option(
     "backlog",
     click.IntRange(min=1),
@@ -138,12 +138,12 @@ def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated
     "--backend",
     type=click.Choice(list(get_args(Backend))),
     default="auto",
-    help="What runs the demo's own broker; auto: Docker when an engine answers, else the jars.",
+    help="Backend of the demo's own broker; auto: Docker if an engine answers, else the jars.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where logs, results.json and report.html go; new or empty.  [default: ./out/demo-TIME]",
+    help="Folder for logs, results.json and report.html; new or empty.  [default: ./out/demo-TIME]",
 )
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
 def command(
@@ -161,17 +161,17 @@ def command(
     The flights from New York in 2013, keyed by destination, go through a broker into a group of consumer
     processes.  There are three scenes; replay and backlog run unless --scene names others.
 
-    The replay: flights come as they departed, only faster. One member joins, one leaves, one is killed; every
-    strategy meets the same events at the same times.
+    The replay: flights arrive as they departed, only faster. One member joins, one leaves, one is killed, at
+    the same times for each strategy.
 
     The backlog: flights wait already when the members start, and are unevenly spread. How long does each
-    strategy's plan take, and how long does it have to?
+    strategy take to drain them, and how long would the best plan take?
 
     The failover: members count flights in state of their own. One joins, one is killed: how long does each
     task stand still, with standbys and warm-ups, and when its state is restored cold?
 
-    Then the pipeline: Spark records what the groups committed and what arrived, models the load, and tries
-    all strategies out on it, also those that did not run.
+    Then the pipeline: Spark records the groups' commits and the arrivals, models the load, and tries all
+    strategies on it, also those that did not run.
 
     With the defaults it ends within four minutes, with tables and a report to open in a browser.
     """

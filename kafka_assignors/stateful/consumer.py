@@ -36,7 +36,7 @@ from kafka_assignors.stateful.metrics import register_metrics
 from kafka_assignors.stateful.runtime.assembly import assemble
 from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revoked, TaskListener
 from kafka_assignors.stateful.runtime.ownership import Ownership, process_functions
-from kafka_assignors.stateful.runtime.processing import HEARTBEAT_S
+from kafka_assignors.stateful.runtime.processing import HEARTBEAT_WAIT_S
 from kafka_assignors.stateful.runtime.tasks import MemberTasks, Process
 from kafka_assignors.stateful.settings import RuntimeOptions
 from kafka_assignors.stateful.shutdown import Shutdown
@@ -217,7 +217,7 @@ class StatefulConsumer:
                 (self._tasks.actives.get(self._ownership.task_of(partition)), partition, batch)
                 for partition, batch in records.items()
             )
-            self._processing.commit_if_due(HEARTBEAT_S)
+            self._processing.commit_if_due(HEARTBEAT_WAIT_S)
             for active, error in self._copies.flush_one():
                 self._processing.suspend(active, error)
             self._restore_damaged()

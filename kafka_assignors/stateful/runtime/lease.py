@@ -1,6 +1,7 @@
-"""The time a member may write after a sign of its membership: no other member owns its tasks before its end.
+"""A member's lease: the time it may write after a sign of its membership, a heartbeat or a commit.
 
-No broker fences an ordinary producer, so a member must find out in time by itself that it has left the group.
+No other member owns its tasks before the lease ends.  No broker fences an ordinary producer, so a member must
+find out in time by itself that it has left the group.
 A broker gives a member's partitions to others
 
 - when the broker has had no heartbeat for a session timeout;

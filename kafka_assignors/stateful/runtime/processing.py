@@ -18,7 +18,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 
 log = logging.getLogger("kafka_assignors")
 
-HEARTBEAT_S = 0.1  # limit of a commit's wait for the answer to a heartbeat
+HEARTBEAT_WAIT_S = 0.1  # limit of a commit's wait for the answer to a heartbeat
 
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
@@ -170,7 +170,7 @@ class Processing:
         return active.ready and not self._held
 
     def _make_room(self) -> bool:
-        if self.commit(HEARTBEAT_S):
+        if self.commit(HEARTBEAT_WAIT_S):
             return True
         self._held = True
         log.warning(
@@ -182,7 +182,7 @@ class Processing:
 
     def _commit_before_error(self) -> None:
         try:
-            if not self.commit(HEARTBEAT_S):
+            if not self.commit(HEARTBEAT_WAIT_S):
                 log.warning("closing after an error: the last commit failed, records are processed again")
         except Exception:  # the callback's own exception goes first
             log.exception("closing after an error: the last commit failed, records are processed again")
