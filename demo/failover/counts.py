@@ -21,7 +21,7 @@ def compare_counts(
     ends: Mapping[int, int],
     sent: Counter[bytes],
 ) -> None:
-    """Complete ``result`` from the stores of all members, and from the records sent by line.
+    """Complete ``result`` from the stores of all members and the number of records ``sent``, by line.
 
     ``ends`` are the changelog's end offsets, by task.
     """
@@ -44,7 +44,7 @@ def compare_counts(
 def read_stores(
     result: CountsResult, store_dirs: Iterable[Path], group: str, ends: Mapping[int, int]
 ) -> Stored:
-    """Read each copy that is at the end of its changelog; copies of one task must be equal."""
+    """Return the counts in all copies that are at the end of their changelog; copies of a task must be equal."""
     by_task: dict[int, Stored] = {}
     stores = Stores()
     for store_dir in filter(Path.is_dir, store_dirs):

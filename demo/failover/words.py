@@ -98,7 +98,7 @@ def _ratio(cold: EventResult, warm: EventResult) -> str:
 
 
 def counted(result: FailoverResult) -> str:
-    """Return whether the counts are right, and how many records were counted twice, in words."""
+    """Return sentences about the counts: whether they are right, and how many records were counted twice."""
     counts = result["counts"]
     if counts["differences"]:
         number = len(counts["differences"])

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 
-COMMITS, ENDS = "offsets-topic", "import"
+COMMITS, ENDS = "offsets-topic", "import"  # sources of samples
 
 
 def record_commits(

@@ -22,7 +22,7 @@ class RecordedResult(TypedDict):
     produced: int  # records, by the last end
     committed: int  # records, by the last commit
     steps: int  # rows of load/
-    arrived: int  # records, by load/, with the lag at the start
+    arrived: int  # records, by load/, and the lag at the start
 
 
 class PipelineResult(TypedDict):
