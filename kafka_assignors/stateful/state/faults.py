@@ -32,17 +32,11 @@ def store_error(error: Exception, where: object, *, logged: bool = True, in_use:
 
     RocksDB appends the system's words to an error of the system.  Its own words (corruption, files that are
     missing or do not belong together) mean a damaged store, which is wiped and restored.  A wipe of a store
-    without a changelog loses its state, and an operator may be able to repair a fault.  So such a store is
-    wiped only for corruption that is not about a missing file.
+    without a changelog (not ``logged``) loses its state, and an operator may be able to repair a fault.  So
+    such a store is wiped only for corruption that is not about a missing file.
 
-    An unknown text about a store in use may be about the request, which would fail again on a restored store,
-    forever.  So it does not mean damage.
-
-    Args:
-        error: the error.
-        where: the store's directory.
-        logged: whether the store has a changelog.
-        in_use: whether the store was opened before.
+    An unknown text about an open store (``in_use``) does not mean damage: it may be about the request, which
+    would fail again on a restored store, forever.
     """
     text = " ".join(str(error).split())
     corrupt = text.startswith("Corruption")
