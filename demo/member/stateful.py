@@ -36,7 +36,7 @@ _PROBES = "probing rebalance"  # the beginning of the runtime's log line about o
 class StateLog:
     """Logs the tasks and copies of a member when they change.
 
-    Entries about copies come first: when a task is ready, its whole restore is in the log.
+    Entries about copies come first, so the log has the whole restore of a task before the task is ready.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The steps of the changelog reader's thread: applies records to copies, and measures their lags."""
+"""The steps of the changelog reader's thread, which applies records to copies and measures their lags."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _POLL_MS = 100
 _FLUSH_EVERY_S = 30.0
 _ENDS_EVERY_S = 1.0
 _SETTLE_EVERY_S = 0.1
-_POSITIONS = 10  # read at once: kafka-python walks over all partitions for each
+_POSITIONS = 10  # positions read at once, because kafka-python walks over all partitions for each
 
 
 class Tailing:
@@ -56,7 +56,7 @@ class Tailing:
         self._clock = clock
         self._on_restored = on_restored
         self._closed_lags: dict[Task, int] = {}
-        self._ends_at = clock() - _ENDS_EVERY_S
+        self._ends_asked_at = clock() - _ENDS_EVERY_S
         self._settled_at = clock() - _SETTLE_EVERY_S
         self.closed_copies: Mapping[Task, ClosedCopy] = {}
         self.applied = 0
@@ -126,11 +126,11 @@ class Tailing:
         Returns:
             Whether the lags were measured.
         """
-        is_due = self._clock() - self._ends_at >= _ENDS_EVERY_S or any(
+        is_due = self._clock() - self._ends_asked_at >= _ENDS_EVERY_S or any(
             tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self._kept
         )
         if is_due:
-            self._ends_at = self._clock()
+            self._ends_asked_at = self._clock()
             self._update_ends()
         waited_for = any(tailed.waiter is not None for tailed in self._kept)
         if is_due or (waited_for and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
