@@ -66,10 +66,6 @@ def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
             )
 
 
-def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
-    return tuple(scene for scene in SCENES if scene in (given or DEFAULT_SCENES))
-
-
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
@@ -175,7 +171,7 @@ def command(
 
     With the defaults it ends within four minutes, with tables and a report to open in a browser.
     """
-    scenes = _scenes(given_scenes)
+    scenes = tuple(scene for scene in SCENES if scene in (given_scenes or DEFAULT_SCENES))
     _refuse_options_of_other_scenes(scenes)
     try:
         settings = Settings(scenes=scenes, strategies=strategies or DEFAULT_STRATEGIES, **others)

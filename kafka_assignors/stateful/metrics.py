@@ -65,7 +65,7 @@ class StatefulMetrics:
             "restored-records-total": lambda _: reader.applied,
             "restored-records-rate": rate.per_second,
             "last-commit-seconds-ago": lambda _: processing.commit_age_s,
-            "last-checkpoint-seconds-ago": lambda _: _age(copies.checkpoint_age_s),
+            "last-checkpoint-seconds-ago": lambda _: copies.checkpoint_age_s,
         }
 
     def _actives(self) -> dict[Task, bool]:
@@ -93,7 +93,3 @@ def register_metrics(
     values = StatefulMetrics(tasks, reader, processing, copies).values
     for metric in STATEFUL:
         recorder.add_gauge(STATEFUL_GROUP, metric.name, values[metric.name])
-
-
-def _age(seconds: float | None) -> float:
-    return -1.0 if seconds is None else seconds

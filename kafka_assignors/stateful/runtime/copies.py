@@ -127,10 +127,10 @@ class OpenCopies:
         return self._flushes.flush_one(self._tasks.actives.values())
 
     @property
-    def checkpoint_age_s(self) -> float | None:
-        """Age of the oldest checkpoint of an active task, in seconds; None: there is none.  Any thread."""
+    def checkpoint_age_s(self) -> float:
+        """Age of the oldest checkpoint of an active task, in seconds; -1: there is none.  Any thread."""
         copies = [active.copy for active in self._tasks.actives.copy().values()]
-        return max((copy.checkpoint_age_s for copy in copies if copy is not None), default=None)
+        return max((copy.checkpoint_age_s for copy in copies if copy is not None), default=-1.0)
 
     # --- standbys and warm-ups
 

@@ -34,7 +34,7 @@ class Member:
     def __init__(self, *reporters: Any) -> None:
         self.tasks = MemberTasks()
         self.reader = part(lags={}, applied=0)
-        self.parts = part(commit_age_s=0.0, checkpoint_age_s=None)
+        self.parts = part(commit_age_s=0.0, checkpoint_age_s=-1.0)
         self.registry = Metrics(MetricConfig(tags={"client-id": "c"}), list(reporters))
         recorder = Recorder(self.registry)
         register_metrics(recorder, self.tasks, self.reader, processing=self.parts, copies=self.parts)
