@@ -17,7 +17,7 @@ SCENES: tuple[Scene, ...] = get_args(Scene)
 DEFAULT_SCENES: tuple[Scene, ...] = ("replay", "backlog")
 DEFAULT_STRATEGIES = ("range", "cooperative-sticky", "cooperative-lag-aware")
 DEFAULT_CHURN = "join@2,leave@7,kill@11"
-MAX_POLL_MS = 30_000  # a member that does not poll for so long is expelled
+MAX_POLL_MS = 30_000  # a member without a poll for this time is expelled
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""One run while it goes on: topic and group, members, traffic, logs to follow, conditions to wait for."""
+"""A run in progress: topic and group, members, traffic, logs to follow, conditions to wait for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Place:
 
 
 class Stage:
-    """One run while it goes on."""
+    """A run in progress."""
 
     def __init__(self, place: Place, view: View, cluster: Cluster, steps: tuple[str, ...]) -> None:
         self.place, self.view, self.cluster = place, view, cluster

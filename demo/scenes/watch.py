@@ -51,7 +51,7 @@ class Watch:
                 member.open |= partitions
             case "assigned":
                 member.owned |= partitions
-                member.open &= member.owned  # a partition that did not come back must be opened anew
+                member.open &= member.owned  # others must be opened again if they return
             case "revoked" | "lost":
                 member.owned -= partitions
             case "state":

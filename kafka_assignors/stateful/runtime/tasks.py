@@ -98,7 +98,7 @@ class MemberTasks:
 
     @property
     def is_proven(self) -> bool:
-        """Whether no changelog of an active task has to be repaired."""
+        """Whether no active task has an ``unproven`` offset."""
         return all(active.unproven is None for active in self.actives.values())
 
     @property

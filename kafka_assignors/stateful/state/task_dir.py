@@ -65,7 +65,7 @@ class TaskDir:
         """Replace the directory by an empty one, after the store was closed.
 
         Raises:
-            StateError: it failed; the old state does not count any more.
+            StateError: it failed; the old state may still be there.
         """
         self._state_dir.remove(self.path)
         self._state_dir.make(self.path)
