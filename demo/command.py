@@ -35,7 +35,7 @@ _ONLY_IN: dict[str, tuple[Scene, ...]] = {
     "flights": ("failover",),
     **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms"), _COMPARED),
 }
-_BROKER_END_S = 1.0  # until the end of a broker is noticed, after its clients have failed
+_BROKER_END_S = 1.0  # to wait for the end of the broker after its clients have failed
 
 
 def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple[churn.ChurnStep, ...]:

@@ -1,4 +1,4 @@
-"""The whole demo: every strategy once a scene, the failover, the pipeline, on one broker; its files."""
+"""Runs the whole demo on one broker, and writes its files: scenes with each strategy, failover, pipeline."""
 
 from __future__ import annotations
 

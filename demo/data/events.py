@@ -79,12 +79,12 @@ def parse_flights(text: io.TextIOBase, span: float = float("inf"), at_least: int
 
 
 def backlog(flights: Sequence[Flight], records: int) -> Iterator[tuple[float, Flight]]:
-    """Yield ``records`` flights, each due at 0 s; the year begins again if it has fewer."""
+    """Yield ``records`` flights as `schedule` does, each due at 0 s; the year begins again if it has fewer."""
     return ((0.0, flight) for flight in itertools.islice(itertools.cycle(flights), records))
 
 
 def schedule(flights: Sequence[Flight], speed: float, duration: float) -> Iterator[tuple[float, Flight]]:
-    """Yield each flight of a replay, after the seconds since the start at which it is due.
+    """Yield the due time, in seconds since the start, and the flight, for each flight of a replay.
 
     The year begins again if it is shorter than ``duration``, in seconds.
     """

@@ -55,7 +55,7 @@ def sample_flights(
         flights: the records, in the order of departure.
         partitions: of the topic.
         every_s: seconds between two samples; the first is at midnight (UTC) before the first flight.
-        days: time to sample; None: until the last flight.
+        days: days to sample; None: until the last flight.
         service_rate: records/s that the group reads from a partition with lag; by default a little more than
             arrive in the busiest of 18 partitions.
     """

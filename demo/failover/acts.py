@@ -25,7 +25,7 @@ _SMALL_LAG, _LEAST_LAG = 1_000, 150  # records; the latter is two seconds of cha
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """The group's way to keep state."""
+    """One act: the copies that the group keeps in it."""
 
     name: str  # cold or warm
     standbys: int  # copies of each task beside the active one

@@ -108,7 +108,7 @@ class Worker:
     def __init__(self, config: WorkerConfig, log: LogWriter) -> None:
         self._config, self._log = config, log
         self._generation = -1
-        self._is_refused = False  # the last commit
+        self._is_refused = False  # whether the last commit was refused
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
         try:
             self._consumer = ContinuousConsumer(

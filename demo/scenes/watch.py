@@ -80,7 +80,7 @@ class Watch:
         return tuple(owner.get(partition) for partition in range(self._partitions))
 
     def all_open(self) -> bool:
-        """Whether each member has warmed up for all it owns, which it does when its poll returns."""
+        """Whether each member has warmed up for all it owns; a member warms up when its poll returns."""
         return all(member.owned <= member.open for member in self._members.values())
 
     def balanced(self, members: int, standbys: int) -> bool:
@@ -106,7 +106,7 @@ class Watch:
 
     @property
     def processed(self) -> int:
-        """Distinct processed records, if none was left out."""
+        """Distinct processed records, if no offset was skipped."""
         return sum(self._reached)
 
     @property

@@ -20,9 +20,9 @@ class Picture:
     steps: tuple[str, ...]  # in order
     now: int  # index of the current step; ``len(steps)``: all are done
     state: str = ""  # of the current step
-    done: int = 0  # units of it
-    total: int | None = None  # None: unknown
-    unit: str = ""  # of both, with a space before it; empty for records
+    done: int = 0  # finished units of the step
+    total: int | None = None  # all units of the step; None: unknown
+    unit: str = ""  # name of the unit, after a space; empty for records
 
     @property
     def count(self) -> str:

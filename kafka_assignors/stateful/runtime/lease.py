@@ -1,8 +1,7 @@
 """A member's lease: the time it may write after a sign of its membership, a heartbeat or a commit.
 
 No other member owns its tasks before the lease ends.  No broker fences an ordinary producer, so a member must
-find out in time by itself that it has left the group.
-A broker gives a member's partitions to others
+find out in time by itself that it has left the group.  A broker gives a member's partitions to others
 
 - when the broker has had no heartbeat for a session timeout;
 - when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  The answer to a
@@ -79,7 +78,7 @@ class Lease:
             self._stable_at = sent_at
 
     def renew(self, sent_at: float) -> None:
-        """Count a commit as a sign of membership; ``sent_at`` is the time before it (``time.monotonic``)."""
+        """Count an answered commit as a sign of membership when it was sent (``time.monotonic``)."""
         self._renewed_at = sent_at
 
     def is_alone(self) -> bool:
@@ -99,7 +98,7 @@ class Lease:
     def wait_until_alone(self) -> bool:
         """Wait until `is_alone`, while time is left; return whether it is.
 
-        Without the wait, the next owner and the process before us could write at the same time.
+        Without the wait, the next owner could write while the process before this one may still do so.
         """
         while not (alone := self.is_alone()) and self._may_wait():
             time.sleep(_LOOK_S)
