@@ -35,8 +35,8 @@ log = logging.getLogger("kafka_assignors")
 T = TypeVar("T")
 
 _IDLE_S = 0.1
-_AGAIN_S = 1.0  # after an error of the cluster
-_ANSWER_S = 5.0  # for the thread to give back copies
+_AGAIN_S = 1.0  # pause after an error of the cluster
+_ANSWER_S = 5.0  # limit of the wait for copies that the thread gives back
 
 
 class ChangelogReader:
@@ -199,7 +199,7 @@ class ChangelogReader:
         if not self.has_ended:
             log.warning("changelog reader: still busy at the end of the shutdown, its stores stay open")
             return []
-        for order in _drained(self._orders):  # a copy may be in one of them
+        for order in _drained(self._orders):  # an order may hold a copy
             self._guarded(order)
         self._consumer.close(autocommit=False)
         return [*self._tailing.copies, *(copy for copy, _ in self.restored())]

@@ -42,9 +42,9 @@ Record = tuple[TopicPartition, bytes, bytes | None]
 log = logging.getLogger("kafka_assignors")
 
 _AT_ONCE = 4 * 1024 * 1024  # bytes in flight
-_MOST = 2_000  # records in flight: a longer send call could outlast a short session
-_DROP_S = 5.0  # for the end of the producer's thread, which sends nothing meanwhile
-_BLOCK_MS = 5_000  # for the cluster's metadata: this wait cannot be cut short
+_MOST = 2_000  # records in flight: sending more could outlast a short session
+_DROP_S = 5.0  # limit of the wait for the end of the producer's thread, which sends nothing meanwhile
+_BLOCK_MS = 5_000  # limit of the wait for the cluster's metadata, which cannot be cut short
 _LOOK_S = 0.5  # between two looks at the shutdown
 _LINGER_MS = 5
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
