@@ -24,6 +24,7 @@ from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
 from kafka_assignors.simulation import churn
 from kafka_assignors.strategies import STRATEGIES
+from kafka_assignors.validators import is_port
 
 _POSITIVE = click.FloatRange(min=0, min_open=True)
 _DEFAULTS = Settings()
@@ -34,7 +35,7 @@ _ONLY_IN: dict[str, tuple[Scene, ...]] = {
     "flights": ("failover",),
     **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms"), _COMPARED),
 }
-_LAST_GASP = 1.0  # s in which the end of a broker shows after its clients have failed
+_BROKER_END_S = 1.0  # to wait for the end of the broker after its clients have failed
 
 
 def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple[churn.ChurnStep, ...]:
@@ -47,7 +48,7 @@ def _read_churn(ctx: click.Context, param: click.Parameter, value: str) -> tuple
 def _read_bootstrap(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     for address in (value or "").split(",") if value is not None else ():
         host, _, port = address.strip().rpartition(":")
-        if not (host and port.isdecimal() and port.isascii() and 0 < int(port) < 65536):
+        if not (host and is_port(port)):
             raise click.BadParameter(f"{address!r} is not HOST:PORT", ctx, param)
     return value
 
@@ -65,15 +66,11 @@ def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
             )
 
 
-def _scenes(given: tuple[str, ...]) -> tuple[Scene, ...]:
-    return tuple(scene for scene in SCENES if scene in (given or DEFAULT_SCENES))
-
-
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
 
 
 def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """Return an option of the name and default of a setting."""
+    """Return a click option with the name and the default of a setting."""
     default = getattr(_DEFAULTS, name.replace("-", "_"))
     return click.option(f"--{name}", type=kind, default=default, help=text, **more)
 
@@ -99,7 +96,7 @@ def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated
 @_option("consumers", click.IntRange(1, 32), "Members at the start.")
 @_option("partitions", click.IntRange(1, 512), "Partitions of the topic.")
 @_option("speed", _POSITIVE, "Replay: multiple of real time; 60000 gives about 600 records/s.")
-@_option("duration", _POSITIVE, "Replay: its seconds, per strategy.")
+@_option("duration", _POSITIVE, "Replay: its length in seconds, for each strategy.")
 @_option(
     "backlog",
     click.IntRange(min=1),
@@ -137,12 +134,12 @@ def _option(name: str, kind: Any, text: str, **more: Any) -> Callable[[Decorated
     "--backend",
     type=click.Choice(list(get_args(Backend))),
     default="auto",
-    help="What runs the demo's own broker; auto: Docker when an engine answers, else the jars.",
+    help="Backend of the demo's own broker; auto: Docker if an engine answers, else the jars.",
 )
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Where logs, results.json and report.html go; new or empty.  [default: ./out/demo-TIME]",
+    help="Folder for logs, results.json and report.html; new or empty.  [default: ./out/demo-TIME]",
 )
 @click.option("--output", type=click.Choice(["table", "json"]), default="table")
 def command(
@@ -160,21 +157,21 @@ def command(
     The flights from New York in 2013, keyed by destination, go through a broker into a group of consumer
     processes.  There are three scenes; replay and backlog run unless --scene names others.
 
-    The replay: flights come as they departed, only faster. One member joins, one leaves, one is killed; every
-    strategy meets the same events at the same times.
+    The replay: flights arrive as they departed, only faster. One member joins, one leaves, one is killed, at
+    the same times for each strategy.
 
     The backlog: flights wait already when the members start, and are unevenly spread. How long does each
-    strategy's plan take, and how long does it have to?
+    strategy take to drain them, and how long would the best plan take?
 
     The failover: members count flights in state of their own. One joins, one is killed: how long does each
     task stand still, with standbys and warm-ups, and when its state is restored cold?
 
-    Then the pipeline: Spark records what the groups committed and what arrived, models the load, and tries
-    all strategies out on it, also those that did not run.
+    Then the pipeline: Spark records the groups' commits and the arrivals, models the load, and tries all
+    strategies on it, also those that did not run.
 
     With the defaults it ends within four minutes, with tables and a report to open in a browser.
     """
-    scenes = _scenes(given_scenes)
+    scenes = tuple(scene for scene in SCENES if scene in (given_scenes or DEFAULT_SCENES))
     _refuse_options_of_other_scenes(scenes)
     try:
         settings = Settings(scenes=scenes, strategies=strategies or DEFAULT_STRATEGIES, **others)
@@ -210,7 +207,7 @@ def _show(results: Results, folder: Path, output: str) -> None:
 
 
 def _compare_on(broker: DevelopmentBroker, settings: Settings, folder: Path, view: View) -> Results:
-    """Compare on a broker of our own; if it ends, that is the error: its clients only get no answer."""
+    """Compare on the demo's own broker; if it ends, raise that instead of the errors of its clients."""
 
     def check() -> None:
         if not broker.running:
@@ -219,7 +216,7 @@ def _compare_on(broker: DevelopmentBroker, settings: Settings, folder: Path, vie
     try:
         return compare(settings, broker.bootstrap, folder, view, check)
     except KafkaAssignorsError:
-        deadline = time.monotonic() + _LAST_GASP
+        deadline = time.monotonic() + _BROKER_END_S
         while time.monotonic() < deadline:
             check()
             time.sleep(0.1)

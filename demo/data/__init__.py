@@ -1,4 +1,1 @@
-"""The flights: ``events``, and ``replay``, which sends them.
-
-``flight_samples`` is a sampler's view of them.
-"""
+"""The flights: ``events`` reads them, ``replay`` sends them, ``flight_samples`` samples them as offsets."""

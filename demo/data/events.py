@@ -41,12 +41,12 @@ def find_archive() -> Path:
 
 
 def read_flights(archive: Path, span: float = float("inf"), at_least: int = 0) -> list[Flight]:
-    """Read the flights of the first ``span`` seconds, ordered by departure, destination and content.
+    """Return the flights of the first ``span`` seconds, ordered by departure, destination and content.
 
-    It reads on until there are ``at_least`` so many, if there are.
+    If these are fewer than ``at_least``, later flights follow until there are so many.
 
-    The file has 336,776 rows, sorted by month as text (1, 10, 11, ...), so all of it is read each time
-    (about 1 s).
+    Cost: about 1 s.  The file has 336,776 rows, sorted by month as text (1, 10, 11, ...), so it is always
+    read as a whole.
     """
     try:
         with zipfile.ZipFile(archive) as files, files.open("flights.csv") as raw:
@@ -79,14 +79,14 @@ def parse_flights(text: io.TextIOBase, span: float = float("inf"), at_least: int
 
 
 def backlog(flights: Sequence[Flight], records: int) -> Iterator[tuple[float, Flight]]:
-    """Take the first so many flights, all due at once; when the year is shorter, it begins again."""
+    """Yield ``records`` flights as `schedule` does, all due at 0 s; the year begins again if it has fewer."""
     return ((0.0, flight) for flight in itertools.islice(itertools.cycle(flights), records))
 
 
 def schedule(flights: Sequence[Flight], speed: float, duration: float) -> Iterator[tuple[float, Flight]]:
-    """Say when each flight is due in a replay.
+    """Yield the due time, in seconds since the start, and the flight, for each flight of a replay.
 
-    A year that is shorter than ``duration`` begins again.  Yields seconds since the start, and the flight.
+    The year begins again if it is shorter than ``duration``, in seconds.
     """
     if not flights:
         return

@@ -1,8 +1,8 @@
-"""Pure: a sampler's view of the flights, as a topic of 2013 with a group that reads it.
+"""Pure: samples of the flights' offsets, as if a topic and a group had existed in 2013.
 
-Each flight is a record, due at its scheduled departure, in the partition of its destination, as in the
-replay, but in the time of the data and without a broker.  The group reads each partition at a steady rate, as
-one process could, so there is lag where departures come in bursts.
+Each flight is a record, due at its scheduled departure, in the partition of its destination: as in the
+replay, but in the time of the data and without a broker.  The group reads each partition at a steady rate, so
+there is lag when departures come in bursts.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _Counts = npt.NDArray[np.int64]
 class FlightSamples(NamedTuple):
     """Samples of all partitions at the same times."""
 
-    times: _Counts  # seconds since 1970, shape (looks,)
-    ends: _Counts  # end offsets, shape (looks, partitions)
-    committed: _Counts  # committed offsets, at most the ends, never going back
+    times: _Counts  # seconds since 1970, shape (samples,)
+    ends: _Counts  # end offsets, shape (samples, partitions)
+    committed: _Counts  # committed offsets, same shape: at most the ends, never decreasing
 
     def of(self, partition: int) -> Iterator[Sample]:
         """Return the samples of one partition."""
@@ -49,11 +49,15 @@ def sample_flights(
     days: float | None = None,
     service_rate: float = 0.002,
 ) -> FlightSamples:
-    """Sample the flights' topic again and again.
+    """Sample the end offsets and the committed offsets of the flights' topic.
 
-    The first sample is at midnight (UTC) before the first flight; ``days`` None: all.  ``service_rate`` is
-    records/s the group reads of each partition while there is something to read; by default a little more
-    than arrives in the busiest of 18.
+    Args:
+        flights: the records, in the order of departure.
+        partitions: of the topic.
+        every_s: seconds between two samples; the first is at midnight (UTC) before the first flight.
+        days: days to sample; None: until the last flight.
+        service_rate: records/s that the group reads from a partition with lag; by default a little more than
+            arrive in the busiest of 18 partitions.
     """
     due = np.array([flight.at for flight in flights], np.int64)
     places = {key: partition_of(key, partitions) for key in {flight.key for flight in flights}}
@@ -61,16 +65,16 @@ def sample_flights(
     start = int(due[0]) // 86_400 * 86_400
     span = int(due[-1]) - start if days is None else round(days * 86_400)
     times = start + np.arange(0, span + every_s, every_s, dtype=np.int64)
-    looks = len(times)
-    # A record due exactly at a look is seen by the next one.
-    before = np.searchsorted(times, due, side="right")
-    arrived = np.zeros((looks, partitions), np.int64)
-    seen = before < looks
-    np.add.at(arrived, (before[seen], place[seen]), 1)
+    count = len(times)
+    # A record due exactly at the time of a sample counts from the next one on.
+    first_sample = np.searchsorted(times, due, side="right")
+    arrived = np.zeros((count, partitions), np.int64)
+    is_sampled = first_sample < count
+    np.add.at(arrived, (first_sample[is_sampled], place[is_sampled]), 1)
     ends = np.cumsum(arrived, axis=0)
     committed = np.zeros_like(ends)
     done = np.zeros(partitions)
-    for look in range(1, looks):
-        done = np.minimum(ends[look], done + service_rate * every_s)
-        committed[look] = np.floor(done)
+    for sample in range(1, count):
+        done = np.minimum(ends[sample], done + service_rate * every_s)
+        committed[sample] = np.floor(done)
     return FlightSamples(times, ends, committed)

@@ -21,22 +21,22 @@ from demo.group.cluster import ANSWER_MS, failing
 from demo.group.logs import Entry, LogWriter
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 
-MOST_UNDER_WAY = 10_000  # records; far fewer than the producer holds, because it blocks when it is full
+MOST_UNDER_WAY = 10_000  # records; far fewer than fit into the producer, which blocks when it is full
 LOG_EVERY = 0.05  # s; the precision of the send times in the log
 FLUSH_TIMEOUT = 30.0  # s
 DELIVERY_MS = 20_000  # a record that is not acknowledged by then has failed
 
 
 class Ack(NamedTuple):
-    """One record the broker has taken, at ``t`` ns."""
+    """The broker acknowledged one record, at ``t`` ns."""
 
     partition: int
     offset: int
     t: int
 
 
-def runs(acks: Iterable[Ack]) -> Iterator[Entry]:
-    """Merge acknowledgements into one entry per partition and stretch of consecutive offsets."""
+def sent_entries(acks: Iterable[Ack]) -> Iterator[Entry]:
+    """Yield one ``sent`` entry for each stretch of consecutive offsets of a partition."""
     for _, stretch in itertools.groupby(
         enumerate(sorted(acks)), lambda pair: (pair[1].partition, pair[1].offset - pair[0])
     ):
@@ -48,7 +48,7 @@ def runs(acks: Iterable[Ack]) -> Iterator[Entry]:
 class Replay(threading.Thread):
     """Sends a schedule of flights.
 
-    ``due`` yields seconds since the start, and the flight; ``log`` gets ``sent`` entries.
+    ``due`` yields seconds since the start, and the flight that is due then; ``log`` gets ``sent`` entries.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Replay(threading.Thread):
         self._failure: BaseException | None = None
         self._halt = threading.Event()
         self.finished = threading.Event()
-        self.latest = 0.0  # s; the longest time by which a record was sent too late
+        self.lateness = 0.0  # s; how late a record was sent, at most
 
         with failing(f"no Kafka broker answers at {bootstrap}"):
             self._producer = kafka.KafkaProducer(
@@ -108,12 +108,12 @@ class Replay(threading.Thread):
                 full = sent - self._acknowledged >= MOST_UNDER_WAY
                 if self._failure is not None or (ahead <= 0 and not full):
                     break
-                # The wait has an end even when the next flight is far away: the log must keep up.
+                # A short wait, also if the next flight is due much later: acknowledgements must be logged.
                 if self._halt.wait(LOG_EVERY if full else min(ahead, LOG_EVERY)):
                     return
             if self._failure is not None or self._halt.is_set():
                 return
-            self.latest = max(self.latest, -ahead)
+            self.lateness = max(self.lateness, -ahead)
             with failing("a record could not be sent"):
                 future = self._producer.send(self._topic, key=flight.key, value=flight.value)
             future.add_callback(self._acknowledge)
@@ -121,11 +121,11 @@ class Replay(threading.Thread):
 
     def _log_acks(self) -> None:
         acks = [self._acks.popleft() for _ in range(len(self._acks))]
-        for entry in runs(acks):
+        for entry in sent_entries(acks):
             self._log.write(entry)
 
     def check(self) -> None:
-        """Raise the failure, if there is one."""
+        """Raise the failure of the thread, if there is one."""
         if isinstance(self._failure, KafkaAssignorsError):
             raise self._failure
         if self._failure is not None:

@@ -18,14 +18,14 @@ PROBING_MS = 1_000
 HEARTBEAT_MS = 200
 """Members stand still until all have learned of a rebalance from a heartbeat."""
 
-_WARMUPS = 4  # the share of one of three members, of 12 tasks
-_ANY_LAG = 10**12  # records; no copy lags so far behind
+_WARMUPS = 4  # as many tasks as one of three members has, of 12
+_ANY_LAG = 10**12  # records; no copy has a larger lag
 _SMALL_LAG, _LEAST_LAG = 1_000, 150  # records; the latter is two seconds of changes to one task
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """The group's way to keep state."""
+    """One act: the copies that the group keeps in it."""
 
     name: str  # cold or warm
     standbys: int  # copies of each task beside the active one
@@ -39,9 +39,12 @@ class Act:
 
 
 def acts(flights: int) -> tuple[Act, Act]:
-    """Return the acts: cold first, with the shorter changelog and without standbys' copies on disk.
+    """Return the acts.
 
-    With few first ``flights`` a copy that has none of them must not count as caught up.
+    The cold act comes first: its changelog is shorter, and no standby has left a copy on a disk.
+
+    The warm act's ``recovery_lag`` is smaller with few ``flights``, because a copy without any of them must
+    not count as caught up.
     """
     small = max(_LEAST_LAG, min(_SMALL_LAG, flights // 40))
     quiet_s = max(1.0, min(3.0, flights / 10_000))
@@ -49,7 +52,7 @@ def acts(flights: int) -> tuple[Act, Act]:
 
 
 def changelog_of(group: str) -> str:
-    """Return the changelog's topic."""
+    """Return the name of the group's changelog topic."""
     return f"{group}-{SUBTOPOLOGY}-changelog"
 
 

@@ -12,7 +12,7 @@ from demo.failover.counting import line_of
 
 
 def noted(due: Iterator[tuple[float, Flight]], tally: Counter[bytes]) -> Iterator[tuple[float, Flight]]:
-    """Yield the same flights, each counted by its line when it is taken."""
+    """Yield the same flights; count each in the ``tally`` of its line."""
     for at, flight in due:
         tally[line_of(flight.key, flight.value)] += 1
         yield at, flight
@@ -21,9 +21,9 @@ def noted(due: Iterator[tuple[float, Flight]], tally: Counter[bytes]) -> Iterato
 def steady(
     flights: Sequence[Flight], tasks: int, rate: float, over: Callable[[], bool]
 ) -> Iterator[tuple[float, Flight]]:
-    """Yield ``rate`` flights a second until ``over``; each task in turn gets its next one, round and round.
+    """Yield ``rate`` flights a second until ``over``, one for each task in turn.
 
-    In their own order, a task with few destinations would have nothing to do for seconds.
+    In the order of departure, a task with few destinations would have nothing to do for seconds.
     """
     by_task: dict[int, list[Flight]] = {}
     for flight in flights:

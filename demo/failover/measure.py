@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from demo.failover.acts import RATE
 from demo.failover.results import CountsResult, EventResult, FailoverResult, TaskResult
-from demo.failover.timeline import Copies, Event, Progress, events_of, progress_of
+from demo.failover.timeline import Copies, Event, TaskProgress, events_of, progress_of
 from demo.figures import processing
 from demo.group.logs import NS, Entry, RunLogs
 
@@ -45,21 +45,22 @@ def measure_failover(
 def measure_events(logs: RunLogs, session_timeout_s: float) -> list[EventResult]:
     """Measure the events.
 
-    - *still*: of a task, the longest time between two records of it that were processed for the first time;
-      the event lies within it, or it began after the event and before the group had settled.  *still_max* and
-      *still_p50* (median) are of all tasks.
-    - *usual*: the longest such time in the seconds before the event; of the event: the median of the tasks.
-    - *in_all*: of a task, the sum of these times, of each the part beyond *usual*; of the event: the mean of
-      the tasks, so the loss of the group as a whole.
-    - *session_timeout*: after a kill the broker waits so long for a heartbeat; that is part of *still* of the
-      killed member's tasks.  0 for a join.
-    - *moved*: tasks that another member processes when the group has settled; *changelog*: records in their
-      changelogs before the event.
-    - *waited*: records of these that the new owner applied to its copy from the last record the old one
-      processed until it was ready itself: no member processed the task meanwhile.
-    - *balanced*: from the event until the last change of a member's tasks, warm-ups or generation.
-    - *rebalances*: generations after the event; *probing*: rebalances requested to see whether copies are
-      ready.
+    A *gap* is the time between two records of a task that were processed for the first time.  The gaps of an
+    event contain the event, or begin after it and before the group has settled.
+
+    - *still*: the longest gap of a task; *still_max* and *still_p50*: maximum and median over the tasks.
+    - *usual*: the longest gap of a task in the calm seconds before the event; of an event: the median over
+      the tasks.
+    - *in_all*: the sum of a task's gaps, each less *usual*; of an event: the mean over the tasks, so the loss
+      of the whole group.
+    - *session_timeout*: how long the broker waits for a heartbeat after a kill, part of *still* of the killed
+      member's tasks.  0 for a join.
+    - *moved*: tasks that another member processes when the group has settled; *changelog*: records in the
+      changelogs of these tasks before the event.
+    - *waited*: records of these changelogs that the new owner applied while no member processed the task:
+      from the last record of the old owner until the new owner was ready.
+    - *balanced*: time from the event until the last change of a member's tasks, warm-ups or generation.
+    - *rebalances*: generations after the event; *probing*: probing rebalances requested after it.
     """
     progress, copies = progress_of(logs), Copies(logs)
     return [
@@ -69,7 +70,7 @@ def measure_events(logs: RunLogs, session_timeout_s: float) -> list[EventResult]
 
 
 def _event(
-    logs: RunLogs, event: Event, progress: Mapping[int, Progress], copies: Copies, timeout_s: float
+    logs: RunLogs, event: Event, progress: Mapping[int, TaskProgress], copies: Copies, timeout_s: float
 ) -> EventResult:
     tasks = [_task(logs, event, task, progress[task], copies) for task in range(logs.partitions)]
     moved = [task for task in tasks if task["moved"]]
@@ -103,7 +104,7 @@ def _event(
     )
 
 
-def _task(logs: RunLogs, event: Event, task: int, progress: Progress, copies: Copies) -> TaskResult:
+def _task(logs: RunLogs, event: Event, task: int, progress: TaskProgress, copies: Copies) -> TaskResult:
     gaps = progress.gaps(event.at, event.settled)
     usual = progress.longest_within(event.calm, event.at)
     before, after = progress.owner_at(event.at), progress.owner_at(event.settled)
@@ -124,7 +125,7 @@ def _task(logs: RunLogs, event: Event, task: int, progress: Progress, copies: Co
 
 
 def _ready_at(log: Sequence[Entry], task: int, settled: int) -> int:
-    """Return when a member began to process a task, for the last time before the group had settled."""
+    """Return when (ns) a member last began to process a task before the group had settled."""
     ready_at, is_ready = settled, False
     for entry in log:
         if entry.event == "state" and entry.t <= settled:

@@ -1,4 +1,4 @@
-"""The third scene: the same happens to a stateful group twice, state restored cold, then with copies."""
+"""The third scene: a stateful group meets the same events twice, first without copies, then with them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from demo.scenes.stage import Place, Stage, staged
 from demo.view.live import View
 
 START_TIMEOUT = 120.0  # s
-COUNT_TIMEOUT = 60.0  # s, and the time a member needs for the flights at...
-SLOWEST = 200.0  # records/s
+COUNT_TIMEOUT = 60.0  # s, beside the time for the flights at `SLOWEST`
+SLOWEST = 200.0  # records/s that the group counts at least
 SETTLE_TIMEOUT = 120.0  # s
 SENT_TIMEOUT = 30.0  # s
 CALM = 1.0  # s without a change before a group counts as settled
-CAUGHT_UP = RATE / 2  # records; of lag
+CAUGHT_UP = RATE / 2  # records; the lag at most
 COMPARE = "compare the counts"
 STEPS = (
     "count the flights",
@@ -66,8 +66,8 @@ def run_failover(
 class _Scene:
     """The course of the scene; records come all the while.
 
-    Cold, a task goes to a member without its state.  Then the same group begins again, from the same
-    changelog, with standbys and warm-ups.
+    In the cold act a task moves to a member without its state.  In the warm act the same group begins again,
+    from the same changelog, with standbys and warm-ups.
     """
 
     def __init__(self, stage: Stage, session_timeout_ms: int, first: int) -> None:
@@ -153,7 +153,7 @@ class _Scene:
         self._settle(act, len(FIRST))
 
     def _rest(self, act: Act) -> None:
-        """Wait until standbys are up to date and there is no lag, then for some calm seconds."""
+        """Wait for standbys and for low lag, then for some calm seconds; log the changelog's end offsets."""
         stage, topic = self._stage, changelog_of(self._stage.place.topic)
         stage.until(
             lambda: stage.watch.copies_up_to_date(act.recovery_lag) and stage.watch.lag() <= CAUGHT_UP,

@@ -19,15 +19,15 @@ class Event:
     act: str
     kind: Literal["join", "kill"]
     member: str
-    calm: int  # nothing else had happened since
+    calm: int  # begin of the calm seconds before it
     at: int
-    settled: int  # the group had settled, or the wait for it ended
+    settled: int  # when the group had settled, or the wait for that ended
     fault: str  # empty, or why the group had not settled
     changelog: Mapping[int, int]  # task -> end offset of its changelog before the event
 
 
 def events_of(logs: RunLogs) -> list[Event]:
-    """Return the events in order; one whose wait did not end is left out."""
+    """Return the events in order; one that was interrupted before it settled is left out."""
     events: list[Event] = []
     act, calm, changelog, begun = "", 0, dict[int, int](), Entry(0, "end")
     for entry in logs.driver:
@@ -54,7 +54,7 @@ class Advance(NamedTuple):
     member: str
 
 
-class Progress:
+class TaskProgress:
     """The progress of one task."""
 
     def __init__(self, advances: Sequence[Advance]) -> None:
@@ -62,22 +62,21 @@ class Progress:
         self._times = [advance.t for advance in advances]
 
     def owner_at(self, t: int) -> str | None:
-        """Return the member that processed the last record by then."""
+        """Return the member that processed the last new record up to ``t``; None: there was none."""
         place = bisect.bisect_right(self._times, t)
         return self._advances[place - 1].member if place else None
 
     def left_by_others(self, owner: str, until: int) -> int:
-        """Return when another member processed its last new record up to then; 0: never."""
+        """Return when (ns) another member processed its last new record up to ``until``; 0: never."""
         place = bisect.bisect_right(self._times, until)
         while place and self._advances[place - 1].member == owner:
             place -= 1
         return self._advances[place - 1].t if place else 0
 
     def gaps(self, begin: int, end: int) -> list[int]:
-        """Return the times between two new records, the first gap containing ``begin``.
+        """Return the times (ns) between two new records, from the gap that contains ``begin`` to ``end``.
 
-        The gap that is not over at ``end`` ends there; where no record came before, the first begins at
-        ``begin``.
+        Without a record before ``begin``, the first gap begins there.  The last gap ends at ``end``.
         """
         first = max(bisect.bisect_right(self._times, begin) - 1, 0)
         times = [*self._times[first : bisect.bisect_right(self._times, end)], end]
@@ -86,12 +85,12 @@ class Progress:
         return [b - a for a, b in pairwise(times)]
 
     def longest_within(self, begin: int, end: int) -> int | None:
-        """Return the longest gap that began and ended within; None: there was none."""
+        """Return the longest gap (ns) that began and ended within; None: there was none."""
         times = self._times[bisect.bisect_left(self._times, begin) : bisect.bisect_right(self._times, end)]
         return max((b - a for a, b in pairwise(times)), default=None)
 
 
-def progress_of(logs: RunLogs) -> dict[int, Progress]:
+def progress_of(logs: RunLogs) -> dict[int, TaskProgress]:
     """Return the progress of each task."""
     done = sorted(
         (entry.t, entry.partitions[0], entry.last, name)
@@ -105,11 +104,11 @@ def progress_of(logs: RunLogs) -> dict[int, Progress]:
         if offset > reached[task]:
             reached[task] = offset
             advances[task].append(Advance(t, name))
-    return {task: Progress(of_task) for task, of_task in advances.items()}
+    return {task: TaskProgress(task_advances) for task, task_advances in advances.items()}
 
 
 class Copies:
-    """Records of changelogs that copies have applied, at any time."""
+    """The changelog records that each member's copies had applied at any time."""
 
     def __init__(self, logs: RunLogs) -> None:
         self._of: dict[tuple[str, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))

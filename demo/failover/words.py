@@ -11,27 +11,27 @@ ROWS: tuple[Row[EventResult], ...] = (
     Row(
         "longest without progress",
         lambda e: seconds(e["still_max"]),
-        "The longest time between two records of one task that were processed for the first time, from the "
-        "event until all was at rest; of the task that had the longest.",
+        "The longest time between two records of a task that were processed for the first time, from the "
+        "event until the group had settled; maximum of the tasks.",
         "longest",
     ),
     Row(
         "median of the tasks",
         lambda e: seconds(e["still_p50"]),
-        "The same of the task in the middle.",
+        "The same; median of the tasks.",
         "median",
     ),
     Row(
         "in all",
         lambda e: seconds(e["in_all"]),
-        "All times without progress of a task added up, of each what it was longer than usual, until all was "
-        "at rest; mean of the tasks: so with what it costs to look whether warm-ups are there.",
+        "A task's times without progress until the group had settled, each less the usual one, added up; "
+        "mean of the tasks, with probing rebalances.",
         "in all",
     ),
     Row(
         "usual",
         lambda e: seconds(e["usual"]),
-        "The same in the seconds before, when nothing happened; median of the tasks.",
+        "The longest time without progress in the calm seconds before the event; median of the tasks.",
         "usual",
     ),
     Row("tasks moved", lambda e: f"{e['moved']}", "Tasks that another member processes afterwards.", "moved"),
@@ -44,7 +44,7 @@ ROWS: tuple[Row[EventResult], ...] = (
     Row(
         "waited for",
         lambda e: f"{e['waited']:,}",
-        "Records of these that the new member had to apply while no member processed the task.",
+        "Records of these that the new owner applied while no member processed the task.",
         "waited",
     ),
     Row(
@@ -56,49 +56,49 @@ ROWS: tuple[Row[EventResult], ...] = (
     Row(
         "rebalances",
         lambda e: f"{e['rebalances']} ({e['probing']} probing)" if e["probing"] else f"{e['rebalances']}",
-        "Generations of the group; probing: asked for to see whether warm-ups are there.",
+        "Generations of the group; probing: requested because warm-ups may have caught up.",
         "rounds",
     ),
 )
 
 
-def named(event: EventResult) -> str:
-    """What happened."""
+def event_name(event: EventResult) -> str:
+    """Return the member's event and the act, in words."""
     what = f"{event['member']} joins" if event["kind"] == "join" else f"kill -9 {event['member']}"
     return f"{what}, {event['act']}"
 
 
 def verdict(result: FailoverResult) -> str:
-    """What standbys and warm-ups were worth, in a sentence an event."""
-    found = {(event["kind"], event["act"]): event for event in result["events"]}
+    """Compare the warm act with the cold one, in a few sentences an event."""
+    events = {(event["kind"], event["act"]): event for event in result["events"]}
     sentences: list[str] = []
     for kind, what in _KINDS:
-        warm, cold = found.get((kind, "warm")), found.get((kind, "cold"))
+        warm, cold = events.get((kind, "warm")), events.get((kind, "cold"))
         if warm is None or cold is None:
             continue
         copies = "warm-ups" if kind == "join" else "standbys"
         text = (
             f"{what}: the longest that a task stood still is {seconds(warm['still_max'])} with {copies}, and "
-            f"{seconds(cold['still_max'])} when state is restored cold{_beside(cold, warm)}."
+            f"{seconds(cold['still_max'])} when state is restored cold{_ratio(cold, warm)}."
         )
         if timeout := warm["session_timeout"]:
-            text += f" Up to {timeout:g} s of both are the session timeout: so long the broker waits."
-        lost, other = seconds(warm["in_all"]), seconds(cold["in_all"])
-        sentences.append(f"{text} All such times added up, a task lost {lost} and {other} on average.")
+            text += f" Both include up to {timeout:g} s of session timeout, in which the broker waits."
+        lost, lost_cold = seconds(warm["in_all"]), seconds(cold["in_all"])
+        sentences.append(f"{text} Beyond the usual, a task lost {lost} and {lost_cold} on average.")
     return " ".join(sentences)
 
 
-def _beside(cold: EventResult, warm: EventResult) -> str:
-    """How many times as long, without the session timeout, if there is anything left without it."""
-    rest, less = (event["still_max"] - event["session_timeout"] for event in (cold, warm))
-    if rest <= 0 or less <= 0:
+def _ratio(cold: EventResult, warm: EventResult) -> str:
+    """Return how many times as long the cold event took without the session timeout; empty: no time left."""
+    cold_s, warm_s = (event["still_max"] - event["session_timeout"] for event in (cold, warm))
+    if cold_s <= 0 or warm_s <= 0:
         return ""
-    what = ", the session timeout apart" if warm["session_timeout"] else ""
-    return f" ({rest / less:.1f} times as long{what})"
+    what = " without the session timeout" if warm["session_timeout"] else ""
+    return f" ({cold_s / warm_s:.1f} times as long{what})"
 
 
 def counted(result: FailoverResult) -> str:
-    """Whether the counts are right, and what was counted twice."""
+    """Return sentences about the counts: whether they are right, and how many records were counted twice."""
     counts = result["counts"]
     if counts["differences"]:
         number = len(counts["differences"])
@@ -107,13 +107,13 @@ def counted(result: FailoverResult) -> str:
     text = f"The counts of all {counts['lines']:,} lines equal the topic's {counts['records']:,} records. "
     if counts["doubles"]:
         return (
-            f"{text}Counted twice, and known to be, key by key: {counts['doubles']:,} records. The killed "
-            f"member had written them to the changelog, and not committed; {again}."
+            f"{text}{counts['doubles']:,} records were counted twice, and recognised key by key. A killed "
+            f"member had written them to the changelog, and not committed. {again}."
         )
-    why = f": {again}, and nothing of them had reached the changelog before" if counts["again"] else ""
+    why = f": {again}, but had not reached the changelog before" if counts["again"] else ""
     return f"{text}Nothing was counted twice{why}."
 
 
 def megabytes(size: int) -> str:
-    """In MB."""
+    """Return a size in bytes as text, in MB."""
     return f"{size / 1e6:,.0f} MB"

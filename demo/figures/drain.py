@@ -12,27 +12,27 @@ from kafka_assignors.simulation.churn import first_members
 
 
 def least_largest(records: int, heaviest: int, members: int) -> int:
-    """Return the least possible largest load of a member: the mean, or the heaviest partition, in records."""
+    """Return the least possible largest load of a member, in records: the mean, or the heaviest partition."""
     return max(-(-records // members), heaviest)
 
 
 def measure_drain(strategy: str, logs: RunLogs, work_ms: float) -> DrainResult:
     """Measure one run.
 
-    - *largest_load*: records of the member that had most at the driver's "go".
+    - *largest_load*: the largest load of a member, in records, at the driver's "go".
     - *least_largest*: see `least_largest`.
     - *drain*: from "go", when all members have joined and warmed up, until the last record was processed for
       the first time.
-    - *bound*: the time that a member needs for *least_largest*, if a record costs it nothing but its work:
-      without polls, logs and commits.
-    - *ratio*: *drain* over *bound*; None if records cost nothing.
-    - *first_idle*: when the first member had processed its last record; 0 if one never had any.
+    - *bound*: the time that a member needs for *least_largest* if a record costs only its work: without
+      polls, logs and commits.
+    - *ratio*: *drain* over *bound*; None if records cost no work.
+    - *first_idle*: when the first member had processed its last record; 0 if a member never had any.
     - *moved*: hand-overs after "go"; *rebalances*: distinct generations joined after it.
-    - *lag*: per owner, and *largest* that of the member that has most, at the same times.
+    - *lag*: per owner; *largest*: the largest lag of a member, at the same times.
     - *fault*: empty, or why the backlog was not drained; *lost* then counts the records not processed yet.
     """
     go, end = logs.driver_entry("go").t, logs.driver_entry("end").t
-    holds = ownership.holds(logs.members, {}, end)
+    holds = ownership.find_holds(logs.members, {}, end)
     done = processing.stretches(logs.members, end)
     sent = processing.sent_by_partition(logs.driver)
     books = processing.account(sent, done)

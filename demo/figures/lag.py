@@ -16,7 +16,7 @@ SAMPLE_NS = 250_000_000
 def level(points: Iterable[tuple[int, int]]) -> Callable[[int], int]:
     """Return the running maximum of (time, value) as a function of time; 0 before the first.
 
-    It must be called in ascending order of time.
+    Call the function with ascending times.
     """
     ordered = sorted(points)
     values = list(accumulate((value for _, value in ordered), max))
@@ -35,14 +35,14 @@ def lag_result(
     times: Sequence[int],
     sent: Mapping[int, Sequence[Entry]],
     done: Mapping[int, Sequence[Stretch]],
-    spans: Sequence[Hold],
+    holds: Sequence[Hold],
 ) -> LagResult:
     """Sample the lag: records sent up to a time minus the position reached in the partition.
 
-    ``times`` ascend, in ns; the result counts from the first.  A partition's lag counts for its owner of the
-    moment.
+    ``times`` ascend, in ns; the result's count from the first.  A partition's lag counts for its owner at
+    that time.
     """
-    names = sorted({span.member for span in spans})
+    names = sorted({hold.member for hold in holds})
     lag = LagResult(
         t=[round((t - times[0]) / NS, 3) for t in times],
         total=[],
@@ -52,10 +52,10 @@ def lag_result(
     offered = {partition: level((e.t, e.last + 1) for e in entries) for partition, entries in sent.items()}
     reached = {p: level((s.ended, s.last + 1) for s in done.get(p, ())) for p in sent}
     for t in times:
-        owners = owners_at(spans, t)
+        owners = owners_at(holds, t)
         of_member, unowned = dict.fromkeys(names, 0), 0
         for partition in sent:
-            # A consumer may be faster than the acknowledgement on its way to the producer.
+            # A consumer may process a record before the producer gets its acknowledgement.
             waiting = max(offered[partition](t) - reached[partition](t), 0)
             if partition in owners:
                 of_member[owners[partition]] += waiting

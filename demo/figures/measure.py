@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from demo.figures import ownership, processing
 from demo.figures.lag import SAMPLE_NS, lag_result
 from demo.group.logs import NS, RunLogs
-from demo.results import HoldResult, LagResult, PauseResult, StepResult, StrategyResult, WaitResult
+from demo.results import HoldResult, PauseResult, StepResult, StrategyResult, WaitResult
 from kafka_assignors.simulation.churn import KINDS, Act, present_after
 
 
@@ -31,7 +31,7 @@ class _Run:
         #: the window of step i is [bounds[i], bounds[i + 1])
         self.bounds = [*(step.t for step in self.steps), self.end]
         died = {step.note: step.t for step in self.steps if step.event == "kill"}
-        self.holds = ownership.holds(logs.members, died, self.end)
+        self.holds = ownership.find_holds(logs.members, died, self.end)
         self.done = processing.stretches(logs.members, self.end)
         self.sent = processing.sent_by_partition(logs.driver)
         self.joins = {member: processing.joins(log) for member, log in logs.members.items()}
@@ -62,19 +62,19 @@ class _Run:
 def measure(strategy: str, logs: RunLogs) -> StrategyResult:
     """Measure one run.
 
-    - *moved*: hand-overs, that is each time a partition was gained by another member than its last owner.
-      One that goes to a third member and comes back counts twice; partitions of a departed member count.
-    - *least_moves*: the hand-overs that no plan can avoid, if after each step the present members are to
-      share evenly, from the state before the step.
+    - *moved*: hand-overs, that is each time a member gained a partition that another member had owned last.
+      A partition that goes to another member and comes back counts twice; those of departed members count.
+    - *least_moves*: the hand-overs that no plan can avoid if the members present after each step share
+      evenly, counted from the owners before the step.
     - *rebalances*: distinct generations that members joined from the first step on.
-    - *pause* of a partition in a step: the time in which records of it were waiting and no member processed
-      any, from the last record processed before a rebalance to the first one after it, summed over the
-      rebalances of the step.  It contains the new owner's warm-up and the partition's usual wait.  It belongs
-      to the kill that took its owner, even if another step came before the group noticed, else to the step
-      that preceded the rebalance.  Partitions without waiting records have none.
+    - *pause* of a partition in a step: the time in which its records waited and no member processed any,
+      from the last record processed before a rebalance to the first one after it, summed over the rebalances
+      of the step.  A pause contains the new owner's warm-up and the partition's usual wait.  It belongs to
+      the kill of the partition's owner, even if another step came before the group noticed the kill; else to
+      the step before the rebalance.  Partitions without waiting records have none.
     - *paused*, *pausable*: partitions with a pause, summed over the steps; partitions times steps.
     - *drain*: from the last record sent to the last record processed for the first time.
-    - *lateness*: the longest time by which a record was sent too late.
+    - *lateness*: how late a record was sent, at most.
     - *fault*: empty, or why the backlog was not drained; *lost* then counts the records not processed yet.
     """
     run = _Run(logs)
@@ -82,7 +82,7 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
     waits = _waits(run)
     pauses = _pauses(waits)
     steps = [_step(run, index, pauses) for index in range(len(run.steps))]
-    lag = _lag(run)
+    lag = lag_result(range(run.zero, run.end + SAMPLE_NS, SAMPLE_NS), run.sent, run.done, run.holds)
     seconds = [pause["seconds"] for pause in pauses]
     last_sent = max((e.t for entries in run.sent.values() for e in entries), default=run.zero)
     last_done = processing.last_first_time(logs.members, run.end) or run.zero
@@ -131,7 +131,7 @@ def _hold(run: _Run, hold: ownership.Hold) -> HoldResult:
 
 
 def _waits(run: _Run) -> list[WaitResult]:
-    """Return the waits that a rebalance caused; others come from taking partitions in turn."""
+    """Return the waits that a rebalance caused, not those while a member takes its partitions in turn."""
     caused: list[WaitResult] = []
     starts = [step.t for step in run.steps]
     for partition, done in run.done.items():
@@ -191,13 +191,9 @@ def _step(run: _Run, index: int, pauses: Sequence[PauseResult]) -> StepResult:
 
 
 def _least_moves(run: _Run, index: int) -> int:
-    """Return the least moves of a step, without those that are still due from the step before."""
+    """Return the least moves of a step, less those of the step before if the group has not done them yet."""
     before = ownership.last_owners(run.holds, run.bounds[index] - 1)
     least = ownership.least_moves(before, run.present(index))
     waiting = index > 0 and not run.generations(run.bounds[index - 1], run.bounds[index])
     due = ownership.least_moves(before, run.present(index - 1)) if waiting else 0
     return max(least - due, 0)
-
-
-def _lag(run: _Run) -> LagResult:
-    return lag_result(range(run.zero, run.end + SAMPLE_NS, SAMPLE_NS), run.sent, run.done, run.holds)

@@ -32,7 +32,7 @@ class Wait(NamedTuple):
 
 
 class Account(NamedTuple):
-    """The books over one run, in records."""
+    """Counts of one run, in records."""
 
     produced: int
     processed: int  # distinct records processed at least once
@@ -54,7 +54,7 @@ class Sent:
 
 
 def stretches(members: Mapping[str, Sequence[Entry]], end: int) -> dict[int, list[Stretch]]:
-    """Join the ``done`` entries up to ``end`` ns to one stretch a batch, per partition, ordered by time."""
+    """Join the ``done`` entries of each batch, up to ``end`` (ns); by partition, ordered by time."""
     by_partition: dict[int, list[Stretch]] = defaultdict(list)
     for member, log in members.items():
         for entry in log:
@@ -70,7 +70,7 @@ def stretches(members: Mapping[str, Sequence[Entry]], end: int) -> dict[int, lis
 
 
 def last_first_time(members: Mapping[str, Sequence[Entry]], end: int) -> int | None:
-    """Return when (ns) the last record was processed for its first time; later repeats do not count."""
+    """Return when (ns) a record was last processed for the first time; repeats do not count."""
     first: dict[tuple[int, int], int] = {}
     for log in members.values():
         for entry in log:
@@ -108,14 +108,14 @@ def account(sent: Mapping[int, Sequence[Entry]], done: Mapping[int, Sequence[Str
 
 
 def waits(partition: int, done: Sequence[Stretch], sent: Sent) -> list[Wait]:
-    """Return every interval in which records of one partition waited while no member processed any of it."""
+    """Return every interval in which records of a partition waited and no member processed any of them."""
     intervals: list[Wait] = []
     reached = -1
     for before, after in pairwise(done):
         reached = max(reached, before.last)
         offered = sent.at(reached + 1)
         if offered is None:
-            continue  # all records ever sent had been processed: a repeat, none waited
+            continue  # no record waited: all records ever sent had been processed, and one is repeated
         start = max(before.ended, offered)
         if start < after.began:
             intervals.append(Wait(partition, before.ended, start, after.began, after.member))
@@ -142,10 +142,11 @@ def joins(log: Sequence[Entry]) -> list[Join]:
 
 
 def caused_by(wait: Wait, rebalances: Sequence[Join]) -> Join | None:
-    """Return the first rebalance that caused the wait, among those of the member that ended it.
+    """Return the first rebalance that caused the wait; None: no rebalance did.
 
-    It did if the member joined after the partition fell idle and before it was taken up, and records were
-    already waiting before the member was ready.  A wait of two cooperative rounds is one wait.
+    A rebalance caused it if the member joined while the partition was idle, and records waited before the
+    member was ready.  ``rebalances`` are those of the member that ended the wait.  Two cooperative rounds
+    cause one wait.
     """
     for join in rebalances:
         if wait.idle <= join.t <= wait.end and wait.start < max(join.ready, join.t + 1):
@@ -154,19 +155,19 @@ def caused_by(wait: Wait, rebalances: Sequence[Join]) -> Join | None:
 
 
 def step_behind(wait: Wait, cause: Join, steps: Sequence[int], orphaned_by: Sequence[int]) -> int | None:
-    """Return the step of the churn that a wait belongs to; None if it came before all of them.
+    """Return the index of the step of the churn that a wait belongs to; None if it came before all steps.
 
     Steps may follow each other faster than the group rebalances: after a kill nothing happens until the
-    session times out, and another member may join meanwhile.  So a wait belongs to the kill that took the
-    partition's owner while it was idle; else to the first step between its start and the rebalance; else to
-    the last step before its start, whose second round this is.
+    session times out, and another member may join meanwhile.  So a wait belongs to the kill of the
+    partition's owner while the partition was idle; else to the first step between its start and the
+    rebalance; else to the last step before its start, because the rebalance is the second round of that step.
 
-    ``steps`` are their times in ns; ``orphaned_by`` are the places in it of kills of members that owned the
+    ``steps`` are the times of the steps in ns.  ``orphaned_by`` are the indices of the kills of owners of the
     partition.
     """
-    for place in orphaned_by:
-        if wait.idle <= steps[place] <= wait.end:
-            return place
-    between = [place for place, t in enumerate(steps) if wait.start <= t <= cause.t]
-    before = [place for place, t in enumerate(steps) if t < wait.start]
+    for index in orphaned_by:
+        if wait.idle <= steps[index] <= wait.end:
+            return index
+    between = [index for index, t in enumerate(steps) if wait.start <= t <= cause.t]
+    before = [index for index, t in enumerate(steps) if t < wait.start]
     return between[0] if between else before[-1] if before else None

@@ -13,13 +13,13 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import BrokerError
 
-ANSWER_MS = 10_000  # a broker that does not answer for so long counts as absent
+ANSWER_MS = 10_000  # a broker without an answer for this time counts as absent
 CREATION_S = 15
 
 
 @contextmanager
 def failing(what: str) -> Iterator[None]:
-    """Turn an error of kafka-python into one line."""
+    """Turn an error of kafka-python into a BrokerError of one line."""
     try:
         yield
     except KafkaError as error:

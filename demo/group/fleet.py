@@ -57,9 +57,9 @@ class Fleet:
                 self.wait(LEAVE_TIMEOUT)
         finally:
             for process in self._processes.values():
-                _hang_up(process.popen)
+                _close_stdin(process.popen)
             for process in self._processes.values():
-                _see_off(process)
+                _end(process)
 
     def start(self, member: str, config: MemberConfig) -> int:
         """Start a member and return its pid."""
@@ -94,7 +94,7 @@ class Fleet:
         process.popen.wait()
 
     def wait(self, timeout: float) -> bool:
-        """Wait up to ``timeout`` seconds for all members to end; say whether they have."""
+        """Wait up to ``timeout`` seconds for all members to end; return whether they have."""
         end = time.monotonic() + timeout
         for process in self._processes.values():
             try:
@@ -131,14 +131,15 @@ class Fleet:
         return next((line.strip() for line in reversed(lines) if line.strip()), f"{path.name} is empty")
 
 
-def _hang_up(popen: subprocess.Popen[bytes]) -> None:
-    """Close the member's stdin; one that is dead already makes a buffered line fail once more."""
+def _close_stdin(popen: subprocess.Popen[bytes]) -> None:
+    """Close the member's stdin."""
     if popen.stdin is not None:
-        with suppress(OSError):
+        with suppress(OSError):  # a dead member cannot get a line that is still in the buffer
             popen.stdin.close()
 
 
-def _see_off(process: _Process) -> None:
+def _end(process: _Process) -> None:
+    """Wait for a member's end, kill it after 3 s, and close its files."""
     try:
         process.popen.wait(timeout=3)
     except subprocess.TimeoutExpired:

@@ -1,7 +1,7 @@
-"""Event logs: one JSON object a line, append only, with each thing a process did.
+"""Event logs: one JSON object a line for each event of a process, append only.
 
 Every line reaches the operating system in a single write before the process goes on, so ``kill -9`` loses no
-line. Times are nanoseconds of ``time.monotonic_ns()``, which is one clock for all processes of a machine.
+line.  Times are nanoseconds of ``time.monotonic_ns()``, which is one clock for all processes of a machine.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Event = Literal[
     "revoked",  # member, from the rebalance listener
     "lost",  # member, from the rebalance listener: membership was lost, so others may own these already
     "opened",  # member: warmed up for a gained partition, from `began` to `t`
-    "done",  # member: processed offsets first..last of one partition by `t`; its batch of it began at `began`
+    "done",  # member: processed offsets first..last of one partition by `t`; their batch began at `began`
     "uncommitted",  # member: a commit was refused and will be tried again; note = why
     "left",  # member: closed cleanly
     "sent",  # driver: the broker acknowledged offsets first..last of one partition
@@ -35,7 +35,7 @@ Event = Literal[
     "leave",
     "kill",
     "replay",  # driver: the replay begins; every time of its results counts from here
-    "sent_all",  # driver: all is sent; note = how late it was at most, in ms
+    "sent_all",  # driver: all is sent; note = how late a record was sent, at most, in ms
     "go",  # driver: the members, who own all partitions, may begin to work off the backlog
     "end",  # driver: everything is drained, or note = why not; later entries are not measured
     # Of the failover, beside "started", "done", "left", "sent", "join" and "kill":
@@ -55,7 +55,7 @@ Event = Literal[
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """One line of a log; which fields are set depends on the event."""
 
-    t: int  # ns; when it was over
+    t: int  # ns; the event's time, or its end
     event: Event
     partitions: tuple[int, ...] = ()
     first: int = -1  # offset
@@ -100,7 +100,7 @@ def decode(line: bytes) -> Entry:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turn an OSError (a full disk above all) into one line that names the file."""
+    """Turn an OSError, such as a full disk, into a KafkaAssignorsError of one line that names the file."""
     try:
         yield
     except OSError as error:
@@ -122,8 +122,8 @@ class LogWriter:
     def write(self, entry: Entry) -> None:
         """Append one entry.
 
-        A disk that fills up may take the beginning of a line; nothing must follow it, so a writer that has
-        failed fails from then on.
+        A disk that fills up may take the beginning of a line.  No entry must follow that, so all writes after
+        a failure raise its error.
         """
         line = encode(entry)
         with self._lock:

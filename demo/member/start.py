@@ -1,7 +1,7 @@
 """The start of a member process: configuration, the pipe from its parent, its log, exit codes.
 
-The end of stdin means that the demo is gone, and ends the member at once.  A member that fails writes the
-reason to stdout, which is a pipe: its files may be on a full disk.
+The end of stdin means that the demo has ended, and ends the member at once.  A member that fails writes the
+reason to stdout, which is a pipe, because its files may be on a full disk.
 """
 
 from __future__ import annotations
@@ -63,10 +63,10 @@ def decode_config(line: bytes) -> WorkerConfig | StatefulConfig:
 
 
 class ParentPipe:
-    """The pipe from the parent process; ``closed`` is called on the reading thread when the other end is."""
+    """The pipe from the parent process; ``on_end`` is called on the reading thread at its end."""
 
-    def __init__(self, fd: int, closed: Callable[[], None]) -> None:
-        self._fd, self._closed = fd, closed
+    def __init__(self, fd: int, on_end: Callable[[], None]) -> None:
+        self._fd, self._on_end = fd, on_end
         self._rest = b""
         self.go = threading.Event()
         self.leave = threading.Event()
@@ -92,12 +92,12 @@ class ParentPipe:
                 self.go.set()
             elif line == b"leave":
                 self.leave.set()
-        self._closed()
+        self._on_end()
 
 
 def main() -> None:
     """Read the configuration and run until asked to leave."""
-    parent = ParentPipe(0, closed=lambda: os._exit(ORPHANED))
+    parent = ParentPipe(0, on_end=lambda: os._exit(ORPHANED))
     line = parent.read_line()
     if not line:
         sys.exit("demo.member: started by the demo, with its configuration on stdin")

@@ -5,19 +5,20 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import Protocol
+from collections.abc import Callable, Iterable
 
+from kafka.consumer.fetcher import ConsumerRecord
 from msgspec.structs import replace
 
 from demo.failover.acts import PROBING_MS, SUBTOPOLOGY
-from demo.failover.counting import Record, Store, count_flight
+from demo.failover.counting import count_flight
 from demo.group.logs import Entry, LogWriter
 from demo.member.start import ParentPipe, StatefulConfig
 from kafka_assignors.stateful import (
     Duties,
     RuntimeOptions,
     StatefulConsumer,
+    Store,
     StoreOptions,
     Subtopology,
     Topology,
@@ -29,36 +30,18 @@ LOOK_S = 0.02
 RESTORED_EVERY_S = 0.05  # least time between two entries about copies
 MIB = 1024 * 1024
 STORE = StoreOptions(block_cache_bytes=32 * MIB, write_buffer_bytes=32 * MIB)
-_PROBES = "probing rebalance"  # the runtime's log line about one begins so
-
-
-class Member(Protocol):
-    """The part of a stateful consumer that `StateLog` reads."""
-
-    @property
-    def duties(self) -> Duties:
-        """Its last assignment."""
-
-    @property
-    def ready(self) -> frozenset[Task]:
-        """Tasks it processes."""
-
-    @property
-    def lags(self) -> Mapping[Task, int]:
-        """Records its copies lag behind."""
-
-    @property
-    def restored(self) -> Mapping[Task, int]:
-        """Records its copies have applied."""
+_PROBES = "probing rebalance"  # the beginning of the runtime's log line about one
 
 
 class StateLog:
     """Logs the tasks and copies of a member when they change.
 
-    Entries about copies come first: when a task is ready, its whole restore is in the log.
+    Entries about copies come first, so the log has the whole restore of a task before the task is ready.
     """
 
-    def __init__(self, member: Member, log: LogWriter, clock: Callable[[], int] = time.monotonic_ns) -> None:
+    def __init__(
+        self, member: StatefulConsumer, log: LogWriter, clock: Callable[[], int] = time.monotonic_ns
+    ) -> None:
         self._member, self._log, self._clock = member, log, clock
         self._tasks: tuple[Entry | None, ...] = (None, None)
         self._standbys: Entry | None = None
@@ -96,7 +79,7 @@ class StateLog:
             self._log.write(replace(standbys, t=now))
 
 
-def _numbers(tasks: frozenset[Task] | tuple[Task, ...]) -> tuple[int, ...]:
+def _numbers(tasks: Iterable[Task]) -> tuple[int, ...]:
     return tuple(sorted(number for _, number in tasks))
 
 
@@ -115,7 +98,7 @@ class _Probes(logging.Handler):
 def run_stateful(config: StatefulConfig, log: LogWriter, parent: ParentPipe) -> None:
     """Count flights until asked to leave, then close cleanly."""
 
-    def process(record: Record, store: Store) -> None:
+    def process(record: ConsumerRecord, store: Store) -> None:
         count_flight(record, store)
         log.write(Entry(time.monotonic_ns(), "done", (record.partition,), record.offset, record.offset))
 

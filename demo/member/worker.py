@@ -33,7 +33,7 @@ METADATA_TIMEOUT = 15.0  # s
 #: with a large lag would hold up the member's others.
 FETCH_BYTES = 8 * 1024
 
-_MOVED_ON = (CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError)
+_REBALANCED = (CommitFailedError, IllegalGenerationError, RebalanceInProgressError, UnknownMemberIdError)
 
 
 def work_on(value: bytes, seconds: float) -> None:
@@ -51,13 +51,13 @@ class _Listener(OwnershipListener):
     """Logs rebalances as they happen, and collects gained partitions until the member takes them.
 
     It runs on the consumer's I/O thread and must be short; the member's own thread opens gained partitions.
-    While it is held, assigned partitions are paused.
+    While the member is held, assigned partitions are paused.
     """
 
     def __init__(self, consumer: ContinuousConsumer, log: LogWriter, held: bool) -> None:
         super().__init__(consumer)
         self._log, self._held = log, held
-        self._fresh: set[int] = set()
+        self._gained: set[int] = set()  # since the member took them last
         self._holding = threading.Lock()
 
     def release(self) -> None:
@@ -86,13 +86,13 @@ class _Listener(OwnershipListener):
         self._write("lost", lost)
 
     def gained(self, partitions: frozenset[TopicPartition]) -> None:
-        self._fresh |= set(_numbers(partitions))
+        self._gained |= set(_numbers(partitions))
 
     def lost(self, partitions: frozenset[TopicPartition]) -> None:
-        self._fresh -= set(_numbers(partitions))
+        self._gained -= set(_numbers(partitions))
 
     def take_gained(self) -> list[int]:
-        gained, self._fresh = sorted(self._fresh), set()
+        gained, self._gained = sorted(self._gained), set()
         return gained
 
 
@@ -108,7 +108,7 @@ class Worker:
     def __init__(self, config: WorkerConfig, log: LogWriter) -> None:
         self._config, self._log = config, log
         self._generation = -1
-        self._is_refused = False  # the last commit
+        self._is_refused = False  # whether the last commit was refused
         self._committed: dict[TopicPartition, OffsetAndMetadata] = {}
         try:
             self._consumer = ContinuousConsumer(
@@ -135,8 +135,8 @@ class Worker:
     def _learn(self, topic: str) -> None:
         """Wait for the topic's metadata before the first join.
 
-        A leader that joins without it joins again when it arrives.  kafka-python 3.0.12 forgets that second
-        join if a poll times out in its middle: the member stays mute until it is expelled.
+        A leader that joins without the metadata joins again when it arrives.  kafka-python 3.0.12 forgets the
+        second join if a poll times out during it.  The member then does nothing until it is expelled.
         """
         end = time.monotonic() + METADATA_TIMEOUT
         while not self._consumer.partitions_for_topic(topic):
@@ -147,7 +147,7 @@ class Worker:
     def begin_on(self, go: threading.Event) -> None:
         """Wait for "go" and let the consumer fetch; run this in a daemon thread.
 
-        The member's own thread may be waiting for a join just then, and a join must not be cut short.
+        The member's own thread may be waiting for a join then, which must not be interrupted.
         """
         go.wait()
         self._listener.release()
@@ -163,7 +163,7 @@ class Worker:
             self._open_gained(leave)
             for tp, records in batch.items():
                 self._work_through(tp.partition, records)
-            # A refused commit is tried again once the group has met again.
+            # A refused commit is tried again after the rebalance.
             if batch or (self._is_refused and self._current_generation() != -1):
                 self._commit()
         with suppress(KafkaError):
@@ -188,7 +188,7 @@ class Worker:
         try:
             self._consumer.commit(offsets)
             self._committed = offsets
-        except _MOVED_ON as error:
+        except _REBALANCED as error:
             self._is_refused = True
             note = f"{type(error).__name__}: {error}"
             self._log.write(Entry(time.monotonic_ns(), "uncommitted", note=note))
@@ -198,7 +198,7 @@ class Worker:
     def _current_generation(self) -> int:
         """Return the generation of this member's assignment; -1 while it has none.
 
-        The number changes as soon as the group has met, which is before the member learns its assignment.
+        kafka-python sets the number of the new generation before the member has its assignment.
         """
         membership = self._consumer.group_metadata()
         return int(membership.generation_id) if membership.state == MemberState.STABLE else -1
@@ -214,7 +214,7 @@ class Worker:
         """Warm up for the gained partitions one after the other.
 
         An eager rebalance revokes everything, but a partition that comes straight back is still open and
-        costs nothing.  A member that is asked to leave stops: the last one of a group would open all of it.
+        costs nothing.  A member that is asked to leave stops here: the last member would gain all partitions.
         """
         for partition in self._listener.take_gained():
             if leave.is_set():

@@ -1,4 +1,4 @@
-"""What the demo's groups did, as samples in a pipeline's folder: their commits, and ends of their logs."""
+"""Writes the commits of the demo's groups, and the end offsets of their topics, as samples of a pipeline."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from demo.pipeline.ran import Ran
+from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.results import RecordedResult
 
 if TYPE_CHECKING:
@@ -14,22 +14,24 @@ if TYPE_CHECKING:
 
     from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 
-COMMITS, ENDS = "offsets-topic", "import"
+COMMITS, ENDS = "offsets-topic", "import"  # sources of samples
 
 
-def record_commits(spark: SparkSession, bootstrap: str, root: str, runs: Sequence[Ran]) -> OffsetsReport:
-    """Read what these groups committed out of the broker's own topic.
+def record_commits(
+    spark: SparkSession, bootstrap: str, root: str, runs: Sequence[FinishedRun]
+) -> OffsetsReport:
+    """Record the commits of these groups from the broker's own topic.
 
-    The groups are deleted by now; the topic is a log, and has what they committed, and that it was deleted.
+    The groups are deleted by now, but the topic is a log: it still has their commits, and the deletions.
     """
     from kafka_assignors.pipeline.record.offsets import record_offsets_once
 
     settings = {"bootstrap_servers": bootstrap}
-    return record_offsets_once(spark, settings, root, groups=[ran.group for ran in runs])
+    return record_offsets_once(spark, settings, root, groups=[run.group for run in runs])
 
 
 def unreadable(report: OffsetsReport) -> list[str]:
-    """Say what of the broker's topic was left out, and why."""
+    """Return a note for each reason why commits in the broker's topic were left out."""
     from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 
     return [
@@ -39,7 +41,11 @@ def unreadable(report: OffsetsReport) -> list[str]:
 
 
 def samples_of(spark: SparkSession, columns: Mapping[str, object]) -> DataFrame:
-    """Return rows of ``SAMPLES``: ``at`` in microseconds, ``group``, which is the topic too, and offsets."""
+    """Return rows of the table ``SAMPLES``; a group's topic has the same name.
+
+    ``columns`` are ``at`` (microseconds since 1970), ``group``, ``partition``, ``end_offset`` and
+    ``committed_offset``.
+    """
     import pyarrow as pa
     from pyspark.sql import functions as F
 
@@ -57,25 +63,25 @@ def samples_of(spark: SparkSession, columns: Mapping[str, object]) -> DataFrame:
     )
 
 
-def record_ends(spark: SparkSession, root: str, runs: Sequence[Ran], step_s: float) -> None:
-    """Write the ends of the logs as samples, from the producers' acknowledgements."""
+def record_ends(spark: SparkSession, root: str, runs: Sequence[FinishedRun], step_s: float) -> None:
+    """Write end offsets as samples, from the producers' acknowledgements."""
     import pyarrow as pa
 
     from kafka_assignors.pipeline.tables.landing import write_samples
 
-    looks = [(ran.group, look) for ran in runs for look in ran.ends(step_s)]
+    samples = [(run.group, sample) for run in runs for sample in run.ends(step_s)]
     columns = {
-        "at": pa.array([look.at for _, look in looks], pa.int64()),
-        "group": pa.array([group for group, _ in looks], pa.string()),
-        "partition": pa.array([look.partition for _, look in looks], pa.int32()),
-        "end_offset": pa.array([look.end for _, look in looks], pa.int64()),
-        "committed_offset": pa.array([-1 if look.fresh else None for _, look in looks], pa.int64()),
+        "at": pa.array([sample.at for _, sample in samples], pa.int64()),
+        "group": pa.array([group for group, _ in samples], pa.string()),
+        "partition": pa.array([sample.partition for _, sample in samples], pa.int32()),
+        "end_offset": pa.array([sample.end for _, sample in samples], pa.int64()),
+        "committed_offset": pa.array([-1 if sample.fresh else None for _, sample in samples], pa.int64()),
     }
     write_samples(samples_of(spark, columns).coalesce(1), root, ENDS)
 
 
-def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[RecordedResult]:
-    """Count what was recorded of each run, and what the load model made of it."""
+def counts(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> list[RecordedResult]:
+    """Count each run's samples, and its steps of load."""
     from pyspark.sql import functions as F
 
     from kafka_assignors.pipeline.model.sink import read_load
@@ -96,14 +102,14 @@ def counts(spark: SparkSession, root: str, runs: Sequence[Ran]) -> list[Recorded
     counted = _by_group(by_partition, "commits", "ends", "produced", "committed", "waiting")
     load = read_load(spark, root).select("group", F.lit(1).alias("steps"), "arrived")
     modelled = _by_group(load, "steps", "arrived")
-    return [_counted(ran, counted[ran.group], modelled[ran.group]) for ran in runs]
+    return [_counted(run, counted[run.group], modelled[run.group]) for run in runs]
 
 
-def _counted(ran: Ran, samples: Mapping[str, int], load: Mapping[str, int]) -> RecordedResult:
+def _counted(run: FinishedRun, samples: Mapping[str, int], load: Mapping[str, int]) -> RecordedResult:
     return RecordedResult(
-        scene=ran.scene,
-        strategy=ran.strategy,
-        group=ran.group,
+        scene=run.scene,
+        strategy=run.strategy,
+        group=run.group,
         commits=samples["commits"],
         ends=samples["ends"],
         produced=samples["produced"],
@@ -114,10 +120,10 @@ def _counted(ran: Ran, samples: Mapping[str, int], load: Mapping[str, int]) -> R
 
 
 def _by_group(rows: DataFrame, *names: str) -> defaultdict[str, Counter[str]]:
-    """Return the sums of these columns by group; 0 of a group without rows."""
+    """Return the sums of these columns by group; 0 for a group without rows."""
     from pyspark.sql import functions as F
 
     sums: Any = rows.groupBy("group").agg(*(F.sum(name).alias(name) for name in names)).collect()
-    found: defaultdict[str, Counter[str]] = defaultdict(Counter)
-    found.update({row["group"]: Counter({name: row[name] or 0 for name in names}) for row in sums})
-    return found
+    by_group: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    by_group.update({row["group"]: Counter({name: row[name] or 0 for name in names}) for row in sums})
+    return by_group

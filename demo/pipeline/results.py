@@ -22,7 +22,7 @@ class RecordedResult(TypedDict):
     produced: int  # records, by the last end
     committed: int  # records, by the last commit
     steps: int  # rows of load/
-    arrived: int  # records, by load/, with the lag at the start
+    arrived: int  # records, by load/, and the lag at the start
 
 
 class PipelineResult(TypedDict):
@@ -40,7 +40,7 @@ class PipelineResult(TypedDict):
 def pipeline_faults(
     pipeline: PipelineResult, runs: Mapping[tuple[str, str], StrategyResult | DrainResult]
 ) -> list[str]:
-    """List the faults: a pipeline that failed, records or commits that it lacks.
+    """List the faults: a pipeline that failed, or numbers of records that differ from the measured ones.
 
     ``runs`` are the measured results, by scene and strategy.
     """
@@ -50,7 +50,7 @@ def pipeline_faults(
         name = f"the pipeline, {recorded['scene']} of {recorded['strategy']}"
         if recorded["produced"] != run["produced"]:
             faults.append(f"{name}: {recorded['produced']:,} of {run['produced']:,} records recorded")
-        # Members of a run that was not drained in time leave in the middle of their work.
+        # If a run was not drained in time, its members leave before their last commit.
         if recorded["committed"] != run["processed"] and not run["fault"]:
             faults.append(f"{name}: {recorded['committed']:,} of {run['processed']:,} records committed")
         if recorded["arrived"] != run["produced"]:

@@ -11,10 +11,10 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from demo.pipeline.ran import Ran
+from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.record import counts, record_commits, record_ends, unreadable
 from demo.pipeline.results import PipelineResult
-from demo.pipeline.trials import what_to_try
+from demo.pipeline.trials import list_trials
 from demo.results import SettingsResult
 from demo.settings import Compared
 from demo.view.live import Picture
@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 TITLE = "the pipeline"
 STEPS = ("start Spark", "record", "model the load", "back-test")
 STEP_S = 0.5
-"""Of the load model: members commit several times a second, and a whole scene is a minute at most."""
+"""Step of the load model: members commit several times a second, and a scene takes a minute at most."""
 
 HORIZON_S = 10.0
-"""Of its forecast: about as long as a backlog takes."""
+"""Horizon of the load model's forecast: about as long as a backlog takes."""
 
 _NO_RATE = "records cost no work, so members have no speed"
 
 
 def run_pipeline(
-    runs: Sequence[Ran],
+    runs: Sequence[FinishedRun],
     settings: SettingsResult,
     bootstrap: str,
     *,
@@ -57,7 +57,7 @@ def run_pipeline(
 ) -> PipelineResult:
     """Run all steps in ``folder``; takes about 30 s on two cores.
 
-    It never raises: a failure is the result's fault, beside the parts that were complete.
+    Never raises: a failure is the result's ``fault``, beside the results of the finished steps.
     """
     result = PipelineResult(
         fault="",
@@ -73,7 +73,7 @@ def run_pipeline(
         job.run(runs, settings, bootstrap, folder)
     except KafkaAssignorsError as error:
         result["fault"] = f"{STEPS[job.now]}: {error}"
-    except Exception as error:  # of Spark or ours: the runs' own results must survive it
+    except Exception as error:  # of Spark or ours; the results of the scenes must not be lost with it
         line = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         result["fault"] = f"{STEPS[job.now]}: {line}"
     else:
@@ -90,35 +90,35 @@ class _Job:
         """Show a step, and keep its seconds."""
         self.now = STEPS.index(name)
         began = time.monotonic()
-        self._say()
+        self._show_state()
         yield
         self.result["seconds"][name] = round(time.monotonic() - began, 3)
 
-    def _say(self, state: str = "", done: int = 0, total: int | None = None) -> None:
+    def _show_state(self, state: str = "", done: int = 0, total: int | None = None) -> None:
         self._show(Picture(TITLE, STEPS, self.now, state, done, total))
 
     def _show_progress(self, progress: Progress) -> None:
-        self._say(progress.step, progress.done, progress.total)
+        self._show_state(progress.step, progress.done, progress.total)
 
     def run(
         self,
-        runs: Sequence[Ran],
+        runs: Sequence[FinishedRun],
         settings: SettingsResult,
         bootstrap: str,
         folder: Path,
     ) -> None:
         started, began = datetime.now(timezone.utc), time.monotonic()
         result, root = self.result, str(folder.absolute())
-        self._say()
+        self._show_state()
         with session("demo", java_options=SHORT_LIVED, on_progress=self._show_progress) as spark:
             result["seconds"][STEPS[0]] = round(time.monotonic() - began, 3)
             with self._step("record"):
-                self._say("ends of the logs")
+                self._show_state("ends of the logs")
                 record_ends(spark, root, runs, STEP_S)
-                self._say("commits, from the broker's own topic")
-                read = record_commits(spark, bootstrap, root, runs)
-                result["read"] = read.records
-                result["notes"] += unreadable(read)
+                self._show_state("commits, from the broker's own topic")
+                report = record_commits(spark, bootstrap, root, runs)
+                result["read"] = report.records
+                result["notes"] += unreadable(report)
             with self._step("model the load"):
                 model = LoadSettings(step_s=STEP_S, horizon_s=HORIZON_S, delay_s=0.0)
                 run_load_model(spark, root, model, available_now=True)
@@ -126,7 +126,7 @@ class _Job:
             with self._step("back-test"):
                 recorded = _histories(spark, root, runs)
                 histories = {scene: load.history for scene, load in recorded.items()}
-                trials = what_to_try(runs, histories, settings)
+                trials = list_trials(runs, histories, settings)
                 if not trials:
                     result["notes"].append(f"no back-test: {_NO_RATE}")
                 else:
@@ -139,10 +139,11 @@ class _Job:
         self, spark: SparkSession, histories: Mapping[Compared, History], trials: Sequence[Trial]
     ) -> list[TrialResult]:
         results: dict[int, TrialResult] = {}
-        self._say("scenarios", 0, len(trials))
-        for result in run_trials(spark, {str(scene): of for scene, of in histories.items()}, trials):
+        self._show_state("scenarios", 0, len(trials))
+        by_name = {str(scene): history for scene, history in histories.items()}
+        for result in run_trials(spark, by_name, trials):
             results[result.number] = result
-            self._say("scenarios", len(results), len(trials))
+            self._show_state("scenarios", len(results), len(trials))
         return [results[trial.number] for trial in trials]
 
 
@@ -163,14 +164,14 @@ def _summary(
     return summed_up(list(recorded.values()), trials, results, run=run, started=started)
 
 
-def _histories(spark: SparkSession, root: str, runs: Sequence[Ran]) -> dict[Compared, Recorded]:
+def _histories(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> dict[Compared, Recorded]:
     """Return the load of each scene as its first run recorded it: all runs of a scene get the same data."""
     histories: dict[Compared, Recorded] = {}
-    for ran in runs:
-        if ran.scene not in histories:
-            since, until = (datetime.fromtimestamp(at, timezone.utc) for at in ran.span(STEP_S))
-            [recorded] = read_history(spark, root, groups=[ran.group], since=since, until=until)
-            histories[ran.scene] = _from_the_start(recorded, ran.scene)
+    for run in runs:
+        if run.scene not in histories:
+            since, until = (datetime.fromtimestamp(at, timezone.utc) for at in run.span(STEP_S))
+            [recorded] = read_history(spark, root, groups=[run.group], since=since, until=until)
+            histories[run.scene] = _from_the_start(recorded, run.scene)
     return histories
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from demo.group.logs import NS, RunLogs
-from demo.pipeline.ran import Ran
+from demo.pipeline.finished_run import FinishedRun
 from demo.results import SettingsResult
 from demo.settings import Compared
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
@@ -16,31 +16,31 @@ from kafka_assignors.strategies import STRATEGIES
 
 ASKS_S = 0.26  # s from a member's first log entry until it asks to join: connecting, metadata; measured
 _PLAIN = {"rebalance_on_skew": (False,)}  # like the demo's members
-_NOT_A_CHOICE = "failover"  # one member has everything: it is tried only if it ran
+_NOT_A_CHOICE = "failover"  # gives everything to one member, so it is tried only if the demo ran it
 
 
-def what_to_try(
-    runs: Sequence[Ran], histories: Mapping[Compared, History], settings: SettingsResult
+def list_trials(
+    runs: Sequence[FinishedRun], histories: Mapping[Compared, History], settings: SettingsResult
 ) -> list[Trial]:
-    """List every strategy on the load of each scene; none if records cost no work.
+    """List a trial of every strategy on the load of each scene; none if records cost no work.
 
-    The load is what a pipeline has recorded; members, churn and costs are what a group's owner knows.  Only
-    the start time of a process is measured.
+    The load is recorded by the pipeline.  Members, churn and costs are the demo's settings; only the start
+    time of a process is measured.
     """
     if not settings["work_ms"]:
         return []
     trials: list[Trial] = []
     for scene, history in histories.items():
-        of_scene = [ran for ran in runs if ran.scene == scene]
-        ran_too = {ran.strategy for ran in of_scene}
-        names = [name for name in STRATEGIES if name != _NOT_A_CHOICE or name in ran_too]
+        of_scene = [run for run in runs if run.scene == scene]
+        have_run = {run.strategy for run in of_scene}
+        names = [name for name in STRATEGIES if name != _NOT_A_CHOICE or name in have_run]
         grid = Grid(
             candidates=candidates(names, _PLAIN, forecasts=history.expected is not None),
             members=(settings["consumers"],),
             churn=(of_scene[0].churn(history.starts_at),),
             service_rates=(1e3 / settings["work_ms"],),
         )
-        costs = pauses(settings, round(statistics.median(start_s(ran.logs) for ran in of_scene), 2))
+        costs = pauses(settings, round(statistics.median(start_s(run.logs) for run in of_scene), 2))
         trials += [
             # The demo's model does not wait for late samples: a scene is shorter than the usual delay.
             replace(trial, scenario=replace(trial.scenario, pauses=costs, forecast_delay_s=0.0))

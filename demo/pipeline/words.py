@@ -8,11 +8,11 @@ from demo.pipeline.results import PipelineResult
 def recorded_in_all(pipeline: PipelineResult) -> str:
     """Return the recorded load and its back-test, in a sentence or two."""
     rows = pipeline["recorded"]
-    commits, ends, steps = (sum(one[key] for one in rows) for key in ("commits", "ends", "steps"))
+    commits, ends, steps = (sum(row[key] for row in rows) for key in ("commits", "ends", "steps"))
     groups = f"{len(rows):,} group" + "s" * (len(rows) != 1)
     text = (
         f"Spark has read {commits:,} commits of {groups} out of the broker's own topic, taken over {ends:,} "
-        f"ends of logs, and made {steps:,} steps of load of them."
+        f"ends of logs, and made {steps:,} steps of load from them."
     )
     if backtest := pipeline["backtest"]:
         text += (

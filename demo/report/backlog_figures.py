@@ -1,4 +1,4 @@
-"""Figures of the backlog, and the figure of lag that the replay shows too."""
+"""Figures of the backlog, and the figure of lag, which the replay has too."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def drawn(runs: Sequence[DrainResult], colours: Mapping[str, str]) -> dict[str, 
     end = max(time for run in runs for time in (run["drain"], run["bound"]))
     span = [0.0, round(1.06 * end + 0.1, 1)]
     top = max(1.04 * max(run["produced"] for run in runs), 1)
-    bound = [Mark(runs[0]["bound"], f"lower bound {runs[0]['bound']:.1f} s")]  # the same for all runs
+    bound = [Mark(runs[0]["bound"], f"lower bound {runs[0]['bound']:.1f} s")]  # equal in all runs
     figures = {"largest-lag": mark(largest(runs, colours, span), bound)}
     for place, run in enumerate(runs):
         figures[f"backlog-lag-{place}"] = mark(lag(run["lag"], TIME, span, top), bound)

@@ -19,7 +19,11 @@ _NOT_MOVED = 0.45  # opacity
 
 
 def drawn(results: Results, colours: Mapping[str, str], chosen: Collection[str]) -> dict[str, go.Figure]:
-    """Draw what ran; the key of a figure is the id of its element, ``chosen`` are recommended strategies."""
+    """Draw the scenes that ran; ``chosen`` are the recommended strategies.
+
+    Returns:
+        Id of an element of the page -> its figure.
+    """
     figures = answer(results, colours, chosen)
     if results["strategies"]:
         figures |= replay_figures.drawn(results)
@@ -37,7 +41,7 @@ def drawn(results: Results, colours: Mapping[str, str], chosen: Collection[str])
 
 
 def answer(results: Results, colours: Mapping[str, str], chosen: Collection[str]) -> dict[str, go.Figure]:
-    """Draw a bar for each strategy: the drain time, and the standstill in the replay."""
+    """Draw bars: each strategy's time to drain the backlog, and its standstill in the replay."""
 
     def panel(runs: Sequence[tuple[str, float, str]]) -> go.Figure:
         names, values, texts = zip(*runs, strict=True)

@@ -17,20 +17,16 @@ EXTRA = "demo"
 """The extra with plotly and Jinja2."""
 
 ACT_COLOURS = {"cold": STRATEGIES[1], "warm": STRATEGIES[0]}
-"""Of the acts of the failover."""
+"""Colours of the failover's acts."""
 
 
 def render(results: Results) -> str:
-    """Render the results of a demo as one HTML page.
-
-    Any of the scenes may be there, any number of strategies, with or without the pipeline.
-    """
+    """Render the results of a demo as one HTML page.  Any scene, and the pipeline, may be missing."""
     require_plotly(EXTRA)
     from demo.report import figures, replay_figures
 
     colours = _colours(results)
-    ran = bool(results["strategies"] or results["backlog"])
-    advice = answer(results) if ran else None
+    advice = answer(results) if results["strategies"] or results["backlog"] else None
     return html_page(
         "demo.html",
         "demo.report",
@@ -53,7 +49,7 @@ def render(results: Results) -> str:
 
 
 def _colours(results: Results) -> dict[str, str]:
-    """Give each strategy one colour for the whole page.  Other candidates get the free ones, then grey."""
+    """Give each strategy one colour for the whole page.  Other candidates get unused colours, then grey."""
     names = [run["strategy"] for run in (*results["strategies"], *results["backlog"])]
     colours = {name: strategy_colour(place) for place, name in enumerate(dict.fromkeys(names))}
     free = iter([colour for colour in STRATEGIES if colour not in colours.values()])

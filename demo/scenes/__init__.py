@@ -1,1 +1,5 @@
-"""Runs on a broker: ``stage``: members, traffic, waits.  ``watch``: the group.  ``compared``: two scenes."""
+"""Runs of scenes on a broker.
+
+- ``stage``: members, traffic, waits for conditions.  ``watch``: the group while it runs.
+- ``compared``: the replay and the backlog.
+"""

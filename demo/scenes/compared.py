@@ -59,20 +59,20 @@ class _Scene:
                 unit=" s",
             )
             stage.tick()
-        stage.note("sent_all", f"{replay.latest * 1e3:.1f}")
+        stage.note("sent_all", f"{replay.lateness * 1e3:.1f}")
         stage.begin("drain")
         stage.tick()  # the last acknowledgements count too
         stage.view.step(f"all {stage.watch.sent:,} records sent, draining")
         stage.drain(settings.drain_timeout)
 
     def backlog(self, flights: Sequence[Flight]) -> None:
-        """Fill the topic, start the members, let them go at once, drain.
+        """Fill the topic, start the members, release them at once, drain.
 
-        The members are held until all of them have joined and are warm.  Otherwise the first ones would work
-        through some of it alone, depending on the machine and not on the strategy.
+        The members are held until all of them have joined and are warm.  Otherwise the first ones would
+        process a part of the backlog alone, which depends on the machine and not on the strategy.
 
-        Strategies have no options here, `rebalance_on_skew` neither: all members are equally fast, so members
-        with equal loads end together (within half a second, measured), and nothing is left to even out.
+        Strategies have no options here, not even `rebalance_on_skew`: all members are equally fast, so
+        members with equal loads finish within half a second (measured), and no skew arises.
         """
         stage, settings = self._stage, self._settings
         stage.begin("fill", count=lambda: stage.watch.sent, total=settings.backlog)

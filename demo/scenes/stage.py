@@ -1,4 +1,4 @@
-"""One run while it goes on: topic and group, members, traffic, logs to follow, conditions to wait for."""
+"""A run in progress: topic and group, members, traffic, logs to follow, conditions to wait for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Place:
 
 
 class Stage:
-    """One run while it goes on."""
+    """A run in progress."""
 
     def __init__(self, place: Place, view: View, cluster: Cluster, steps: tuple[str, ...]) -> None:
         self.place, self.view, self.cluster = place, view, cluster
@@ -79,9 +79,10 @@ class Stage:
 
     @contextmanager
     def members(self, act: str = "") -> Iterator[None]:
-        """Members of one act may be started within; all leave at its end.
+        """Allow members of one act to be started; at the end of the block all leave.
 
-        A member that does not leave in time has the state of the next act: an error.
+        Raises:
+            KafkaAssignorsError: a member of an act did not leave in time; the next act needs its state.
         """
         self._folder = self.place.folder / act
         with writing(self._folder):
@@ -116,7 +117,7 @@ class Stage:
     def kill(self, member: str) -> None:
         """Kill a member with ``kill -9``.
 
-        The driver's note comes after it: everything the member logged until it was dead is before the note.
+        The driver's note is written once the member is dead, so all entries of the member are before it.
         """
         self._gone.add(member)
         self._running.kill(member)
@@ -133,7 +134,7 @@ class Stage:
     # --- traffic
 
     def traffic(self, due: Iterator[tuple[float, Flight]]) -> Replay:
-        """Return the next traffic, to be started; earlier traffic has ended."""
+        """Create the next traffic, for the caller to start once earlier traffic has ended."""
         self._traffic = Replay(self.place.bootstrap, self.place.topic, due, self.log)
         return self._traffic
 
@@ -144,7 +145,7 @@ class Stage:
     # --- conditions
 
     def tick(self) -> None:
-        """Look at broker, members and logs, show them, wait a little."""
+        """Check broker, members and traffic, read and show the logs, wait a little."""
         self.place.check_broker()  # first: a member's own error ("connection refused") misleads
         if self._fleet is not None:
             self._fleet.check()
@@ -185,17 +186,22 @@ class Stage:
     def until(self, condition: Callable[[], bool], what: str, timeout: float) -> None:
         """Tick until the condition holds.
 
-        It is an error if that takes longer than ``timeout`` seconds.
+        Raises:
+            KafkaAssignorsError: it does not hold after ``timeout`` seconds.
         """
         if not self.reached(condition, timeout):
             raise KafkaAssignorsError(f"{self.place.title}: waited {timeout:g} s for {what}")
 
     def is_calm(self, seconds: float) -> bool:
-        """Whether the group has not changed for so long."""
+        """Whether the group has not changed for some seconds."""
         return time.monotonic_ns() - self.watch.last_change >= seconds * 1e9
 
     def drain(self, timeout: float) -> None:
-        """Wait until every record is processed and committed and every partition owned; note the end."""
+        """Wait until every record is processed and committed and every partition owned; note the end.
+
+        Raises:
+            KafkaAssignorsError: the broker's end offsets differ from those of the log.
+        """
         topic = self.place.topic
 
         def drained() -> bool:
@@ -212,7 +218,7 @@ class Stage:
             )
 
     def close(self) -> None:
-        """Stop the traffic."""
+        """Stop the traffic, and close the driver's log."""
         if self._traffic is not None:
             self._traffic.stop()
         self.log.close()
@@ -229,7 +235,7 @@ class Stage:
 
 @contextmanager
 def staged(place: Place, view: View, steps: tuple[str, ...], *more_topics: str) -> Iterator[Stage]:
-    """Make topic and stage; neither topic nor group is left at the end, nor ``more_topics``."""
+    """Create a topic and a stage; at the end delete the topic, its group and ``more_topics``."""
     with closing(Cluster(place.bootstrap)) as cluster:
         cluster.create_topic(place.topic, place.partitions)
         try:

@@ -1,6 +1,6 @@
 """Pure: the group at this moment, for the view and for conditions to wait for.
 
-It keeps running counts over the logs while they are written.  The results come from the finished logs.
+`Watch` counts the logs' entries while they are written.  The results come from the finished logs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class _Member:
 
 
 class Watch:
-    """Counts over the logs' entries, fed as they come."""
+    """Counts of the logs' entries so far."""
 
     def __init__(self, partitions: int) -> None:
         self._partitions = partitions
@@ -33,7 +33,7 @@ class Watch:
         self.last_change = 0  # ns: ownership, warm-ups or a generation changed, or a partition was opened
 
     def begin(self) -> None:
-        """Forget all members: others come."""
+        """Forget all members, before others start."""
         self._members.clear()
 
     def feed_sent(self, entry: Entry) -> None:
@@ -51,7 +51,7 @@ class Watch:
                 member.open |= partitions
             case "assigned":
                 member.owned |= partitions
-                member.open &= member.owned  # a partition that did not come back must be opened anew
+                member.open &= member.owned  # others must be opened again if they return
             case "revoked" | "lost":
                 member.owned -= partitions
             case "state":
@@ -80,11 +80,11 @@ class Watch:
         return tuple(owner.get(partition) for partition in range(self._partitions))
 
     def all_open(self) -> bool:
-        """Whether each member has warmed up for all it owns; it notices only when its poll returns."""
+        """Whether each member has warmed up for all it owns; a member warms up when its poll returns."""
         return all(member.owned <= member.open for member in self._members.values())
 
     def balanced(self, members: int, standbys: int) -> bool:
-        """Whether so many members share all tasks evenly, each with its standbys, and wait for no copy."""
+        """Whether this number of members share all tasks evenly, with all standbys, and wait for no copy."""
         present = self._present()
         counts = [len(member.owned) for member in present]
         return (
@@ -106,7 +106,7 @@ class Watch:
 
     @property
     def processed(self) -> int:
-        """Distinct processed records, if none was left out."""
+        """Distinct processed records, if no offset was skipped."""
         return sum(self._reached)
 
     @property
@@ -116,7 +116,7 @@ class Watch:
 
     @property
     def heaviest(self) -> int:
-        """Records sent to the partition that has most."""
+        """Records sent to the partition with the most records."""
         return max(self._sent)
 
     def next_offsets(self) -> dict[int, int]:
@@ -128,6 +128,6 @@ class Watch:
         return "  ".join(
             f"{name} {len(member.owned)}"
             + (f"+{copies}" if (copies := len(member.standbys) + len(member.warmups)) else "")
-            for name, member in sorted(self._members.items(), key=lambda named: int(named[0].lstrip("m")))
+            for name, member in sorted(self._members.items(), key=lambda item: int(item[0].lstrip("m")))
             if not member.gone
         )

@@ -1,1 +1,1 @@
-"""``live``: progress.  ``table``, ``answer``: tables and verdict at the end."""
+"""``live``: progress.  ``table``: the tables at the end.  ``answer``: the recommendation."""

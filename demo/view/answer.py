@@ -9,10 +9,10 @@ from demo.pipeline.results import PipelineResult
 from demo.results import DrainResult, Results, StrategyResult
 
 TIE = 0.10
-"""A time counts as equal to the shortest one if it is longer by no more than this part."""
+"""A time counts as equal to the shortest one if it is longer by this part at most."""
 
 UNEVEN = 1.25
-"""How much faster members may work in one drain than in another before the two do not compare."""
+"""Two drains do not compare if members worked faster than this many times in one of them."""
 
 RULE = (
     f"Times within {100 * TIE:.0f} % of the shortest count as equal (a tie). If standstills are equal, fewer "
@@ -31,18 +31,18 @@ class Answer(NamedTuple):
 
 
 def answer(results: Results) -> Answer:
-    """Answer from the scenes that ran; at least one strategy must have run in one of them."""
+    """Recommend strategies from the scenes that ran; at least one strategy must have run."""
     partitions = results["settings"]["partitions"]
     runs: list[StrategyResult | DrainResult] = [*results["strategies"], *results["backlog"]]
-    failed = {one["strategy"] for one in runs if one["fault"] or one["lost"]}
-    names = {one["strategy"] for one in runs} - failed
-    drains = {one["strategy"]: one["drain"] for one in results["backlog"] if one["strategy"] in names}
+    failed = {run["strategy"] for run in runs if run["fault"] or run["lost"]}
+    names = {run["strategy"] for run in runs} - failed
+    drains = {run["strategy"]: run["drain"] for run in results["backlog"] if run["strategy"] in names}
     stops = {
-        one["strategy"]: standstill(one, partitions)
-        for one in results["strategies"]
-        if one["strategy"] in names and one["steps"]
+        run["strategy"]: standstill(run, partitions)
+        for run in results["strategies"]
+        if run["strategy"] in names and run["steps"]
     }
-    # A scene that only some strategies have run decides nothing: a report is written after each run.
+    # A report is written after each run, so a scene may lack some strategies; then it decides nothing.
     comparable = drains.keys() == names and not _slowed(results, names)
     by_drain = _best(drains) if comparable else []
     by_stop = _calmest(results, _best(stops)) if stops.keys() == names else []
@@ -59,9 +59,9 @@ def answer(results: Results) -> Answer:
     )
 
 
-def standstill(one: StrategyResult, partitions: int) -> float:
-    """Return how long a partition stood still in all, in seconds; mean of the partitions."""
-    return one["pause_total"] / partitions
+def standstill(run: StrategyResult, partitions: int) -> float:
+    """Return how long a partition stood still in all, in seconds: the mean over the partitions."""
+    return run["pause_total"] / partitions
 
 
 def _best(times: Mapping[str, float]) -> list[str]:
@@ -71,7 +71,7 @@ def _best(times: Mapping[str, float]) -> list[str]:
 
 def _calmest(results: Results, names: list[str]) -> list[str]:
     """Keep the names whose runs moved the fewest partitions."""
-    moved = {one["strategy"]: one["moved"] for one in results["strategies"]}
+    moved = {run["strategy"]: run["moved"] for run in results["strategies"]}
     return [name for name in names if moved[name] == min(moved[other] for other in names)]
 
 
@@ -95,9 +95,9 @@ def _slowed(results: Results, names: set[str]) -> bool:
     """
     work_s = results["settings"]["work_ms"] / 1e3
     paces = [
-        one["drain"] / (one["largest_load"] * work_s)
-        for one in results["backlog"]
-        if one["strategy"] in names and one["largest_load"] * work_s > 0
+        run["drain"] / (run["largest_load"] * work_s)
+        for run in results["backlog"]
+        if run["strategy"] in names and run["largest_load"] * work_s > 0
     ]
     return bool(paces) and max(paces) > UNEVEN * min(paces)
 
@@ -115,7 +115,7 @@ def _from_backlog(results: Results, drains: Mapping[str, float], names: set[str]
     text = f"{best} drained the backlog of {records:,} flights in {drains[best]:.1f} s"
     if not others:
         return f"{text}."
-    largest = {one["strategy"]: one["largest_load"] for one in results["backlog"]}
+    largest = {run["strategy"]: run["largest_load"] for run in results["backlog"]}
     loads = f"{largest[best]:,}, with {worst} {largest[worst]:,}"
     return f"{text}, against {others}; its busiest member had {loads}."
 
@@ -124,18 +124,18 @@ def _from_replay(results: Results, stops: Mapping[str, float], by_stop: list[str
     if not stops:
         return "No group changed in a replay here, so nothing shows what a rebalance costs."
     best, others, worst = _ranked(stops, by_stop)
-    steps = max(len(one["steps"]) for one in results["strategies"])
+    steps = max(len(run["steps"]) for run in results["strategies"])
     times = "once" if steps == 1 else f"{steps} times"
     time = f"{stops[best]:.1f} s on average with {best}"
     text = f"While the group changed {times}, a partition stood still for {time}"
     if not others:
         return f"{text}."
-    moved = {one["strategy"]: one["moved"] for one in results["strategies"]}
+    moved = {run["strategy"]: run["moved"] for run in results["strategies"]}
     return f"{text}, against {others}; {best} moved {moved[best]} partitions, {worst} {moved[worst]}."
 
 
 def _ranked(times: Mapping[str, float], first: Collection[str] = ()) -> tuple[str, str, str]:
-    """Return the name with the shortest time (of ``first``), the others' times, and the slowest name."""
+    """Return the fastest name (of ``first``, if given), the others' times as text, and the slowest name."""
     best, *others = sorted(times, key=lambda name: (name not in first, times[name]))
     tied = _best(times)
     if len(others) > _MOST_NAMED:
@@ -152,11 +152,11 @@ def _from_backtest(pipeline: PipelineResult | None, chosen: list[str]) -> str:
         why = f": {pipeline['fault']}" if pipeline["fault"] else ""
         return f"The pipeline made no back-test{why}."
     tried = f"The back-test of {len(backtest['candidates'])} strategies and settings on the recorded load"
-    best = [one for one in backtest["candidates"] if one["place"] == 1]
+    best = [candidate for candidate in backtest["candidates"] if candidate["place"] == 1]
     if not best:
         return f"{tried} has no winner: each failed in some scenario."
-    names = " or ".join(one["candidate"] for one in best)
+    names = " or ".join(candidate["candidate"] for candidate in best)
     together = " over both scenes together" if len(backtest["by_group"]) > 1 else ""
-    agrees = {one["strategy"] for one in best} & set(chosen)
+    agrees = {candidate["strategy"] for candidate in best} & set(chosen)
     verb = "agrees" if agrees else "disagrees" if chosen else "decides"
     return f"{tried} {verb}: it puts {names} first{together}."

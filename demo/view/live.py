@@ -18,11 +18,11 @@ class Picture:
 
     title: str
     steps: tuple[str, ...]  # in order
-    now: int  # index of the current step; all steps are done if there is none of that index
+    now: int  # index of the current step; ``len(steps)``: all are done
     state: str = ""  # of the current step
-    done: int = 0  # units of it
-    total: int | None = None  # None: unknown
-    unit: str = ""  # of both, with a space before it; empty for records
+    done: int = 0  # finished units of the step
+    total: int | None = None  # all units of the step; None: unknown
+    unit: str = ""  # name of the unit, after a space; empty for records
 
     @property
     def count(self) -> str:
@@ -44,9 +44,9 @@ class Picture:
 
 
 class View:
-    """Draws a bar below the events on a terminal; elsewhere prints a line an event and a line a step.
+    """Draws a bar below the events on a terminal; elsewhere prints a line for each event and step.
 
-    Of a long step it prints a line every few seconds.
+    During a long step it prints a line every few seconds.
     """
 
     def __init__(self, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""The result tables: their figures, for the terminal and for the report; the terminal's tables of them."""
+"""The figures of the result tables, for terminal and report, and the terminal's tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rich.text import Text
 
 from demo.failover.results import FailoverResult
 from demo.failover.words import ROWS as FAILOVER_ROWS
-from demo.failover.words import counted, megabytes, named
+from demo.failover.words import counted, event_name, megabytes
 from demo.failover.words import verdict as failover_verdict
 from demo.pipeline.results import PipelineResult
 from demo.pipeline.words import recorded_in_all
@@ -39,13 +39,13 @@ ROWS: tuple[Row[StrategyResult], ...] = (
         "rebalances",
         lambda r: f"{r['rebalances']:,}",
         "Generations the group went through for the churn. Cooperative members take two where a partition is "
-        "taken from a member that stays, one where it comes from one that is gone.",
+        "taken from a member that stays, one where its owner is gone.",
     ),
     Row(
         "partitions moved",
         lambda r: f"{r['moved']:,} (least {r['least_moves']:,})",
-        "Hand-overs: each time a partition went to another member than its last owner, so that one that goes "
-        "and comes back counts twice; least is what an even share makes unavoidable.",
+        "Hand-overs: each time a partition went to another member than its last owner, so a partition that "
+        "goes and comes back counts twice; least: those that an even share makes unavoidable.",
     ),
     Row(
         "partitions paused",
@@ -62,7 +62,7 @@ ROWS: tuple[Row[StrategyResult], ...] = (
         lambda r: seconds(r["pause_max"]),
         "The longest pause; after kill -9 it holds the session timeout, which no strategy can shorten.",
     ),
-    Row("peak lag", lambda r: f"{r['peak_lag']:,}", "Most records that were waiting at one moment."),
+    Row("peak lag", lambda r: f"{r['peak_lag']:,}", "The most records that waited at one moment."),
     Row(
         "drain time",
         lambda r: f"{r['drain']:.1f} s" + (" (unfinished)" if r["fault"] else ""),
@@ -74,15 +74,15 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     Row(
         "drain time",
         lambda r: "unfinished" if r["fault"] else f"{r['drain']:.1f} s",
-        'From the word "go", which all members get at once, having joined and warmed up, until the last '
-        "record was processed for the first time.",
+        'From "go", which all members get at once when they have joined and warmed up, until the last record '
+        "was processed for the first time.",
         "drain",
     ),
     Row(
         "lower bound",
         lambda r: seconds(r["bound"], 1),
-        "What the least largest load takes one member, if a record costs it nothing but its work; no plan "
-        "and no client can be faster.",
+        "The time a member needs for the least largest load if a record costs only its work; no plan and no "
+        "client can be faster.",
         "bound",
     ),
     Row(
@@ -94,7 +94,7 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
     Row(
         "largest load",
         lambda r: f"{r['largest_load']:,} (least {r['least_largest']:,})",
-        'Records of the member that had most at the word "go"; least: the mean, or the heaviest partition if '
+        'The largest load of a member at "go", in records; least: the mean, or the heaviest partition if '
         "that is more.",
         "largest load",
     ),
@@ -103,11 +103,11 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
         lambda r: seconds(r["first_idle"], 1),
         "When the first member had nothing left to do.",
     ),
-    Row("partitions moved", lambda r: f"{r['moved']:,}", 'Hand-overs after the word "go".', "moved"),
+    Row("partitions moved", lambda r: f"{r['moved']:,}", 'Hand-overs after "go".', "moved"),
     Row(
         "rebalances",
         lambda r: f"{r['rebalances']:,}",
-        'Generations of the group after the word "go".',
+        'Generations of the group after "go".',
         "rebalances",
     ),
     Row(
@@ -120,10 +120,10 @@ DRAIN_ROWS: tuple[Row[DrainResult], ...] = (
 )
 
 FAILOVER_BRIEF = ("longest", "in all", "usual", "moved", "state", "waited", "balanced", "rounds")
-"""Figures of the failover, briefly."""
+"""Brief names of the figures in the failover's table."""
 
 TRIED = ("#", "drain", "largest lag", "p99", "moved", "pause")
-"""Figures of a back-test, briefly."""
+"""Brief names of the figures in the back-test's table."""
 
 
 def summary(results: Results) -> Group:
@@ -138,8 +138,8 @@ def summary(results: Results) -> Group:
     if results["pipeline"]:
         tables += _pipeline(results["pipeline"])
     if results["strategies"] or results["backlog"]:
-        found = answer(results)
-        tables += [Text(found.headline, "bold"), *map(Text, found.sentences)]
+        advice = answer(results)
+        tables += [Text(advice.headline, "bold"), *map(Text, advice.sentences)]
     return Group(*tables)
 
 
@@ -148,18 +148,18 @@ def _table(title: str) -> Table:
 
 
 def _replay(results: Results) -> Table:
-    """Return one row a figure, one column a strategy."""
+    """Return a table with a row for each figure and a column for each strategy."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left")
     table.add_column("")
-    for one in results["strategies"]:
-        table.add_column(one["strategy"], justify="right", style="bold")
+    for run in results["strategies"]:
+        table.add_column(run["strategy"], justify="right", style="bold")
     for row in ROWS:
-        table.add_row(row.label, *(row.show(one) for one in results["strategies"]))
+        table.add_row(row.label, *(row.show(run) for run in results["strategies"]))
     return table
 
 
 def _brief(title: str, rows: Sequence[Row[ResultT]], results: Iterable[tuple[str, ResultT]]) -> Table:
-    """Return one row a named result, one column a figure."""
+    """Return a table with a row for each named result and a column for each figure."""
     table = _table(title)
     table.add_column("", no_wrap=True)
     for row in rows:
@@ -177,27 +177,26 @@ def _backlog(results: Results) -> Table:
 
 
 def _failover(result: FailoverResult) -> list[Table | Text]:
-    """Return one row an event, and the verdict."""
+    """Return a table with a row for each event, and the verdict."""
     title = (
         f"a stateful count fails over: {result['tasks']} tasks, a changelog of {megabytes(result['bytes'])};"
         " time without progress, records"
     )
     rows = [row for row in FAILOVER_ROWS if row.brief in FAILOVER_BRIEF]
-    table = _brief(title, rows, ((named(event), event) for event in result["events"]))
+    table = _brief(title, rows, ((event_name(event), event) for event in result["events"]))
     return [table, Text(f"{failover_verdict(result)}\n{counted(result)}\n")]
 
 
 def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
-    """Return the recorded load, a row a candidate, a row a run, and the recommendation."""
+    """Return the recorded load, a table with a row for each candidate, and the recommendation."""
     parts: list[Table | Text] = []
     if pipeline["recorded"]:
         parts.append(Text(f"the pipeline: {recorded_in_all(pipeline)}\n"))
-    if pipeline["backtest"]:
-        parts.append(_tried(pipeline["backtest"]))
-    if pipeline["backtest"]:
-        parts.append(Text(f"the pipeline recommends: {verdict(pipeline['backtest'])}", "bold"))
-        parts += [Text(f"  {reason}") for reason in reasons(pipeline["backtest"])]
-        parts += [Text(line) for line in for_each_group(pipeline["backtest"])]
+    if backtest := pipeline["backtest"]:
+        parts.append(_tried(backtest))
+        parts.append(Text(f"the pipeline recommends: {verdict(backtest)}", "bold"))
+        parts += [Text(f"  {reason}") for reason in reasons(backtest)]
+        parts += [Text(line) for line in for_each_group(backtest)]
         parts.append(Text())
     return parts
 
@@ -209,6 +208,7 @@ def _tried(backtest: BacktestResults) -> Table:
     table.add_column("", overflow="fold")
     for row in rows:
         table.add_column(row.brief, justify="right", style="bold")
-    for one in backtest["candidates"]:
-        table.add_row(place.show(one), one["candidate"], *(row.show(one).replace(" s", "") for row in rows))
+    for candidate in backtest["candidates"]:
+        cells = (row.show(candidate).replace(" s", "") for row in rows)
+        table.add_row(place.show(candidate), candidate["candidate"], *cells)
     return table

@@ -16,7 +16,7 @@ from kafka_assignors.broker.paths import locked_file
 from kafka_assignors.broker.ports import HOST, free_ports, require_free
 from kafka_assignors.broker.progress import OnProgress, silent
 from kafka_assignors.broker.settings import listeners
-from kafka_assignors.broker.supervised import PortTakenError, Supervised
+from kafka_assignors.broker.supervised import PortTakenError, Spec, Supervised
 from kafka_assignors.errors import BrokerError, ToolMissingError
 
 Backend = Literal["auto", "docker", "jars"]
@@ -27,60 +27,35 @@ _CONTAINER_START_S = 300.0  # the first time, the image is pulled
 _ATTEMPTS = 3  # another process may take a free port before the broker listens
 
 
-class DevelopmentBroker:
+class DevelopmentBroker(Supervised):
     """A running broker.
 
     Args:
-        supervised: its processes.
+        spec: its processes.
+        env: their environment.
+        lock: descriptor that its processes keep open.
         port: the port it listens on.
         backend: ``docker`` or ``jars``.
-        root: its directory.
     """
 
     def __init__(
-        self, supervised: Supervised, *, port: int, backend: Literal["docker", "jars"], root: Path
+        self,
+        spec: Spec,
+        env: Mapping[str, str],
+        lock: int | None = None,
+        *,
+        port: int,
+        backend: Literal["docker", "jars"],
     ) -> None:
-        self._supervised = supervised
+        super().__init__(spec, env, lock)
         self.port = port
         self.backend = backend
-        self.data_dir = root
-        self.log_path = supervised.log_path
+        self.data_dir = Path(spec.cwd)
 
     @property
     def bootstrap(self) -> str:
         """Address for clients' ``bootstrap_servers``."""
         return f"{HOST}:{self.port}"
-
-    @property
-    def pid(self) -> int:
-        """Process id of the broker's supervisor.  SIGTERM to it ends the broker and cleans up."""
-        return self._supervised.pid
-
-    @property
-    def running(self) -> bool:
-        """False once the broker has ended."""
-        return self._supervised.running
-
-    @property
-    def failed(self) -> bool:
-        """True once the broker has ended without a request to stop."""
-        return self._supervised.failed
-
-    def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the broker ends.  Returns False after ``timeout_s``."""
-        return self._supervised.wait(timeout_s)
-
-    def stop(self, *, keep_log: bool = False) -> None:
-        """Stop the broker, and remove its directory if that is temporary.  Idempotent.
-
-        Args:
-            keep_log: keep the log in a temporary directory, so that an error can name it.
-        """
-        self._supervised.stop(keep_log=keep_log)
-
-    def detach(self) -> None:
-        """Let the broker outlive this program.  Only a signal to :attr:`pid` stops it then."""
-        self._supervised.detach()
 
 
 @contextmanager
@@ -177,9 +152,9 @@ def _start_jvm(
     properties = {**listeners(HOST, actual, controller_port), **extra}
     with _directory(data_dir) as (root, lock):
         spec, env = jvm.launch(java, jars, root, properties, scratch=data_dir is None)
-        supervised = Supervised(spec, env, keep_open=lock)
-    supervised.wait_ready(actual, _JVM_START_S, "starting the broker", on_progress)
-    return DevelopmentBroker(supervised, port=actual, backend="jars", root=root)
+        broker = DevelopmentBroker(spec, env, lock, port=actual, backend="jars")
+    broker.wait_ready(actual, _JVM_START_S, "starting the broker", on_progress)
+    return broker
 
 
 def _start_container(
@@ -188,17 +163,20 @@ def _start_container(
     actual = free_ports(1)[0] if port is None else port
     with _directory(None) as (root, lock):
         spec, env = docker.launch(compose, root, actual, extra)
-        supervised = Supervised(spec, env, keep_open=lock)
-    supervised.wait_ready(actual, _CONTAINER_START_S, "starting the broker's container", on_progress)
-    return DevelopmentBroker(supervised, port=actual, backend="docker", root=root)
+        broker = DevelopmentBroker(spec, env, lock, port=actual, backend="docker")
+    broker.wait_ready(actual, _CONTAINER_START_S, "starting the broker's container", on_progress)
+    return broker
 
 
 @contextmanager
 def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
     """Create and lock the broker's directory; on an error remove it, unless it is the user's.
 
-    Yields the directory and the descriptor of its lock, which the broker's processes keep open.  Kafka checks
-    its own lock only after it has written to the directory, which would end a broker that runs there.
+    Kafka has a lock of its own, but checks it only after it has written to the directory.  These writes would
+    end a broker that runs there.
+
+    Yields:
+        The directory, and the descriptor of the lock, which the broker's processes keep open.
     """
     try:
         if data_dir is None:

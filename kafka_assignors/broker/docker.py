@@ -20,7 +20,7 @@ PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
 VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 
 _ANSWER_S = 10
-_STOP_S = 5  # from SIGTERM to SIGKILL in the container; shorter than the supervisor's grace for the client
+_STOP_S = 5  # from SIGTERM to SIGKILL in the container; shorter than `Spec.grace_s`, the same for the client
 _DOWN_S = 60
 
 
@@ -45,7 +45,7 @@ def compose_command() -> tuple[str, ...] | None:
 def launch(
     compose: tuple[str, ...], root: Path, port: int, properties: Mapping[str, str]
 ) -> tuple[Spec, dict[str, str]]:
-    """Return the processes that run the container in the foreground and remove it, and their environment."""
+    """Return the commands that run the container in the foreground and remove it, and their environment."""
     # Compose reads JSON as YAML, and merges a second file (-f) into the first.
     extra = root / "properties.json"
     cluster_id = new_cluster_id()

@@ -48,13 +48,13 @@ def launch(
         os.pathsep.join(map(str, jars)),
     ]
     meta = root / DATA / "meta.properties"
-    formatted = meta.exists()
-    cluster_id = _cluster_id(meta) if formatted else new_cluster_id()
+    is_formatted = meta.exists()
+    cluster_id = _cluster_id(meta) if is_formatted else new_cluster_id()
     # With "=", because an id from another program may start with a dash.
-    form = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", conf]
+    format_data = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", conf]
     serve = [*jvm, "kafka.Kafka", conf]
     spec = Spec(
-        commands=[serve] if formatted else [form, serve],
+        commands=[serve] if is_formatted else [format_data, serve],
         cwd=str(root),
         log=str(root / "broker.log"),
         scratch=str(root) if scratch else None,

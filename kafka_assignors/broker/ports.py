@@ -18,6 +18,7 @@ _HEADER = struct.Struct(">iih")  # length, correlation id, error code
 # The same for Metadata, version 2, the first with the cluster's id; with an empty list of topics.
 _METADATA = struct.Struct(">ihhihi").pack(14, 3, 2, 0, -1, 0)
 _LONGEST = 64 * 1024  # a response with one broker and no topics has 70 bytes
+_TIMEOUT_S = 1.0  # for connecting, and for each read
 
 
 def free_ports(count: int) -> list[int]:
@@ -42,21 +43,19 @@ def require_free(port: int) -> None:
             raise BrokerError(f"cannot listen on port {port} ({error.strerror}): use another") from error
 
 
-def answers(port: int, cluster_id: str | None = None, timeout_s: float = 1.0) -> bool:
+def answers(port: int, cluster_id: str | None = None) -> bool:
     """Whether a Kafka broker on ``port`` is ready for clients.
 
     Sends an ApiVersions request, with ``cluster_id`` also a Metadata request.  A TCP connection alone proves
-    nothing, because the broker, and Docker's proxy, accept connections before the broker serves.
-    kafka-python's bootstrap would back off for seconds.
+    nothing, because the broker and Docker's proxy accept connections before the broker serves.  A client of
+    kafka-python is not used, because it would back off for seconds.
 
     Args:
         port: on this machine.
         cluster_id: id of the expected cluster; None: any.
-        timeout_s: for connecting, and for each read.
     """
     try:
-        with socket.create_connection((HOST, port), timeout_s) as connection:
-            connection.settimeout(timeout_s)
+        with socket.create_connection((HOST, port), _TIMEOUT_S) as connection:
             connection.sendall(_API_VERSIONS)
             with connection.makefile("rb") as stream:
                 length, correlation, error = _HEADER.unpack(stream.read(_HEADER.size))

@@ -32,7 +32,7 @@ class Running:
 
     Args:
         pid: of its supervisor.
-        created: start of the supervisor (seconds of the epoch), because a later process may get the same pid.
+        created: when the supervisor started, seconds since 1970; a later process may get the same pid.
         bootstrap: ``host:port``.
         backend: ``docker`` or ``jars``.
         data_dir: the broker's directory.
@@ -96,7 +96,7 @@ def save(broker: DevelopmentBroker, *, temporary: bool) -> Running:
 
 
 def load() -> Running | None:
-    """Return the running broker, else None.  Changes nothing, so it needs no lock."""
+    """Return the running broker, else None.  It only reads, so it needs no lock."""
     saved = _load_file()
     return None if saved is None or _supervisor(saved) is None else saved
 

@@ -39,10 +39,9 @@ class Spec:
         cwd: working directory of all commands.
         log: file for all their output.
         scratch: directory to remove at the end; None: none.
-        parent: process id of the program.
         grace_s: seconds from SIGTERM to SIGKILL.
-        afterwards_s: time-out of each command in ``afterwards`` (s).
-        cluster_id: expected of the broker that answers on the port; None: any.
+        afterwards_s: time-out of each command in ``afterwards``, in seconds.
+        cluster_id: the id that the broker on the port must have; None: any.
     """
 
     commands: Sequence[Sequence[str]]
@@ -50,7 +49,6 @@ class Spec:
     log: str
     afterwards: Sequence[Sequence[str]] = ()
     scratch: str | None = None
-    parent: int = 0
     grace_s: float = _GRACE_S
     afterwards_s: float = _AFTERWARDS_S
     cluster_id: str | None = None
@@ -90,7 +88,7 @@ class Supervised:
 
     @property
     def pid(self) -> int:
-        """Process id of the supervisor."""
+        """Process id of the broker's supervisor.  SIGTERM to it ends the broker and cleans up."""
         return self._process.pid
 
     @property
@@ -100,7 +98,7 @@ class Supervised:
 
     @property
     def running(self) -> bool:
-        """False once the broker and its supervisor have ended."""
+        """False once the broker has ended."""
         return self._process.poll() is None
 
     @property
@@ -147,12 +145,16 @@ class Supervised:
                 )
 
     def detach(self) -> None:
-        """Let the broker outlive this program."""
+        """Let the broker outlive this program.  Only a signal to :attr:`pid` stops it then."""
         self._send(b"d")
         self._process.returncode = 0  # keeps subprocess from warning of a child that still runs
 
     def stop(self, *, keep_log: bool = False) -> None:
-        """Stop the broker and remove its scratch directory.  Idempotent."""
+        """Stop the broker, and remove its directory if that is temporary.  Idempotent.
+
+        Args:
+            keep_log: keep the log in a temporary directory, so that an error can name it.
+        """
         self._send(b"k" if keep_log else b"s")
         # The supervisor kills the broker after the grace; this kills a supervisor that hangs.
         if not self.wait(self._spec.patience_s):

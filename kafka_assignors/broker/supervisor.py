@@ -1,7 +1,8 @@
 """The process between a Python program and its broker.  It stops the broker when the program ends.
 
 Runs as a script (``python -I supervisor.py SPEC``), so it imports only the standard library.  SPEC is the
-JSON of :class:`kafka_assignors.broker.supervised.Spec`.  It stops the broker after:
+JSON of :class:`kafka_assignors.broker.supervised.Spec`, with ``parent`` (the program's process id) and
+``keep_open`` (descriptors for the commands to inherit).  It stops the broker after:
 
 - ``s`` on stdin, or SIGTERM: a request to stop.  ``k`` on stdin: the same, but keep the log.
 - End of file on stdin: the program has ended, also by ``kill -9``.
@@ -10,8 +11,10 @@ JSON of :class:`kafka_assignors.broker.supervised.Spec`.  It stops the broker af
 After ``d`` on stdin the broker is detached: only a signal (SIGTERM, SIGINT, SIGHUP) stops it.
 
 On Linux the kernel kills the commands if this process dies first.  That ends a JVM, but only the client of a
-Docker container; the container runs until the ``afterwards`` commands are run.  Exit status: 0 stopped on
-request, 3 the broker ended by itself, 4 stopped on request, but an ``afterwards`` command failed.
+Docker container; the container runs until the ``afterwards`` commands end it.
+
+Exit status: 0: stopped on request; 3: the broker ended by itself; 4: stopped on request, but an
+``afterwards`` command failed.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.metrics import register_metrics
 from kafka_assignors.stateful.runtime.assembly import assemble
 from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revoked, TaskListener
-from kafka_assignors.stateful.runtime.ownership import Ownership, processes
+from kafka_assignors.stateful.runtime.ownership import Ownership, process_functions
+from kafka_assignors.stateful.runtime.processing import HEARTBEAT_WAIT_S
 from kafka_assignors.stateful.runtime.tasks import MemberTasks, Process
 from kafka_assignors.stateful.settings import RuntimeOptions
 from kafka_assignors.stateful.shutdown import Shutdown
@@ -45,9 +46,8 @@ from kafka_assignors.wire.stateful.task_section import Task
 log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
-_FIRST_LAGS_S = 5.0  # to measure the lags of copies on disk before the member joins
-_LOOK_S = 0.1  # to wait for the answer to a heartbeat before a commit
-_AGAIN_S = 0.5  # after an error of the cluster
+_FIRST_LAGS_S = 5.0  # limit for measuring the lags of copies on disk before the member joins
+_AGAIN_S = 0.5  # pause after an error of the cluster
 
 
 class StatefulConsumer:
@@ -81,16 +81,19 @@ class StatefulConsumer:
     ) -> None:
         self._topology = topology
         self._options = options or RuntimeOptions()
-        functions = processes(topology, process)
+        functions = process_functions(topology, process)
         self._tasks = MemberTasks()
         self._holdings = Holdings()
         self._closing = Shutdown(self._options.close_timeout_s)
-        self._unused = [True]
+        self._used = threading.Lock()  # taken by the first call of `run` or `close`, and never released
         self._ran = False
         self._lock = threading.RLock()
         self._events = Events()
         self._components = components = assemble(
-            *(topology, store_dir, self._options, consumer_config),
+            topology,
+            store_dir,
+            self._options,
+            consumer_config,
             tasks=self._tasks,
             holdings=lambda: self._holdings,
             on_duties=self._events.put,
@@ -132,7 +135,7 @@ class StatefulConsumer:
         if self._ran:
             raise StateClosedError("this StatefulConsumer has been run or closed: create a new one")
         self._ran = True
-        if not self._is_first():
+        if not self._used.acquire(blocking=False):
             return  # a signal handler closed it before `run`
         try:
             self._reader.wait_for_lags(_FIRST_LAGS_S)
@@ -157,7 +160,7 @@ class StatefulConsumer:
         A consumer that never ran is closed before this returns; ``run`` then does nothing.
         """
         self._closing.set()
-        if self._is_first():
+        if self._used.acquire(blocking=False):
             self._components.end(self._lock, self._closing)
 
     def __enter__(self) -> StatefulConsumer:
@@ -171,7 +174,7 @@ class StatefulConsumer:
 
     @property
     def duties(self) -> Duties:
-        """The last orders of the leader: tasks, standbys and warm-ups of this member, and all owners."""
+        """The last duties from the leader: this member's tasks, standbys and warm-ups, and all owners."""
         return self._tasks.duties
 
     @property
@@ -202,13 +205,6 @@ class StatefulConsumer:
         metrics: dict[Any, Any] | None = self._consumer.metrics(raw)
         return metrics
 
-    def _is_first(self) -> bool:
-        """Whether this is the first call, in any thread or signal handler: it runs or closes the member."""
-        try:
-            return self._unused.pop()
-        except IndexError:
-            return False
-
     # --- one turn
 
     def _turn(self) -> None:
@@ -221,7 +217,7 @@ class StatefulConsumer:
                 (self._tasks.actives.get(self._ownership.task_of(partition)), partition, batch)
                 for partition, batch in records.items()
             )
-            self._processing.commit_if_due(_LOOK_S)
+            self._processing.commit_if_due(HEARTBEAT_WAIT_S)
             for active, error in self._copies.flush_one():
                 self._processing.suspend(active, error)
             self._restore_damaged()
@@ -241,7 +237,7 @@ class StatefulConsumer:
             if not error.retriable:
                 raise
             log.warning("poll failed: %s; trying again", error)
-            time.sleep(_AGAIN_S)  # also while closing, when only a commit keeps the member running
+            time.sleep(_AGAIN_S)  # a closing member waits, too: it polls only until its last commit
             records = {}
         if (raised := self._listener.error) is not None:
             raise raised
@@ -257,7 +253,7 @@ class StatefulConsumer:
     # --- what the group decides
 
     def _handle_events(self) -> None:
-        """Runs on the polling thread, or on the revoking thread while ``poll`` waits for that one."""
+        """Run on the polling thread, or on the thread of `TaskListener` while ``poll`` waits for that."""
         with self._lock:
             while (event := self._events.next()) is not None:
                 match event:
@@ -291,9 +287,10 @@ class StatefulConsumer:
     # --- the end
 
     def _finish(self) -> None:
-        """Commit the last work, while time is left: a join or an absent broker may delay it.
+        """Commit the last work and repair the changelogs, while time is left.
 
-        The next owner cannot repair a changelog, because its store begins with what the changelog has.
+        A join or an absent broker may delay a commit.  The next owner cannot repair a changelog, because it
+        restores its store from there.
         """
         with self._lock:
             self._processing.pause_tasks(self._tasks.actives.values())

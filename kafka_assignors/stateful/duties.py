@@ -11,7 +11,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 @dataclass(frozen=True, slots=True)
 class Holdings:
-    """State on a member's disk when it joins.  The consumer reports active tasks by itself.
+    """State on a member's disk when it joins.  The assignor adds the active tasks.
 
     Attributes:
         lags: task -> records its copy lacks, for all copies on disk.

@@ -22,11 +22,11 @@ _SAMPLE_MS = 1_000.0
 
 
 class RestoreRate:
-    """Records restored per second since a reading about 30 s ago, or since the last one."""
+    """Records restored per second in the last 30 s, or since the last reading if that is longer ago."""
 
     def __init__(self, restored: Callable[[], float], now_ms: float) -> None:
         self._restored = restored
-        self._samples = deque([(now_ms, restored())])  # time, records restored until then
+        self._samples = deque([(now_ms, restored())])  # time (ms), records restored until then
         self._lock = threading.Lock()
 
     def per_second(self, now_ms: float) -> float:
@@ -45,7 +45,7 @@ class StatefulMetrics:
     """Measures a member.  Any thread may read it.
 
     Attributes:
-        values: by name of a metric, a function of the time in milliseconds.
+        values: metric name -> function of the time in milliseconds.
     """
 
     def __init__(
@@ -60,12 +60,12 @@ class StatefulMetrics:
             "standby-tasks": lambda _: len({*tasks.duties.standbys} - self._actives().keys()),
             "warmup-tasks": lambda _: len({*tasks.duties.warmups} - self._actives().keys()),
             "restore-lag": lambda _: sum(self._lags(self._restoring())),
-            "copy-lag": lambda _: sum(self._lags(self._copies())),
-            "copy-lag-max": lambda _: max(self._lags(self._copies()), default=0),
+            "copy-lag": lambda _: sum(self._lags(tasks.copies)),
+            "copy-lag-max": lambda _: max(self._lags(tasks.copies), default=0),
             "restored-records-total": lambda _: reader.applied,
             "restored-records-rate": rate.per_second,
             "last-commit-seconds-ago": lambda _: processing.commit_age_s,
-            "last-checkpoint-seconds-ago": lambda _: _age(copies.checkpoint_age_s),
+            "last-checkpoint-seconds-ago": lambda _: copies.checkpoint_age_s,
         }
 
     def _actives(self) -> dict[Task, bool]:
@@ -74,10 +74,6 @@ class StatefulMetrics:
 
     def _restoring(self) -> set[Task]:
         return {task for task, ready in self._actives().items() if not ready}
-
-    def _copies(self) -> set[Task]:
-        duties = self._tasks.duties
-        return {*duties.standbys, *duties.warmups} - self._actives().keys()
 
     def _lags(self, tasks: set[Task]) -> list[int]:
         """Return the lags of these tasks' copies that are measured already."""
@@ -97,7 +93,3 @@ def register_metrics(
     values = StatefulMetrics(tasks, reader, processing, copies).values
     for metric in STATEFUL:
         recorder.add_gauge(STATEFUL_GROUP, metric.name, values[metric.name])
-
-
-def _age(seconds: float | None) -> float:
-    return -1.0 if seconds is None else seconds

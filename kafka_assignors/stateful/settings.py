@@ -20,7 +20,7 @@ _OURS = {
     "consumer_timeout_ms": "it runs until it is closed",
 }
 
-_INTEGERS = {
+_LEAST = {
     "commit_interval_ms": 1,
     "max_uncommitted_bytes": 1024,
     "restore_fetch_bytes": 1024,
@@ -37,9 +37,9 @@ _MOST_REPLICAS = 2**15 - 1
 
 @dataclass(frozen=True, slots=True)
 class RuntimeOptions:
-    """How a stateful consumer runs.
+    """Options of a stateful consumer.
 
-    The first five have to be the same in all members of a group, because any member may become leader.
+    The first five must be the same in all members of a group, because any member may become leader.
 
     Attributes:
         acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
@@ -61,7 +61,7 @@ class RuntimeOptions:
             fetched.
         cleanup_delay_s: seconds until state of a task that moved away is deleted.
         close_timeout_s: seconds the shutdown may take after `close`, beside the current call of ``process``.
-            ``before_commit`` gets its share of it and has to keep to that.
+            ``before_commit`` gets a part of that time and must keep to it.
         changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.
         changelog_max_request_size: bytes; the largest change.  The topic has its own limit,
             ``max.message.bytes``.
@@ -93,7 +93,7 @@ class RuntimeOptions:
 
     def __post_init__(self) -> None:
         StatefulOptions(**self.planning).check_values()
-        for name, least in _INTEGERS.items():
+        for name, least in _LEAST.items():
             whole(name, getattr(self, name), least)
         seconds("cleanup_delay_s", self.cleanup_delay_s)
         seconds("close_timeout_s", self.close_timeout_s, 1)
@@ -124,7 +124,7 @@ class RuntimeOptions:
 
 
 def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the consumer's configuration, after refusing settings that the stateful consumer makes itself.
+    """Return the consumer's configuration; refuses settings that the stateful consumer sets itself.
 
     Raises:
         OptionError: a setting to leave out, or no ``group_id``.

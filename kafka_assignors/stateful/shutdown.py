@@ -5,8 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-_TO_COMMIT = 0.6  # share of the time for commits; the rest is for leaving the group and closing stores
-_LOOK_S = 0.1
+_TO_COMMIT = 0.6  # part of the time for commits; the rest is for leaving the group and closing stores
 
 
 class Shutdown:
@@ -29,19 +28,12 @@ class Shutdown:
         """Whether the shutdown has started."""
         return self._begun_at is not None
 
-    def wait(self, seconds: float) -> bool:
-        """Wait up to ``seconds`` for the shutdown to start; return whether it has."""
-        until = time.monotonic() + seconds
-        while not self.is_set() and (left := until - time.monotonic()) > 0:
-            time.sleep(min(left, _LOOK_S))
-        return self.is_set()
-
     def left_s(self, most: float) -> float:
-        """Seconds left for a step that takes ``most`` seconds at the most."""
+        """Return the seconds left for a step that may take ``most`` seconds."""
         return self._left_s(most, self._timeout_s)
 
     def to_commit_s(self, most: float) -> float:
-        """Seconds left for a commit; the other steps of the shutdown keep their share."""
+        """Return the seconds left for a commit, which leaves time for the other steps of the shutdown."""
         return self._left_s(most, _TO_COMMIT * self._timeout_s)
 
     def _left_s(self, most: float, timeout_s: float) -> float:

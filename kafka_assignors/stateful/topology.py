@@ -88,9 +88,10 @@ class Topology:
                 raise TopologyError(f"two subtopologies have the id {subtopology.id}, or differ only in case")
             ids.add(subtopology.id.lower())
         sources = [topic for subtopology in self.subtopologies for topic in subtopology.topics]
-        logs = [subtopology.changelog for subtopology in self.subtopologies if subtopology.changelog]
-        for topic in (*sources, *logs):
-            if sources.count(topic) + logs.count(topic) > 1:
+        changelogs = [subtopology.changelog for subtopology in self.subtopologies if subtopology.changelog]
+        topics = [*sources, *changelogs]
+        for topic in topics:
+            if topics.count(topic) > 1:
                 raise TopologyError(f"topic {topic} is used twice")
 
     @property
@@ -143,8 +144,8 @@ class Topology:
 
     def tasks_of(self, partitions: Iterable[TopicPartition]) -> set[Task]:
         """The tasks of these source partitions; ignores topics outside the topology."""
-        home = {topic: subtopology.id for subtopology in self.subtopologies for topic in subtopology.topics}
-        return {(home[topic], partition) for topic, partition in partitions if topic in home}
+        ids = {topic: subtopology.id for subtopology in self.subtopologies for topic in subtopology.topics}
+        return {(ids[topic], partition) for topic, partition in partitions if topic in ids}
 
     def __getitem__(self, id: str) -> Subtopology:
         for subtopology in self.subtopologies:

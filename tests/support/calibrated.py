@@ -83,7 +83,7 @@ def moves_the_same(out: Path, of_out: Compared, strategy: str) -> None:
     """The same partitions move between the same members."""
     logs = read_run(out, "replay", strategy)
     died = {entry.note: entry.t for entry in logs.driver if entry.event == "kill"}
-    holds = ownership.holds(logs.members, died, logs.driver_entry("end").t)
+    holds = ownership.find_holds(logs.members, died, logs.driver_entry("end").t)
     _, simulated = of_out["replay", strategy]
     assert {(move.partition, move.giver, move.taker) for move in simulated.moves} == {
         (moved.partition, moved.giver, moved.taker)

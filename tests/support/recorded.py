@@ -57,7 +57,7 @@ def recording(strategy: str, logs: RunLogs, settings: SettingsResult) -> Recordi
         pace=np.repeat(by_window, round(WINDOW_S / STEP_S))[: len(arrivals)],
     )
     steps = [e for e in logs.driver if e.event in KINDS and zero <= e.t < end]
-    owners = ownership.owners_at(ownership.holds(logs.members, {}, end), zero)
+    owners = ownership.owners_at(ownership.find_holds(logs.members, {}, end), zero)
     if len(owners) < logs.partitions:
         raise KafkaAssignorsError(f"{strategy}: partitions had no owner when the work began")
     scenario = Scenario(

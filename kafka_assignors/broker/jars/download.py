@@ -14,6 +14,15 @@ MIRROR = "KAFKA_ASSIGNORS_MAVEN_URL"  # a Maven repository that replaces the cen
 
 Downloader = Callable[[Jar], Path]
 
+NOT_WRITABLE = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EACCES,
+    errno.EPERM,
+    errno.EROFS,
+    errno.ENOTDIR,
+}
 _TIMEOUT_S = 30  # without a byte
 _ATTEMPTS = 2  # one dropped connection among 46 jars should not fail the start
 
@@ -44,7 +53,7 @@ def download(into: Path) -> Downloader:
             except RuntimeError as error:  # jgo: no repository has the jar
                 raise BrokerError(f"{_where(mirror)} does not have {jar.filename}; {_advice()}") from error
             except OSError as error:  # requests' errors are OSErrors without an errno
-                if error.errno is not None and error.errno in _DISK:
+                if error.errno in NOT_WRITABLE:
                     raise
                 failure = error
             except ValueError as error:  # requests: the mirror's URL is malformed
@@ -52,9 +61,6 @@ def download(into: Path) -> Downloader:
         raise BrokerError(f"cannot fetch {jar.filename} from {_where(mirror)} ({_why(failure)}); {_advice()}")
 
     return download_jar
-
-
-_DISK = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS}
 
 
 def _where(mirror: str) -> str:

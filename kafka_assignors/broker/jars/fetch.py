@@ -10,7 +10,6 @@ Rules:
 from __future__ import annotations
 
 import contextlib
-import errno
 import hashlib
 import json
 import shutil
@@ -22,7 +21,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from uuid import uuid4
 
-from kafka_assignors.broker.jars.download import MIRROR, Downloader, download
+from kafka_assignors.broker.jars.download import MIRROR, NOT_WRITABLE, Downloader, download
 from kafka_assignors.broker.jars.lock import Jar, digest, locked
 from kafka_assignors.broker.paths import cache_dir
 from kafka_assignors.broker.progress import OnProgress, Progress, silent
@@ -33,15 +32,6 @@ _STAMP = "verified.json"
 _PARTIAL = ".partial-"
 _STALE_S = 24 * 3600  # the process of an older partial download has ended
 _THREADS = 8
-_NOT_WRITABLE = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.ENOTDIR,
-}
 
 _Stat = tuple[int, int]  # bytes, modification time in ns
 
@@ -67,12 +57,12 @@ def fetch_jars(
     """
     wanted = locked(configuration) if jars is None else jars
     folder = cache_dir() / "jars" / f"{configuration}-{digest(wanted)[:12]}"
-    known = _read_stamp(folder)
+    stamp = _read_stamp(folder)
     try:
-        if not all(_unchanged(folder / jar.filename, known) for jar in wanted):
-            _complete(folder, wanted, known, on_progress)
+        if not all(_unchanged(folder / jar.filename, stamp) for jar in wanted):
+            _complete(folder, wanted, stamp, on_progress)
     except OSError as error:
-        if error.errno not in _NOT_WRITABLE:
+        if error.errno not in NOT_WRITABLE:
             raise
         raise BrokerError(
             f"cannot write the jars to {folder}: {error.strerror}; "
@@ -82,11 +72,11 @@ def fetch_jars(
 
 
 def _complete(
-    folder: Path, wanted: tuple[Jar, ...], known: dict[str, _Stat], on_progress: OnProgress
+    folder: Path, wanted: tuple[Jar, ...], stamp: dict[str, _Stat], on_progress: OnProgress
 ) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     _sweep(folder)
-    missing = [jar for jar in wanted if not _intact(folder / jar.filename, jar, known)]
+    missing = [jar for jar in wanted if not _intact(folder / jar.filename, jar, stamp)]
     if missing:
         on_progress(Progress("fetching jars", 0, len(missing)))
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=folder, ignore_cleanup_errors=True) as partial:
@@ -121,13 +111,13 @@ def _fetch_one(jar: Jar, fetch: Downloader, folder: Path, stopped: Callable[[], 
     downloaded.replace(folder / jar.filename)
 
 
-def _unchanged(file: Path, known: dict[str, _Stat]) -> bool:
+def _unchanged(file: Path, stamp: dict[str, _Stat]) -> bool:
     current = _stat(file)
-    return current is not None and current == known.get(file.name)
+    return current is not None and current == stamp.get(file.name)
 
 
-def _intact(file: Path, jar: Jar, known: dict[str, _Stat]) -> bool:
-    return _unchanged(file, known) or (file.exists() and _sha256(file) == jar.sha256)
+def _intact(file: Path, jar: Jar, stamp: dict[str, _Stat]) -> bool:
+    return _unchanged(file, stamp) or (file.exists() and _sha256(file) == jar.sha256)
 
 
 def _sha256(file: Path) -> str:
@@ -157,8 +147,8 @@ def _read_stamp(folder: Path) -> dict[str, _Stat]:
 
 def _write_stamp(folder: Path, wanted: tuple[Jar, ...]) -> None:
     rows = {jar.filename: _stat(folder / jar.filename) for jar in wanted}
-    own = folder / f"{_PARTIAL}{uuid4().hex}"  # another process may write the stamp, too
-    atomic_write(folder / _STAMP, json.dumps(rows).encode(), new_path=own)
+    new_path = folder / f"{_PARTIAL}{uuid4().hex}"  # not shared: another process may write the stamp, too
+    atomic_write(folder / _STAMP, json.dumps(rows).encode(), new_path=new_path)
 
 
 def _sweep(folder: Path) -> None:

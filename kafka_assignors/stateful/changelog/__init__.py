@@ -1,7 +1,7 @@
 """Changelog topics.
 
-- ``topics``: creates and checks them.  ``known``: those of all tasks.  ``values``: reads a part.
+- ``topics``: creates and checks them.  ``known``: those of all tasks.  ``values``: reads a part of one.
 - ``writer``: writes changes of tasks.  ``reader``: the thread that keeps copies up to date.
-- ``tailing``: its steps.  ``tailed_copies``: its copies.  ``tailed_copy``: one of them.
+- ``tailing``: the thread's steps.  ``tailed_copies``: the thread's copies.  ``tailed_copy``: one copy.
 - ``progress``: restore progress in the log.  ``end_offsets``: end offsets.  ``rate_limit``: for standbys.
 """

@@ -42,7 +42,8 @@ class EndOffsets:
     def first(self, partitions: Collection[KafkaPartition]) -> dict[KafkaPartition, int]:
         """Return the first offset of each partition that answers.
 
-        Cost: a request to each leader for each topic; 2 s for a topic that does not answer, 5 s apart.
+        Cost: a request to each leader for each topic.  A topic that does not answer takes 2 s, and is skipped
+        for the next 5 s.
         """
         return self._asked(self._consumer.beginning_offsets, partitions)
 
@@ -105,7 +106,7 @@ class EndOffsets:
 
 
 class TaskEndOffsets:
-    """The end offset of each task's changelog, wherever its copies are.  One thread calls `update`.
+    """The end offset of each task's changelog, also of tasks without a copy here.  One thread calls `update`.
 
     Attributes:
         changelogs: of all tasks; any thread may replace the mapping.

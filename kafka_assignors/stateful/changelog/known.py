@@ -18,9 +18,8 @@ class KnownChangelogs:
     """Knows the changelog of each task, and finds those of new partitions.  One thread at a time.
 
     Args:
-        known: the changelog of each task.
-        find: finds them again; may block, so it runs in the background.
-        background: the thread of ``find``; None: one of its own.
+        find: finds the changelogs again; may block, so it runs in the background.
+        background: the thread of ``find``; None: a new one.
 
     Attributes:
         known: the changelog of each task.
@@ -38,12 +37,12 @@ class KnownChangelogs:
         self._search: Future[Mapping[Task, Changelog]] | None = None
 
     def search(self) -> None:
-        """Start to find them again, unless a search is under way."""
+        """Start to find the changelogs again, unless a search is under way."""
         if self._search is None:
             self._search = self._background.submit(self._find)
 
     def update(self) -> bool:
-        """Take the result of a search; whether there is one."""
+        """Take the result of a search; return whether there is one."""
         if self._search is None or not self._search.done():
             return False
         search, self._search = self._search, None

@@ -17,12 +17,12 @@ _EVERY_S = 10.0
 
 @dataclass(slots=True)
 class _Wait:
-    since: float
-    stood_by: bool
+    since: float  # seconds, by the clock
+    stood_by: bool  # the copy was a standby or warm-up before
     position: int  # of the copy when the wait began
     applied: int  # records applied to the copy before the wait
-    is_logged: bool = False
-    left: int = 0
+    is_logged: bool = False  # the number of records to apply was logged
+    left: int = 0  # records to apply
 
 
 class RestoreProgress:
@@ -52,7 +52,7 @@ class RestoreProgress:
         self._waits.pop(task, None)
 
     def note_lag(self, tailed: TailedCopy, left: int) -> None:
-        """Note the lag of a copy in offsets; compaction may have removed some of these records."""
+        """Note the lag of a copy, in offsets: compaction may have removed some of the records."""
         if (wait := self._waits.get(tailed.copy.task)) is None:
             return
         wait.left = left

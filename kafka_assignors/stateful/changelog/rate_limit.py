@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 
 class RateLimit:
-    """Bytes per second.  A burst may take the bytes of one second.
+    """A limit of bytes per second.  The bucket holds the bytes of one second.
 
     Args:
         per_second: None: no limit.
@@ -20,7 +20,7 @@ class RateLimit:
         self._filled_at = clock()
 
     def took(self, count: int) -> None:
-        """Count bytes; a debt makes the next wait longer."""
+        """Take bytes from the bucket, also more than it has: it then stays empty for longer."""
         if self._per_second is not None:
             self._left -= count
 

@@ -35,8 +35,8 @@ log = logging.getLogger("kafka_assignors")
 T = TypeVar("T")
 
 _IDLE_S = 0.1
-_AGAIN_S = 1.0  # after an error of the cluster
-_ANSWER_S = 5.0  # for the thread to give back copies
+_AGAIN_S = 1.0  # pause after an error of the cluster
+_ANSWER_S = 5.0  # limit of the wait for copies that the thread gives back
 
 
 class ChangelogReader:
@@ -77,7 +77,8 @@ class ChangelogReader:
         ends = EndOffsets(self._consumer, clock, self._shutdown.is_set)
         self._task_ends = TaskEndOffsets(ends, clock)
         self._tailing = Tailing(
-            *(self._consumer, ends),
+            self._consumer,
+            ends,
             RateLimit(standby_bytes_per_s, clock),
             clock,
             on_restored=lambda copy, waiter: self._restored.put((copy, waiter)),
@@ -92,7 +93,7 @@ class ChangelogReader:
     # --- for the thread that processes
 
     def keep(self, copy: Copy, waiter: object = None) -> None:
-        """Bring a copy up to date; the reader owns it until then.
+        """Give a copy to the reader, which brings it up to date.
 
         Args:
             copy: of a task with a changelog.
@@ -113,14 +114,15 @@ class ChangelogReader:
         Cost: one turn of the reader's thread, for any number of copies.
         """
         answer: SimpleQueue[list[Copy]] = SimpleQueue()
-        undecided = [True]  # popped by the reader if it answers in time, or by the caller that gives up
+        # Taken by the reader if it answers in time, or by the caller that gives up.
+        decision = threading.Lock()
 
         def order() -> None:
             copies: list[Copy] = []
             try:
                 copies.extend(copy for task in tasks if (copy := self._tailing.take_out(task)) is not None)
             finally:
-                if _popped(undecided):
+                if decision.acquire(blocking=False):
                     answer.put(copies)
                 else:
                     for copy in copies:
@@ -130,7 +132,7 @@ class ChangelogReader:
         try:
             return answer.get(timeout=0.0 if self.has_ended else self._shutdown.left_s(_ANSWER_S))
         except Empty:
-            if not _popped(undecided):
+            if not decision.acquire(blocking=False):
                 return answer.get()
             log.warning("changelog reader: busy, copies of %d tasks come back later", len(tasks))
             return []
@@ -168,7 +170,7 @@ class ChangelogReader:
 
     @property
     def applied_to(self) -> Mapping[Task, int]:
-        """The same by task; a snapshot."""
+        """Task -> changelog records applied to its copy so far; a snapshot."""
         return self._tailing.applied_to.copy()
 
     def wait_for_lags(self, timeout_s: float) -> bool:
@@ -197,7 +199,7 @@ class ChangelogReader:
         if not self.has_ended:
             log.warning("changelog reader: still busy at the end of the shutdown, its stores stay open")
             return []
-        for order in _drained(self._orders):  # a copy may be in one of them
+        for order in _drained(self._orders):  # an order may hold a copy
             self._guarded(order)
         self._consumer.close(autocommit=False)
         return [*self._tailing.copies, *(copy for copy, _ in self.restored())]
@@ -232,6 +234,7 @@ class ChangelogReader:
             self._stop.wait(_AGAIN_S)
 
     def _repositioned(self, do: Callable[[], None]) -> None:
+        """Run a step; move the copies whose position is not in their changelog."""
         try:
             do()
         except OffsetOutOfRangeError:
@@ -247,11 +250,3 @@ def _drained(queue: SimpleQueue[T]) -> list[T]:
             items.append(queue.get_nowait())
     except Empty:
         return items
-
-
-def _popped(token: list[bool]) -> bool:
-    """Whether this call, of several threads' calls, is the first."""
-    try:
-        return token.pop()
-    except IndexError:
-        return False

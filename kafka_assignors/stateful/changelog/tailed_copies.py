@@ -18,7 +18,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class TailedCopies:
-    """Copies, and the consumer's partitions.  One thread.
+    """The copies by task; the consumer is assigned their changelogs.  One thread.
 
     Attributes:
         lags: task -> records to apply; any thread may read it.
@@ -70,7 +70,7 @@ class TailedCopies:
             self._consumer.seek(tailed.partition, offset)
 
     def guard(self, tailed: TailedCopy, do: Callable[[], None]) -> None:
-        """Handle errors of one copy, so that the others go on."""
+        """Run a step of one copy.  An error wipes this copy or gives it up; the others go on."""
         try:
             do()
         except StateDamagedError as error:
@@ -88,7 +88,10 @@ class TailedCopies:
         """Wipe a copy, and restore it from the beginning."""
         log.error(
             "task %s: state is restored from the beginning: changelog %s-%d %s",
-            *(tailed.copy, tailed.partition.topic, tailed.partition.partition, why),
+            tailed.copy,
+            tailed.partition.topic,
+            tailed.partition.partition,
+            why,
         )
         self._forget(tailed)
         self.guard(tailed, tailed.copy.reset)
@@ -100,7 +103,7 @@ class TailedCopies:
     def _forget(self, tailed: TailedCopy) -> None:
         self._forget_lag(tailed)
         self._progress.restart(tailed.copy.task)
-        tailed.end = None  # to be asked again, because the changelog may be another topic now
+        tailed.end = None  # asked for again, because the changelog may be another topic now
 
     def _give_up(self, tailed: TailedCopy, error: StateError) -> None:
         self._forget_lag(tailed)

@@ -1,4 +1,4 @@
-"""The steps of the changelog reader's thread: applies records to copies, and measures their lags."""
+"""The steps of the changelog reader's thread, which applies records to copies and measures their lags."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _POLL_MS = 100
 _FLUSH_EVERY_S = 30.0
 _ENDS_EVERY_S = 1.0
 _SETTLE_EVERY_S = 0.1
-_POSITIONS = 10  # read at once: kafka-python walks over all partitions for each
+_POSITIONS = 10  # positions read at once, because kafka-python walks over all partitions for each
 
 
 class Tailing:
@@ -56,7 +56,7 @@ class Tailing:
         self._clock = clock
         self._on_restored = on_restored
         self._closed_lags: dict[Task, int] = {}
-        self._ends_at = clock() - _ENDS_EVERY_S
+        self._ends_asked_at = clock() - _ENDS_EVERY_S
         self._settled_at = clock() - _SETTLE_EVERY_S
         self.closed_copies: Mapping[Task, ClosedCopy] = {}
         self.applied = 0
@@ -126,11 +126,11 @@ class Tailing:
         Returns:
             Whether the lags were measured.
         """
-        is_due = self._clock() - self._ends_at >= _ENDS_EVERY_S or any(
+        is_due = self._clock() - self._ends_asked_at >= _ENDS_EVERY_S or any(
             tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self._kept
         )
         if is_due:
-            self._ends_at = self._clock()
+            self._ends_asked_at = self._clock()
             self._update_ends()
         waited_for = any(tailed.waiter is not None for tailed in self._kept)
         if is_due or (waited_for and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
@@ -150,7 +150,11 @@ class Tailing:
             if position < begins[partition]:
                 log.error(
                     "changelog %s-%d has lost records %d to %d: task %s goes on without them",
-                    *(partition.topic, partition.partition, position, begins[partition] - 1, tailed.copy),
+                    partition.topic,
+                    partition.partition,
+                    position,
+                    begins[partition] - 1,
+                    tailed.copy,
                 )
                 position = begins[partition]
             self._kept.seek(tailed, position)
@@ -179,17 +183,17 @@ class Tailing:
 
     def _pause_standbys(self) -> None:
         """Pause standbys and warm-ups beyond their rate, or while a task waits for its state."""
-        waits = set()
+        must_pause = set()
         if self._rate_limit.exhausted() or any(
             # A pause would not help a task whose changelog does not answer.
             tailed.waiter is not None and not self._ends.is_silent(tailed.partition)
             for tailed in self._kept
         ):
-            waits = {tailed.partition for tailed in self._kept if tailed.waiter is None}
+            must_pause = {tailed.partition for tailed in self._kept if tailed.waiter is None}
         paused = self._consumer.paused()
-        if to_pause := waits - paused:
+        if to_pause := must_pause - paused:
             self._consumer.pause(*to_pause)
-        if to_resume := paused - waits:
+        if to_resume := paused - must_pause:
             self._consumer.resume(*to_resume)
 
     def _apply(self, tailed: TailedCopy, records: Iterable[Any]) -> None:
@@ -234,6 +238,7 @@ class Tailing:
         self._kept.restart(tailed, f"{ends_at}: it was truncated or created again")
 
     def _use_or_restart(self, tailed: TailedCopy, end: int) -> None:
+        """Use a stale copy only if its changelog has had no newer record."""
         if tailed.copy.stale and end > tailed.began:
             self._kept.restart(tailed, "may have compacted deletes away since the copy was last in use")
         tailed.copy.stale = False
@@ -259,8 +264,8 @@ class Tailing:
 
         Copies without new records come first: compaction may have removed the rest of their changelogs.
         """
-        behind = [t for t in self._kept if t.end is not None and t.position < t.end]
-        for tailed in sorted(behind, key=lambda t: (t.heard, t.asked_at))[:_POSITIONS]:
+        behind = [tailed for tailed in self._kept if tailed.end is not None and tailed.position < tailed.end]
+        for tailed in sorted(behind, key=lambda tailed: (tailed.heard, tailed.asked_at))[:_POSITIONS]:
             tailed.asked_at = self._clock()
             # No timeout: a longer one would wait for partitions without a leader.
             tailed.passed = self._consumer.position(tailed.partition, timeout_ms=0) or 0

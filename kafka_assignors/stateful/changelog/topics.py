@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -45,19 +45,19 @@ def changelogs_of(
     """
     try:
         with closing(KafkaAdminClient(**client)) as admin:
-            tasks = _tasks(admin, topology)
-            logs = topology.changelogs(application)
-            _make(admin, {topic: tasks[id] for id, topic in logs.items()}, replication_factor)
-            return _checked(admin, logs, tasks, lambda: _tasks(admin, topology))
+            task_counts = _task_counts(admin, topology)
+            topics = topology.changelogs(application)
+            _create(admin, {topic: task_counts[id] for id, topic in topics.items()}, replication_factor)
+            return _checked(admin, topology, topics, task_counts)
     except KafkaError as error:
         raise ChangelogError(f"cannot set up the changelogs of {application!r}: {error}") from error
 
 
-def _tasks(admin: KafkaAdminClient, topology: Topology) -> dict[str, int]:
-    counts = _partitions(admin, topology.topics)
-    if missing := [topic for topic in topology.topics if topic not in counts]:
+def _task_counts(admin: KafkaAdminClient, topology: Topology) -> dict[str, int]:
+    described = _described(admin, topology.topics)
+    if missing := [topic for topic in topology.topics if topic not in described]:
         raise TopologyError(f"no topic {', '.join(missing)} in the cluster")
-    return topology.tasks(counts)
+    return topology.tasks({topic: len(description["partitions"]) for topic, description in described.items()})
 
 
 def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapping[str, Any]]:
@@ -72,11 +72,7 @@ def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapp
         time.sleep(_LOOK_S)
 
 
-def _partitions(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, int]:
-    return {name: len(topic["partitions"]) for name, topic in _described(admin, topics).items()}
-
-
-def _make(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_factor: int) -> None:
+def _create(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_factor: int) -> None:
     existing = (
         {topic["name"] for topic in admin.describe_topics(list(wanted)) if topic["partitions"]}
         if wanted
@@ -98,27 +94,25 @@ def _make(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_factor
 
 
 def _checked(
-    admin: KafkaAdminClient,
-    logs: Mapping[str, str],
-    tasks: Mapping[str, int],
-    count_again: Callable[[], Mapping[str, int]],
+    admin: KafkaAdminClient, topology: Topology, topics: Mapping[str, str], task_counts: Mapping[str, int]
 ) -> dict[Task, Changelog]:
-    if not logs:
+    """Return the changelog of each task; ``topics`` and ``task_counts`` are by subtopology."""
+    if not topics:
         return {}
-    described = _described(admin, list(logs.values()))
-    if any(len(described.get(topic, {}).get("partitions", ())) > tasks[id] for id, topic in logs.items()):
-        tasks = count_again()  # topics and changelogs may have grown since
-    settings = _settings(admin, list(logs.values()))
+    described = _described(admin, list(topics.values()))
+    counts = {id: len(described.get(topic, {}).get("partitions", ())) for id, topic in topics.items()}
+    if any(count > task_counts[id] for id, count in counts.items()):
+        task_counts = _task_counts(admin, topology)  # source topics and changelogs may have grown since
+    settings = _settings(admin, list(topics.values()))
     _refuse_retention(settings)
     changelogs: dict[Task, Changelog] = {}
-    for id, topic in logs.items():
-        description = described.get(topic, {})
-        count = len(description.get("partitions", ()))
-        if count != tasks[id]:
-            _refuse_or_warn(id, topic, count, tasks[id])
+    for id, topic in topics.items():
+        description, count = described.get(topic, {}), counts[id]
+        if count != task_counts[id]:
+            _refuse_or_warn(id, topic, count, task_counts[id])
         topic_id = str(description["topic_id"]) if description.get("topic_id") else None
-        keeps = settings.get(topic, {}).get("delete.retention.ms")
-        keeps_s = int(keeps) / 1000 if keeps is not None else None
+        keeps_ms = settings.get(topic, {}).get("delete.retention.ms")
+        keeps_s = int(keeps_ms) / 1000 if keeps_ms is not None else None
         for partition in range(count):
             changelogs[id, partition] = Changelog(TopicPartition(topic, partition), topic_id, keeps_s)
     return changelogs
@@ -126,10 +120,10 @@ def _checked(
 
 def _refuse_or_warn(id: str, topic: str, count: int, tasks: int) -> None:
     """Warn of too few partitions, because an operator can add some while other tasks run; else refuse."""
-    counts = f"subtopology {id}: changelog {topic} has {count} partitions, its topics have {tasks}"
+    message = f"subtopology {id}: changelog {topic} has {count} partitions, its topics have {tasks}"
     if not 0 < count < tasks:
-        raise TopologyError(counts)
-    log.warning("%s: tasks from %s_%d on wait; add partitions to the changelog", counts, id, count)
+        raise TopologyError(message)
+    log.warning("%s: tasks from %s_%d on wait; add partitions to the changelog", message, id, count)
 
 
 def _settings(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -13,7 +13,7 @@ from kafka_assignors.lag.fetch.link import never_create_topics
 from kafka_assignors.plan.model import TopicPartition
 
 _POLL_MS = 100
-_CONNECT_S = 5.0  # this wait cannot be cut short
+_CONNECT_S = 5.0  # limit of the wait for a connection, which cannot be cut short
 
 
 def last_values(

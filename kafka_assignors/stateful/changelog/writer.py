@@ -3,8 +3,8 @@
 A member that has left the group must not write: the next owner has written since, and an old value behind a
 newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call, and the
 caller must be sure of its membership for that long.  When `ChangelogWriter.write` returns or raises, nothing
-is left to be sent: neither by the producer, nor by the kernel, which would go on sending what a stalled
-network had not taken before the connection was closed.
+is left to be sent by the producer or the kernel.  (By default, the kernel goes on sending after a connection
+is closed if the network was stalled.)
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Record = tuple[TopicPartition, bytes, bytes | None]
 log = logging.getLogger("kafka_assignors")
 
 _AT_ONCE = 4 * 1024 * 1024  # bytes in flight
-_MOST = 2_000  # records in flight: a longer send call could outlast a short session
-_DROP_S = 5.0  # for the end of the producer's thread, which sends nothing meanwhile
-_BLOCK_MS = 5_000  # for the cluster's metadata: this wait cannot be cut short
+_MOST = 2_000  # records in flight: sending more could outlast a short session
+_DROP_S = 5.0  # limit of the wait for the end of the producer's thread, which sends nothing meanwhile
+_BLOCK_MS = 5_000  # limit of the wait for the cluster's metadata, which cannot be cut short
 _LOOK_S = 0.5  # between two looks at the shutdown
 _LINGER_MS = 5
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
@@ -85,7 +85,7 @@ class ChangelogWriter:
         patience_s: seconds until a record is given up.
         max_request_size: bytes of the largest record.
         compression: codec, as kafka-python names it; None: no compression.
-        shutdown: when the member closes, records that are not sent in its time are dropped.
+        shutdown: the closing member's deadline; records that are not sent by then are dropped.
         connect: creates the producer, and a new one after an error.
     """
 
@@ -99,7 +99,7 @@ class ChangelogWriter:
         shutdown: Shutdown | None = None,
         connect: Callable[..., KafkaProducer] = KafkaProducer,
     ) -> None:
-        delivery_ms = round(1000 * patience_s * 3 / 4)
+        delivery_ms = round(1000 * patience_s * 3 / 4)  # with `max_block_ms`, no longer than the patience
         self._patience_s = patience_s
         self._shutdown = shutdown or Shutdown()
         self._connect = connect

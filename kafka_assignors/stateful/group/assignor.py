@@ -1,8 +1,8 @@
 """``stateful``: the assignor of KIP-441, for members that keep state.
 
-The consumer protocol moves partitions, and active tasks with them.  The assignment's user data carries
-standbys, warm-ups and the owners of all tasks.  So the rounds of KIP-429 hold for tasks, too: a new owner
-gets a task after the old owner committed and gave up its partitions.
+The consumer protocol moves partitions, and active tasks with them.  So the rounds of KIP-429 hold for tasks,
+too: a new owner gets a task after the old owner committed and gave up its partitions.  Standbys, warm-ups and
+the owners of all tasks are in the assignment's user data.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.members import planned_members, process_warning
 from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.group.topologies import merge_plans, subgroups, topology_warning
+from kafka_assignors.stateful.topology import Subtopology
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
@@ -68,7 +69,7 @@ class StatefulAssignor(Assignor):
         self._process_id = self.options.process_id or uuid4()
         self._version = LATEST_VERSION
         self._probes = 0
-        self._sent: tuple[object, bytes] | None = None
+        self._sent: tuple[object, bytes] | None = None  # cache key and user data of the last join
         self._received = stateful_assignment.TaskAssignment()  # the last assignment that could be read
         self._joined: dict[str, stateful_subscription.Subscription | Newer] = {}
         self._plan: planner.StatefulPlan | None = None
@@ -88,8 +89,8 @@ class StatefulAssignor(Assignor):
         """Report active tasks, copies and their lags."""
         owned, _ = self._last_assignment()
         actives = self._topology.tasks_of([TopicPartition(t, p) for t, ps in owned.items() for p in ps])
-        about = (generation, self._probes, self._version, frozenset(actives))
-        if self._sent is not None and self._sent[0] == about:
+        key = (generation, self._probes, self._version, frozenset(actives))
+        if self._sent is not None and self._sent[0] == key:
             return self._sent[1]
         holdings = self._holdings()
         subscription = stateful_subscription.Subscription(
@@ -103,7 +104,7 @@ class StatefulAssignor(Assignor):
             rack=self._rack or "",
         )
         data = stateful_subscription.encode(subscription, self._version)
-        self._sent = about, data
+        self._sent = key, data
         return data
 
     def _holdings(self) -> Holdings:
@@ -128,15 +129,15 @@ class StatefulAssignor(Assignor):
         known = {subtopology.id for subtopology in self._topology.subtopologies}
         return Duties(
             actives=actives,
-            standbys=tuple(t for t in received.standbys if t[0] in known and t not in actives),
-            warmups=tuple(t for t in received.warmups if t[0] in known and t not in actives),
+            standbys=tuple(task for task in received.standbys if task[0] in known and task not in actives),
+            warmups=tuple(task for task in received.warmups if task[0] in known and task not in actives),
             probe_at=received.next_probe_ms / 1000 or None,
             owners=received.owners,
             generation=generation,
         )
 
     def _read_user_data(self, data: bytes) -> None:
-        """Read the leader's orders; copies stay as they are if that fails."""
+        """Read the leader's user data into ``_received``; copies stay as they are if that fails."""
         received: stateful_assignment.TaskAssignment | Newer | None = None
         try:
             received = stateful_assignment.decode(data) if data not in (b"", CLASSIC_ONLY) else None
@@ -188,13 +189,11 @@ class StatefulAssignor(Assignor):
     def plan(self, group: Group, claims: Claims) -> Assignment:
         """Plan tasks, as partitions; topics outside the topology get no owner."""
         self._plan = None
-        counts = {
-            s.id: max((group.topics.get(topic, 0) for topic in s.topics), default=0)
-            for s in self._topology.subtopologies
-        }
         subtopologies = {
-            s.id: planner.PlannedSubtopology(s.id, counts[s.id], s.stateful, s.logged)
-            for s in self._topology.subtopologies
+            subtopology.id: planner.PlannedSubtopology(
+                subtopology.id, _task_count(subtopology, group), subtopology.stateful, subtopology.logged
+            )
+            for subtopology in self._topology.subtopologies
         }
         members = planned_members(self._topology, group.members, self._joined)
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
@@ -243,7 +242,7 @@ class StatefulAssignor(Assignor):
         owners = given.owners.copy()
         waits_for = {(hold.topic, hold.partition): hold.member_id for hold in held}
         for subtopology in self._topology.subtopologies:
-            for number in range(max((group.topics.get(t, 0) for t in subtopology.topics), default=0)):
+            for number in range(_task_count(subtopology, group)):
                 topics = [topic for topic in subtopology.topics if number < group.topics.get(topic, 0)]
                 places = [group.first[topic] + number for topic in topics]
                 if len({int(owners[place]) for place in places}) < 2:
@@ -278,14 +277,15 @@ class StatefulAssignor(Assignor):
             owners = owners_if_small_enough(self._owners(actives), len(given))
         for member_id, assignment in given.items():
             assigned_tasks = actives[member_id]
-            # A task held back for its old owner moves in the next round; until then its copy stays warm.
-            planned = {(t.subtopology, t.partition) for t in plan.active.get(member_id, ())}
-            held_back = {task for task in planned if self._topology[task[0]].has_changelog}
+            # A planned task that its old owner still holds moves in the next round; until then keep its copy.
+            planned = [
+                task for task in plan.active.get(member_id, ()) if self._topology[task[0]].has_changelog
+            ]
             assignment.user_data = stateful_assignment.encode(
                 stateful_assignment.TaskAssignment(
                     actives=tuple(sorted(assigned_tasks)),
                     standbys=_without(plan.standby.get(member_id, ()), assigned_tasks),
-                    warmups=_without([*plan.warmup.get(member_id, ()), *held_back], assigned_tasks),
+                    warmups=_without([*plan.warmup.get(member_id, ()), *planned], assigned_tasks),
                     next_probe_ms=next_probe_ms if member_id == leader else 0,
                     common_version=version,
                 ),
@@ -301,8 +301,13 @@ class StatefulAssignor(Assignor):
         return pack_owners(owners)
 
 
-def _without(tasks: Iterable[tuple[str, int]], others: Iterable[Task]) -> tuple[Task, ...]:
-    return tuple(sorted({(task[0], task[1]) for task in tasks} - set(others)))
+def _task_count(subtopology: Subtopology, group: Group) -> int:
+    """Return the number of tasks; while topics grow, the largest number of partitions."""
+    return max(group.topics.get(topic, 0) for topic in subtopology.topics)
+
+
+def _without(tasks: Iterable[Task], others: Iterable[Task]) -> tuple[Task, ...]:
+    return tuple(sorted(set(tasks).difference(others)))
 
 
 def _assigned(assignment: ConsumerProtocolAssignment) -> list[TopicPartition]:

@@ -21,8 +21,8 @@ def planned_members(
 ) -> dict[str, planner.StatefulMember]:
     """Return the members by id; a member without readable user data keeps only its owned partitions.
 
-    Each member counts as a process of its own.  Two members with one process id have copies of one directory;
-    one process for both would credit each with the state of the other.
+    Each member counts as a process of its own, also if two have the same process id because a directory was
+    copied.  As one process, each would be credited with the state of the other.
     """
     shared = _shared(subscriptions)
     return {member.member_id: _planned_member(topology, member, subscriptions, shared) for member in members}

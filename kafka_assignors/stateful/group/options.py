@@ -32,8 +32,8 @@ class StatefulOptions(Options):
         endpoint: ``host:port`` where others can query this member's state.
         holdings: returns the member's state on disk; called at each join on the consumer's I/O thread, so it
             must not block.
-        on_duties: called with the leader's orders on the same thread; must not block.
-        time: seconds since 1970.
+        on_duties: called with this member's duties after each assignment, on the same thread; must not block.
+        time: returns the time, in seconds since 1970.
     """
 
     topology: Topology | None = field(default=None, metadata=PLANS)

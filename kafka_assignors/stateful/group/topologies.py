@@ -56,10 +56,12 @@ def topology_warning(topology: Topology, group: Group) -> str:
     """Return a warning that names members without some topics; empty if there are none."""
     existing = {topic for topic in topology.topics if topic in group.topics}
     missing = {member.member_id: sorted(existing - member.topics) for member in group.members}
-    members = [
-        f"{shown(name)} lacks {first_names(topics)}" for name, topics in sorted(missing.items()) if topics
+    lines = [
+        f"{shown(member_id)} lacks {first_names(topics)}"
+        for member_id, topics in sorted(missing.items())
+        if topics
     ]
-    return f"members differ in topology: {first_names(members, '; ')}" if members else ""
+    return f"members differ in topology: {first_names(lines, '; ')}" if lines else ""
 
 
 def first_names(names: Sequence[str], between: str = ", ") -> str:

@@ -1,8 +1,8 @@
 """A stateful member between rebalances, and during one.
 
-- ``assembly``: creates and closes the components.  ``events``: rebalance events for the processing thread.
+- ``assembly``: creates and closes the components.  ``events``: rebalance events and their queue.
 - ``tasks``: active tasks.  ``ownership``: begins and ends them.
-- ``processing``: records to the callback.  ``commits``: commits and their order.  ``repair``: of changelogs.
+- ``processing``: passes records to the callback.  ``commits``: commits, in order.  ``repair``: of changelogs.
 - ``copies``: copies of tasks, open and closed.  ``flushes``: when stores are flushed.
 - ``lease``: how long a member may write.  ``task_log``: log lines.
 """

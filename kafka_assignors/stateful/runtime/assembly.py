@@ -100,7 +100,9 @@ def assemble(
         )
         find_changelogs = partial(
             changelogs_of,
-            *(settings.client, topology, settings.group_id),
+            settings.client,
+            topology,
+            settings.group_id,
             replication_factor=options.changelog_replication_factor,
         )
         changelogs = find_changelogs()  # before the consumer, so that a wrong changelog stops the start
@@ -123,14 +125,19 @@ def assemble(
         )
         undo.callback(reader.close)
         copies = OpenCopies(
-            *(topology, tasks, state_dir, Stores(options.store)),
+            topology,
+            tasks,
+            state_dir,
+            Stores(options.store),
             reader=reader,
             changelogs=KnownChangelogs(changelogs, find_changelogs),
         )
         read = partial(last_values, settings.client)
         commits = Commits(consumer, writer, lease, shutdown, options.before_commit, read=read)
         processing = Processing(
-            *(consumer, tasks, commits),
+            consumer,
+            tasks,
+            commits,
             max_uncommitted_bytes=options.max_uncommitted_bytes,
             commit_interval_s=options.commit_interval_ms / 1000,
             shutdown=shutdown,

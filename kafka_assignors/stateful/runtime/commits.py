@@ -69,8 +69,8 @@ class Commits:
 
         Raises:
             Exception: from ``before_commit``, except for retriable errors of Kafka.
-            StateError: any other store error.  Offsets of changes in the changelogs are committed, or kept
-                for the next attempt.
+            StateError: a store failed, but is not damaged.  Offsets of changes in the changelogs are
+                committed, or kept for the next attempt.
             ChangelogError: a changelog refuses a record.
             KafkaError: the group refuses the offsets for good.  `CommitFailedError`: this consumer has a new
                 member id, and no listener callback reported the loss.
@@ -93,7 +93,7 @@ class Commits:
         return self._finish(actives, stored)
 
     def _finish(self, actives: Iterable[ActiveTask], stored: StoreResult) -> CommitResult:
-        """Repair the changelogs, for the lease's patience at most; the next commit goes on with the rest."""
+        """Repair changelogs for ``Lease.patience_s`` at most; the next commit repairs the rest."""
         until = time.monotonic() + self._lease.patience_s
 
         def left_s() -> float:
@@ -108,12 +108,12 @@ class Commits:
         return self._lease.is_valid(wait_s) and self._is_same_member(actives)
 
     def _run_before_commit(self, actives: list[ActiveTask], wait_s: float) -> bool:
-        """Call ``before_commit``; return whether the commit may go on."""
+        """Call ``before_commit``, if there is one; return whether the commit may go on."""
         if self._before_commit is None:
             return True
-        offsets = self._offsets | {
-            partition: end for active in actives for partition, end in active.done.items()
-        }
+        offsets = dict(self._offsets)
+        for active in actives:
+            offsets |= active.done
         try:
             self._before_commit(offsets, self._shutdown.to_commit_s(self._lease.patience_s))
         except KafkaError as error:
@@ -126,8 +126,8 @@ class Commits:
     def _is_same_member(self, actives: Iterable[ActiveTask]) -> bool:
         """Whether these tasks were assigned to the current member id; False if the consumer has no member id.
 
-        A lost membership normally ends its tasks.  Should a callback ever be missed, the group would take
-        our offsets although other members have processed since.
+        A lost membership normally ends its tasks.  If kafka-python missed a callback, the group would accept
+        our offsets although other members may have processed since.
 
         Raises:
             CommitFailedError: a task was assigned to another member id.
@@ -158,7 +158,7 @@ class Commits:
     def _commit_offsets(self) -> bool:
         if not self._offsets:
             return True
-        asked_at = time.monotonic()
+        sent_at = time.monotonic()
         timeout_ms = round(1000 * self._shutdown.to_commit_s(_COMMIT_S))
         try:
             # A copy, because a commit that timed out may still be waiting to be sent.
@@ -171,6 +171,6 @@ class Commits:
                 raise
             log.warning("commit: offsets cannot be committed: %s; trying again", error)
             return False
-        self._lease.renew(asked_at)
+        self._lease.renew(sent_at)
         self._offsets.clear()
         return True

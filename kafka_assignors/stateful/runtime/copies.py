@@ -56,7 +56,7 @@ class OpenCopies:
         self._clock = clock
         self._changelogs = changelogs
         reader.watch(changelogs.known)
-        self._kept: set[Task] = set()  # owned by the reader
+        self._kept: set[Task] = set()  # tasks whose copy the reader owns
         self._retry_at: dict[Task, float] = {}  # task whose copy could not be used -> when to try again
         self._flushes = FlushSchedule(clock)
         self._more = False  # the next turn has copies to open or close
@@ -67,7 +67,7 @@ class OpenCopies:
     # --- active tasks
 
     def begin(self, active: ActiveTask) -> None:
-        """Give a task its copy; the task is ready once that is restored.
+        """Give a task its copy; the task is ready once the copy is restored.
 
         Raises:
             StateError: the state cannot be used.
@@ -127,15 +127,15 @@ class OpenCopies:
         return self._flushes.flush_one(self._tasks.actives.values())
 
     @property
-    def checkpoint_age_s(self) -> float | None:
-        """Age of the oldest checkpoint of an active task, in seconds; None: there is none.  Any thread."""
+    def checkpoint_age_s(self) -> float:
+        """Age of the oldest checkpoint of an active task, in seconds; -1: there is none.  Any thread."""
         copies = [active.copy for active in self._tasks.actives.copy().values()]
-        return max((copy.checkpoint_age_s for copy in copies if copy is not None), default=None)
+        return max((copy.checkpoint_age_s for copy in copies if copy is not None), default=-1.0)
 
     # --- standbys and warm-ups
 
     def keep(self) -> None:
-        """Open wanted standbys and warm-ups, close others; at most eight of each in a turn."""
+        """Open missing standbys and warm-ups, and close unneeded ones; at most eight of each in a turn."""
         wanted = {task for task in self._tasks.copies if task in self._changelogs.known}
         missing = sorted(wanted - self._kept - self._retry_at.keys())
         for task in missing[:_AT_ONCE]:
@@ -146,12 +146,12 @@ class OpenCopies:
                 continue
             if copy is not None:
                 self._hand_over(copy, None)
-        useless = sorted(self._kept - wanted - self._tasks.actives.keys() - {*self._tasks.duties.actives})
-        if useless:
-            self._kept.difference_update(useless[:_AT_ONCE])
-            for copy in self._reader.give_back(useless[:_AT_ONCE]):
+        unneeded = sorted(self._kept - wanted - self._tasks.actives.keys() - {*self._tasks.duties.actives})
+        if unneeded:
+            self._kept.difference_update(unneeded[:_AT_ONCE])
+            for copy in self._reader.give_back(unneeded[:_AT_ONCE]):
                 self._close(copy)
-        self._more = max(len(missing), len(useless)) > _AT_ONCE
+        self._more = max(len(missing), len(unneeded)) > _AT_ONCE
         self._task_log.write()
         self._task_log.keeps(wanted)
 
@@ -178,7 +178,7 @@ class OpenCopies:
             self._retry_later(task, error)
 
     def retry(self) -> None:
-        """Try copies again that could not be used, and continue with copies left over from the last turn.
+        """Try copies again that could not be used, and open or close those that the last turn left over.
 
         Raises:
             StateError: the state of an active task cannot be used.
@@ -214,7 +214,7 @@ class OpenCopies:
                     # Only this member writes it, so its own position is newer than the last end offset.
                     ends[task] = max(ends.get(task, 0), active.copy.position)
             elif self._topology[task[0]].has_changelog:
-                # The leader takes an active task without a lag for complete.
+                # Without a lag, the leader would count the copy of an active task as caught up.
                 lags.setdefault(task, ends.get(task, MOST_LAG))
         return Holdings(lags, tuple(sorted(self._kept - self._tasks.actives.keys())), ends)
 

@@ -1,9 +1,9 @@
 """Rebalance events, from the consumer's I/O thread to the threads that may use the tasks.
 
 Stores, producer and commits belong to the thread that calls ``poll``.  A rebalance ends on the I/O thread,
-while the polling thread waits for it inside ``poll``.  Revoked tasks have to be committed first, which takes
-as long as their changelogs do and would hold up heartbeats on the I/O thread.  So a third thread handles the
-events.  The rebalance waits for its end without blocking the I/O thread.
+while the polling thread waits for it inside ``poll``.  Revoked tasks must be committed first.  A commit waits
+for the changelogs, so on the I/O thread it would hold up heartbeats.  Therefore a third thread handles the
+events, and the rebalance waits for that thread without blocking the I/O thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Assigned:
 
     Attributes:
         partitions: the partitions.
-        member_id: this member's id in the group; they are lost with it.
+        member_id: this member's id in the group; the partitions are lost with it.
     """
 
     partitions: Partitions
@@ -53,7 +53,7 @@ Event = Assigned | Revoked | Lost | Duties
 
 
 class Events:
-    """A queue from the I/O thread to the processing thread."""
+    """A queue from the I/O thread to the thread that handles the events."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Event] = SimpleQueue()

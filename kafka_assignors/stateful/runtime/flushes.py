@@ -38,14 +38,14 @@ class FlushSchedule:
             StateError: the flush failed.
         """
         now = self._clock()
-        waits = [
+        last_flushes = [
             (self._flushed_at.setdefault(active.task, now), active)
             for active in actives
             if active.copy is not None
         ]
-        if now < self._next_at or not waits:
+        if now < self._next_at or not last_flushes:
             return []
-        flushed_at, active = min(waits, key=lambda wait: wait[0])
+        flushed_at, active = min(last_flushes, key=lambda flush: flush[0])
         if active.copy is None or now - flushed_at < _EVERY_S:
             return []
         self._flushed_at[active.task] = now

@@ -1,14 +1,14 @@
-"""The time a member may write after a sign of its membership; until then no other member owns its tasks.
+"""A member's lease: the time it may write after a sign of its membership, a heartbeat or a commit.
 
-No broker fences an ordinary producer, so a member must find out in time by itself that it has left the group.
-A broker gives a member's partitions to others
+No other member owns its tasks before the lease ends.  No broker fences an ordinary producer, so a member must
+find out in time by itself that it has left the group.  A broker gives a member's partitions to others
 
-- when it has had no heartbeat for a session timeout;
-- when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  It joins in ``poll``,
-  or before that on its I/O thread if nothing there needs ``poll``; answers to heartbeats report a rebalance;
+- when the broker has had no heartbeat for a session timeout;
+- when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  The answer to a
+  heartbeat reports the rebalance.  The member joins on its I/O thread, or in ``poll`` if the join needs that;
 - at once, when it leaves by itself, as kafka-python does ``max_poll_interval_ms`` after the last poll;
-- at once, when another member joins with its ``group_instance_id``.  The new member then waits for as long as
-  the old one may write.
+- at once, when another member joins with the same ``group_instance_id``.  The new member then waits for as
+  long as the old one may write.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from kafka_assignors.assignor.coordinator_access import (
 from kafka_assignors.errors import OptionError
 from kafka_assignors.stateful.shutdown import Shutdown
 
-_OF_SESSION = 0.5
-_OF_POLL_INTERVAL = 0.25
-_HEARTBEATS = 2  # of a static member, because a new member with its instance id owns its tasks at once
+_OF_SESSION = 0.5  # part of the session timeout
+_OF_POLL_INTERVAL = 0.25  # part of max_poll_interval_ms
+_HEARTBEATS = 2  # for a static member, because a new member with its instance id owns its tasks at once
 _LOOK_S = 0.01
 
 
@@ -73,18 +73,18 @@ class Lease:
         return True
 
     def observe(self) -> None:
-        """Note a heartbeat that reported no rebalance.  Call it each turn: during a join there is none."""
+        """Note a heartbeat that reported no rebalance.  Call it each turn, because a join hides it."""
         if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
             self._stable_at = sent_at
 
-    def renew(self, asked_at: float) -> None:
-        """Count a commit, asked at this time (``time.monotonic``), as a sign of membership."""
-        self._renewed_at = asked_at
+    def renew(self, sent_at: float) -> None:
+        """Count an answered commit as a sign of membership when it was sent (``time.monotonic``)."""
+        self._renewed_at = sent_at
 
     def is_alone(self) -> bool:
         """Whether no earlier process with this ``group_instance_id`` may still write.
 
-        A static member may have taken over from a process that does not know it yet.  So it waits for twice
+        A static member may have taken over from a process that does not know that yet.  So it waits for twice
         ``patience_s`` after a join.
         """
         member_id = static_member_id(self._consumer)
@@ -96,7 +96,10 @@ class Lease:
         return now - self._joined_at >= 2 * self.patience_s
 
     def wait_until_alone(self) -> bool:
-        """Wait until `is_alone`, while time is left: a next owner must not meet the process before us."""
+        """Wait until `is_alone`, while time is left; return whether it is.
+
+        Without the wait, the next owner could write while the process before this one may still do so.
+        """
         while not (alone := self.is_alone()) and self._may_wait():
             time.sleep(_LOOK_S)
         return alone

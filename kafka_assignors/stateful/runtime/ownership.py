@@ -25,7 +25,7 @@ class Ownership:
     def __init__(
         self,
         topology: Topology,
-        process: Mapping[str, Process],
+        functions: Mapping[str, Process],
         tasks: MemberTasks,
         *,
         consumer: KafkaConsumer,
@@ -35,7 +35,7 @@ class Ownership:
         processing: Processing,
     ) -> None:
         self._topology = topology
-        self._process = process
+        self._functions = functions
         self._tasks = tasks
         self._consumer: Any = consumer
         self._lease = lease
@@ -48,7 +48,7 @@ class Ownership:
         """Add assigned partitions to their tasks, for this member id."""
         for partition in partitions:
             task = self.task_of(partition)
-            new_task = ActiveTask(task, self._process[task[0]], member_id)
+            new_task = ActiveTask(task, self._functions[task[0]], member_id)
             active = self._tasks.actives.setdefault(task, new_task)
             active.partitions |= {partition}
             active.flowing = False
@@ -63,7 +63,7 @@ class Ownership:
                 self._copies.begin(self._tasks.actives[task])
 
     def release(self, partitions: Collection[TopicPartition]) -> None:
-        """Give up partitions; uncommitted work of their tasks is dropped."""
+        """Give up partitions, and drop the uncommitted work of their tasks."""
         self._commits.forget(partitions)
         for task in sorted(
             {self.task_of(partition) for partition in partitions} & self._tasks.actives.keys()
@@ -85,7 +85,7 @@ class Ownership:
         return task
 
 
-def processes(topology: Any, process: Any) -> dict[str, Process]:
+def process_functions(topology: Any, process: Any) -> dict[str, Process]:
     """Check ``process`` and return the function of each subtopology.
 
     Raises:

@@ -18,7 +18,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 
 log = logging.getLogger("kafka_assignors")
 
-_LOOK_S = 0.1  # maximum wait of a commit for the answer to a heartbeat
+HEARTBEAT_WAIT_S = 0.1  # limit of a commit's wait for the answer to a heartbeat
 
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
@@ -58,8 +58,8 @@ class Processing:
         self._next_commit = 0.0
         self._committed_at = clock()  # a member that never commits is late, too
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
-        self._held = False  # memory is full, and nothing is processed until a commit succeeds
-        self._rewound: dict[TopicPartition, int] = {}  # in this turn: partition -> offset to process from
+        self._held = False  # whether memory is full, so nothing is processed until a commit succeeds
+        self._rewound: dict[TopicPartition, int] = {}  # partition rewound in this turn -> its offset
 
     def process(self, batches: Iterable[Batch]) -> None:
         """Process the records of one poll; skips partitions without an active task.
@@ -151,9 +151,9 @@ class Processing:
                 return taken
             too_much = others + active.uncommitted_bytes > self._max_uncommitted_bytes
             if too_much or self._clock() >= self._next_commit:
-                safe = self._make_room() if too_much else self.commit_if_due()
-                # An attempt takes time, so after a failed one the consumer is polled before the next.
-                if not safe or not self._takes(active):
+                committed = self._make_room() if too_much else self.commit_if_due()
+                # A failed attempt takes time, so the consumer is polled before the next one.
+                if not committed or not self._takes(active):
                     return taken
                 others = self._uncommitted_bytes() - active.uncommitted_bytes
             try:
@@ -170,7 +170,7 @@ class Processing:
         return active.ready and not self._held
 
     def _make_room(self) -> bool:
-        if self.commit(_LOOK_S):
+        if self.commit(HEARTBEAT_WAIT_S):
             return True
         self._held = True
         log.warning(
@@ -182,15 +182,15 @@ class Processing:
 
     def _commit_before_error(self) -> None:
         try:
-            if not self.commit(_LOOK_S):
+            if not self.commit(HEARTBEAT_WAIT_S):
                 log.warning("closing after an error: the last commit failed, records are processed again")
         except Exception:  # the callback's own exception goes first
             log.exception("closing after an error: the last commit failed, records are processed again")
 
     def _rewind(self, partition: TopicPartition, offset: int) -> None:
-        """Continue at an offset, or at an earlier one of the same turn."""
+        """Seek to an offset, or to the earliest one of this turn."""
         self._rewound[partition] = min(offset, self._rewound.get(partition, offset))
-        # A revoked partition is not assigned to the consumer any more; its next owner reads the records.
+        # The next owner of a revoked partition reads its records.
         if partition in self._consumer.assignment():
             self._consumer.seek(partition, self._rewound[partition])
 

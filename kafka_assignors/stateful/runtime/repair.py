@@ -3,8 +3,8 @@
 No broker fences an ordinary producer.  The system may stop a process after it checked its lease and before it
 sends.  When it continues, its old records may arrive after newer ones of the next owner.  And a failed write
 of this member may have arrived although its changes were undone.  In both cases the owner's next write begins
-at a higher offset than expected.  Then the owner compares that part of the changelog with its store, because
-a restore takes the last value of each key.
+at a higher offset than expected.  Then the owner compares the changelog from the expected offset on with its
+store, because a restore takes the last value of each key.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ class Repair:
         self._lease = lease
 
     def finish(self, active: ActiveTask, left_s: Callable[[], float]) -> StateError | ChangelogError | None:
-        """Move the store past all records of the changelog.  Call it again if the cluster does not answer.
+        """Move the store past all records of the changelog.
 
-        The group has taken this member's offsets, which proves that it owns the task.
+        Call it after the group has accepted this member's offsets, which proves that it owns the task.
+        ``active.unproven`` stays set if the cluster does not answer; call it again after the next commit.
 
         Returns:
             The error of the store, or of a changelog that refuses a record; None: there is none.

@@ -12,7 +12,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class TaskLog:
-    """Collects changes, and logs them in one line.  One thread at a time."""
+    """Collects changes, and logs those of a kind in one line.  One thread at a time."""
 
     def __init__(self) -> None:
         self._owned: set[Task] = set()

@@ -33,8 +33,8 @@ class ActiveTask:
         copy: its state; None: it has none, or the copy is being restored.
         ready: whether it may process records.
         flowing: whether its partitions are fetched, not paused.
-        unproven: changelog offset that the store may move to once a commit proves the ownership, and no
-            value is replaced (``repair``).
+        unproven: changelog offset that the store may move to once a commit proves the ownership and
+            `Repair` has written replaced values again; None: there is none.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
     """
@@ -89,7 +89,7 @@ class MemberTasks:
     """The tasks of a member.
 
     Attributes:
-        duties: the leader's last orders.
+        duties: the last duties from the leader.
         actives: the tasks whose partitions this member owns.
     """
 
@@ -98,13 +98,14 @@ class MemberTasks:
 
     @property
     def is_proven(self) -> bool:
-        """Whether no changelog of an active task has to be repaired."""
+        """Whether no active task has an ``unproven`` offset."""
         return all(active.unproven is None for active in self.actives.values())
 
     @property
     def copies(self) -> set[Task]:
-        """The standbys and warm-ups, without active tasks."""
-        return {*self.duties.standbys, *self.duties.warmups} - self.actives.keys()
+        """The standbys and warm-ups, without active tasks.  Any thread may read it."""
+        duties = self.duties
+        return {*duties.standbys, *duties.warmups} - self.actives.copy().keys()
 
 
 @dataclass(slots=True)
@@ -151,7 +152,7 @@ def commit_tasks(
     written = writer.write(changes, allowed) if changes else {}
     stored = StoreResult()
     for active in worked:
-        error = None if active.copy is None else _commit_store(active, active.copy, _of(active.copy, written))
+        error = None if active.copy is None else _commit_store(active, active.copy, written)
         stored.note(active, error)
         if error is None or (active.copy is not None and active.copy.changelog is not None):
             stored.offsets |= active.done
@@ -160,22 +161,23 @@ def commit_tasks(
     return stored
 
 
-def _of(copy: Copy, written: Mapping[TopicPartition, WrittenRange]) -> WrittenRange | None:
-    return None if copy.changelog is None else written.get(copy.changelog.partition)
-
-
-def _commit_store(active: ActiveTask, copy: Copy, written: WrittenRange | None) -> StateError | None:
+def _commit_store(
+    active: ActiveTask, copy: Copy, ranges: Mapping[TopicPartition, WrittenRange]
+) -> StateError | None:
     """Commit a store whose changes are in its changelog; return the error."""
+    written = None if copy.changelog is None else ranges.get(copy.changelog.partition)
     position = None if written is None else written.end
     if written is not None and written.end <= copy.position:
         log.error(
             "task %s: wrote changelog offset %d after %d, so the topic was created again while in use and "
             "has lost all earlier changes: stop the group and restore the topic, or delete the state",
-            *(copy, written.end - 1, copy.position - 1),
+            copy,
+            written.end - 1,
+            copy.position - 1,
         )
     elif written is not None and not written.follows(copy.position):
         # Other records came before ours: from a failed attempt of this member, or from a new owner.  The
-        # store must not move past a new owner's records.  The commit of offsets tells which it was.
+        # store must not move past a new owner's records.  If there is one, the commit of offsets fails.
         active.unproven, position = written.end, None
     try:
         copy.store.commit(position)

@@ -1,10 +1,10 @@
 """The checkpoint beside a store: the changelog offset up to which the copy is on disk.
 
 Two lines of text: a JSON object ``{"version": 1, "positions": [[topic, partition, offset, topic id or
-null], ...]}``, and the CRC-32 of the first line as eight hexadecimal digits.  It is written after the store
-was flushed, so the store is at the checkpoint or beyond, never behind.  A replay from the checkpoint over a
-store beyond it is harmless, because the last write of a key wins and the replay ends at or past the store's
-position.
+null], ...]}``, and the CRC-32 of the first line as eight hexadecimal digits.  The checkpoint is written after
+the store was flushed, so the store is at the checkpoint or beyond.  A replay from the checkpoint over a store
+beyond it is harmless, because the last write of a key wins and the replay ends at the store's position or
+past it.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def write(path: Path, checkpoint: Checkpoint) -> None:
     Raises:
         StateError: the write failed; the old checkpoint is still there.
     """
-    positions = [[*partition, to.offset, to.topic_id] for partition, to in sorted(checkpoint.items())]
+    positions = [
+        [*partition, position.offset, position.topic_id] for partition, position in sorted(checkpoint.items())
+    ]
     line = json.dumps({"version": VERSION, "positions": positions}, separators=(",", ":")).encode()
     write_whole(path, b"%s\n%08x\n" % (line, zlib.crc32(line)))
 

@@ -64,7 +64,7 @@ class ClosedCopies:
         }
 
     def use(self, task: Task) -> None:
-        """Keep a copy that is opened."""
+        """Cancel the deletion of a copy that is opened."""
         self._leaving.discard(task)
 
     def add(self, copy: Copy) -> None:

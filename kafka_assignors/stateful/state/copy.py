@@ -73,7 +73,7 @@ class Copy:
         self.in_doubt = False
         self.stale = changelog is not None and is_stale(task, changelog, state_dir)
         self._dir: TaskDir = state_dir.claim(task)
-        self.checkpointed = -1  # offset in the checkpoint
+        self.checkpointed = -1  # offset in the checkpoint; -1: none
         self._now = state_dir.now
         self._checkpointed_at = self._now() - state_dir.unconfirmed_s(task)
         try:
@@ -114,7 +114,10 @@ class Copy:
         self.store.apply(changes, position)
 
     def flush(self) -> None:
-        """Flush the store and write its checkpoint.  It creates files: not after each commit."""
+        """Flush the store and write its checkpoint.
+
+        It creates files, so do not call it after each commit.
+        """
         if self.changelog is None:
             self.store.flush()
             self._checkpointed_at = self._now()
@@ -136,7 +139,7 @@ class Copy:
         """Wipe a copy that was damaged while in use; a second time before any commit is an error.
 
         Raises:
-            StateError: it was damaged twice in a row, or cannot be wiped.  The caller has to drop it.
+            StateError: it was damaged twice in a row, or cannot be wiped.  The caller must drop it.
         """
         if self.in_doubt:
             raise StateError(

@@ -19,33 +19,33 @@ _LOCKED = {errno.EAGAIN, errno.ENOLCK}
 _OTHER = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
 _LONGEST = 300
 _DAMAGE = ("Corruption", "IO error", "NotFound")
-"""RocksDB's texts for data that it could use before."""
+"""Beginnings of RocksDB's texts about damaged data."""
 
 
 def state_error(error: OSError, where: object) -> StateError:
     """Turn an error of the system into ours; ``where`` is the file or directory."""
-    return _sorted(error.errno, str(where), error.strerror or type(error).__name__)
+    return _error_of(error.errno, str(where), error.strerror or type(error).__name__)
 
 
 def store_error(error: Exception, where: object, *, logged: bool = True, in_use: bool = False) -> StateError:
     """Turn an error of the store's library into ours, by its text, because its exceptions have no types.
 
     RocksDB appends the system's words to an error of the system.  Its own words (corruption, files that are
-    missing or do not belong together) mean a damaged store, which is wiped and restored.  A store without a
-    changelog (``logged``) is wiped only for corruption that is not about a missing file: its state would be
-    lost, and an operator may be able to repair other faults.
+    missing or do not belong together) mean a damaged store, which is wiped and restored.  A wipe of a store
+    without a changelog (not ``logged``) loses its state, and an operator may be able to repair a fault.  So
+    such a store is wiped only for corruption that is not about a missing file.
 
-    A store that was opened is ``in_use``.  Then an unknown text says nothing about the store: it may be about
-    the request, which would fail again on a restored store, forever.
+    An unknown text about an open store (``in_use``) does not mean damage: it may be about the request, which
+    would fail again on a restored store, forever.
     """
     text = " ".join(str(error).split())
     corrupt = text.startswith("Corruption")
     if not corrupt:
         for number in (*_FULL, *_DENIED, *_LOCKED, *_OTHER):
             if os.strerror(number) in text:
-                return _sorted(number, str(where), os.strerror(number))
+                return _error_of(number, str(where), os.strerror(number))
         if "lock hold by current process" in text:
-            return _sorted(errno.ENOLCK, str(where), "")
+            return _error_of(errno.ENOLCK, str(where), "")
     detail = text[:_LONGEST]
     if in_use and not text.startswith(_DAMAGE):
         return StateError(f"cannot use {where}: {detail}")
@@ -61,7 +61,7 @@ def store_error(error: Exception, where: object, *, logged: bool = True, in_use:
     )
 
 
-def _sorted(number: int | None, where: str, detail: str) -> StateError:
+def _error_of(number: int | None, where: str, detail: str) -> StateError:
     if number in _FULL:
         return StateFullError(f"no room for state in {where}: {detail}; free some space, then start again")
     if number in _DENIED:

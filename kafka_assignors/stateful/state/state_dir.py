@@ -8,8 +8,8 @@
 ``<store_dir>/<application>/%removed-...``                  a removed task, being deleted
 ==========================================================  ================================================
 
-Names that are no file names are quoted as in URLs.  The modification time of a task's directory is its last
-use.
+Characters that file names cannot have are quoted as in URLs.  The modification time of a task's directory is
+its last use.
 """
 
 from __future__ import annotations
@@ -133,14 +133,15 @@ class StateDir:
                 raise StateLockedError(f"state of task {task[0]}_{task[1]} is in use in this process")
             path = self._dir(task)
             self.make(path)
-            self._used(path)
+            self._note_use(path)
             claimed = self._claimed[task] = TaskDir(task, path, self)
         return claimed
 
     def idle(self, delay_s: float, keep: Collection[Task] = ()) -> list[Task]:
-        """Return tasks whose state was unused for ``delay_s`` and since this directory was opened.
+        """Return tasks whose state was unused for ``delay_s`` while this directory was open.
 
-        A process that was away for a while has reported that state to its group, and may get the tasks.
+        The time before does not count: a process that was away reports its old state to the group, and may
+        get those tasks.
 
         Raises:
             StateError: the directory cannot be read.
@@ -161,7 +162,7 @@ class StateDir:
     ) -> list[Task]:
         """Delete state that was unused for ``delay_s``, and return its tasks; logs failures.
 
-        It is renamed at once, and deleted in a background thread.
+        Each task's directory is renamed at once, and deleted in a background thread.
 
         Args:
             delay_s: seconds without use; a task may come back soon.
@@ -187,7 +188,7 @@ class StateDir:
         return removed
 
     def close(self) -> None:
-        """Unlock it, after the stores were closed.  Safe to repeat."""
+        """Unlock the directory, after the stores were closed.  Safe to repeat."""
         with self._guard:
             if self._closed:
                 return
@@ -222,14 +223,14 @@ class StateDir:
         delete(self._rename_removed(path))
 
     def released(self, claimed: TaskDir) -> None:
-        """Note that a task's directory is free, and the time."""
+        """Note that a task's directory is free, and the time of its last use."""
         with self._guard:
             if self._claimed.get(claimed.task) is claimed:
                 del self._claimed[claimed.task]
-                self._used(claimed.path)
+                self._note_use(claimed.path)
 
     def _rename_removed(self, path: Path) -> Path:
-        """Rename it, so that a half-deleted directory never counts as state."""
+        """Rename a directory, so that a half-deleted one never counts as state."""
         removed = self.path / f"{_REMOVED}{uuid4().hex}"
         try:
             path.rename(removed)
@@ -238,7 +239,7 @@ class StateDir:
             raise state_error(error, path) from error
         return removed
 
-    def _used(self, path: Path) -> None:
+    def _note_use(self, path: Path) -> None:
         now = self._clock()
         with suppress(OSError):  # only the time of deletion depends on it
             os.utime(path, (now, now))

@@ -162,8 +162,8 @@ class Store:
     def apply(self, changes: Iterable[tuple[bytes, bytes | None]], position: int) -> None:
         """Write changelog records (a value of None deletes) and the new position in one step.
 
-        No other thread of the process runs meanwhile (10 ms a megabyte), so pass a few hundred kilobytes at a
-        time.
+        No other Python thread of the process runs meanwhile (10 ms a megabyte), so pass a few hundred
+        kilobytes at a time.
         """
         self._write(changes, position)
 

@@ -34,7 +34,7 @@ class TaskDir:
         return self.path / "store"
 
     def read_checkpoint(self) -> Checkpoint | Damaged | None:
-        """Return the checkpoint; None: there is none.  Unless it is a `Checkpoint`, wipe before a restore.
+        """Return the checkpoint; None: there is none.  If it is missing or damaged, wipe before a restore.
 
         Raises:
             StateError: the file cannot be read.
@@ -53,7 +53,7 @@ class TaskDir:
         """Renew the checkpoint's time: the store is still there, and its changelog has nothing newer.
 
         Returns:
-            Whether it was possible.  If not, the copy counts as older than it is.
+            Whether the time was renewed.  If not, the copy counts as older than it is.
         """
         try:
             os.utime(self.path / "checkpoint")
@@ -65,7 +65,7 @@ class TaskDir:
         """Replace the directory by an empty one, after the store was closed.
 
         Raises:
-            StateError: it failed; the old state does not count any more.
+            StateError: it failed; the old state may still be there.
         """
         self._state_dir.remove(self.path)
         self._state_dir.make(self.path)

@@ -103,8 +103,9 @@ def test_another_cluster_does_not_answer(listener: socket.socket, metadata: byte
     thread.join()
 
 
-def test_silent_listener_does_not_answer(listener: socket.socket) -> None:
-    assert not answers(listener.getsockname()[1], timeout_s=0.1)
+def test_silent_listener_does_not_answer(listener: socket.socket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_assignors.broker.ports._TIMEOUT_S", 0.1)
+    assert not answers(listener.getsockname()[1])
 
 
 def test_port_without_listener_does_not_answer() -> None:

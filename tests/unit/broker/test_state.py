@@ -15,7 +15,7 @@ import pytest
 
 from kafka_assignors.broker import state
 from kafka_assignors.broker.development import DevelopmentBroker
-from kafka_assignors.broker.supervised import Spec, Supervised
+from kafka_assignors.broker.supervised import Spec
 from kafka_assignors.errors import BrokerError
 from tests.support.waiting import alive, until
 
@@ -37,7 +37,7 @@ def broker(tmp_path: Path) -> Iterator[DevelopmentBroker]:
         log=str(scratch / "broker.log"),
         scratch=str(scratch),
     )
-    running = DevelopmentBroker(Supervised(spec, os.environ), port=1234, backend="jars", root=scratch)
+    running = DevelopmentBroker(spec, os.environ, port=1234, backend="jars")
     yield running
     running.stop()
 

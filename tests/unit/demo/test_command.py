@@ -266,5 +266,5 @@ def test_an_error_on_a_broker_that_runs_stays_what_it_is(
         raise KafkaAssignorsError("member m1 ended")
 
     monkeypatch.setattr(cli_demo, "compare", compare)
-    monkeypatch.setattr(cli_demo, "_LAST_GASP", 0.01)
+    monkeypatch.setattr(cli_demo, "_BROKER_END_S", 0.01)
     assert refused("--backend", "jars", "--out", str(tmp_path / "out")) == "member m1 ended"

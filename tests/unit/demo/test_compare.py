@@ -15,7 +15,7 @@ from demo.compare import compare, faults
 from demo.data.events import Flight
 from demo.failover.results import FailoverResult
 from demo.group.logs import RunLogs
-from demo.pipeline.ran import Ran
+from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.results import PipelineResult
 from demo.results import Results
 from demo.scenes.stage import Place
@@ -225,12 +225,12 @@ class Piped:
     """What the pipeline was given, and what it answers."""
 
     def __init__(self) -> None:
-        self.runs: list[Ran] = []
+        self.runs: list[FinishedRun] = []
         self.folder = Path()
         self.result = pipeline() | {"recorded": [recorded("replay", produced=40)], "backtest": None}
 
     def __call__(
-        self, runs: Sequence[Ran], *_: object, folder: Path, show: Callable[..., None]
+        self, runs: Sequence[FinishedRun], *_: object, folder: Path, show: Callable[..., None]
     ) -> PipelineResult:
         self.runs, self.folder = list(runs), folder
         return self.result
@@ -246,9 +246,9 @@ def piped(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Piped:
 
 def test_pipeline_gets_every_run(piped: Piped, tmp_path: Path) -> None:
     call(tmp_path, WITH_PIPELINE)
-    [ran] = piped.runs
-    assert (ran.scene, ran.strategy, ran.logs) == ("replay", "range", eager_join())
-    assert ran.group.startswith("demo-replay-range-")
+    [run] = piped.runs
+    assert (run.scene, run.strategy, run.logs) == ("replay", "range", eager_join())
+    assert run.group.startswith("demo-replay-range-")
     assert piped.folder == tmp_path / "pipeline"
 
 

@@ -12,7 +12,7 @@ from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.assignor.coordinator_access import consumer_recorder
-from kafka_assignors.metrics import NO_METRICS, STATEFUL, Recorder
+from kafka_assignors.metrics import STATEFUL, Recorder
 from kafka_assignors.metrics import STATEFUL_GROUP as GROUP
 from kafka_assignors.stateful import Duties
 from kafka_assignors.stateful.metrics import RestoreRate, register_metrics
@@ -34,7 +34,7 @@ class Member:
     def __init__(self, *reporters: Any) -> None:
         self.tasks = MemberTasks()
         self.reader = part(lags={}, applied=0)
-        self.parts = part(commit_age_s=0.0, checkpoint_age_s=None)
+        self.parts = part(commit_age_s=0.0, checkpoint_age_s=-1.0)
         self.registry = Metrics(MetricConfig(tags={"client-id": "c"}), list(reporters))
         recorder = Recorder(self.registry)
         register_metrics(recorder, self.tasks, self.reader, processing=self.parts, copies=self.parts)
@@ -149,10 +149,6 @@ def test_reporter_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) ->
         "a metric cannot be recorded; the others are"
     ]
     assert list(member.values)[-1] == "last-checkpoint-seconds-ago"  # registered after it
-
-
-def test_consumer_without_metrics_has_none_of_ours() -> None:
-    register_metrics(NO_METRICS, MemberTasks(), part(applied=0), processing=part(), copies=part())
 
 
 def test_metrics_are_beside_those_of_the_consumer_until_it_is_closed(consumer: MakeConsumer) -> None:

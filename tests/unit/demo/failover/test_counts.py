@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter as Tally
+from collections import Counter
 from pathlib import Path
 
-from demo.failover.counting import LINE, PLANE, Counter
+from demo.failover.counting import LINE, PLANE, LineCount
 from demo.failover.counts import compare_counts, differences
 from demo.failover.results import CountsResult
 from kafka_assignors.plan import TopicPartition
@@ -13,7 +13,7 @@ from kafka_assignors.stateful import Position, StateDir, Stores
 from tests.unit.demo.failover.story import counts
 
 GROUP = "g"
-SENT = Tally({b"AA ORD": 4, b"UA ORD": 2, b"AA LAX": 3})
+SENT = Counter({b"AA ORD": 4, b"UA ORD": 2, b"AA LAX": 3})
 
 
 def keep(store_dir: Path, task: int, position: int, **counted: tuple[int, int]) -> None:
@@ -22,7 +22,7 @@ def keep(store_dir: Path, task: int, position: int, **counted: tuple[int, int]) 
     with StateDir(store_dir, GROUP) as there, there.claim(("count", task)) as mine:
         with Stores().open(mine.store_path) as store:
             for carrier, (count, doubles) in counted.items():
-                store.put(LINE + carrier.encode() + destination, Counter(count, doubles, 9).packed())
+                store.put(LINE + carrier.encode() + destination, LineCount(count, doubles, 9).packed())
             store.put(PLANE + b"N1", b"a logbook")
             store.commit(position)
             store.flush()
@@ -78,8 +78,12 @@ def test_stores_that_cannot_be_read_are_a_difference(tmp_path: Path) -> None:
 
 
 def test_each_line_that_differs_is_named() -> None:
-    stored = {LINE + b"AA ORD": Counter(5), LINE + b"UA ORD": Counter(1_007, 2), LINE + b"ZZ ORD": Counter(1)}
-    assert list(differences(stored, Tally({b"AA ORD": 6, b"UA ORD": 1_004, b"DL ORD": 3}))) == [
+    stored = {
+        LINE + b"AA ORD": LineCount(5),
+        LINE + b"UA ORD": LineCount(1_007, 2),
+        LINE + b"ZZ ORD": LineCount(1),
+    }
+    assert list(differences(stored, Counter({b"AA ORD": 6, b"UA ORD": 1_004, b"DL ORD": 3}))) == [
         "line AA ORD: 5 counted, 6 in the topic",
         "line DL ORD: 0 counted, 3 in the topic",
         "line UA ORD: 1,007 less 2 doubles counted, 1,004 in the topic",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from demo.failover.results import FailoverResult
-from demo.failover.words import ROWS, counted, named, verdict
+from demo.failover.words import ROWS, counted, event_name, verdict
 from tests.unit.demo.failover.story import failover
 
 
@@ -25,11 +25,11 @@ def test_verdict_has_the_measured_times(result: FailoverResult) -> None:
     set_still(result, "kill", warm=6.5, cold=9.0)
     assert verdict(result) == (
         "One joins: the longest that a task stood still is 0.50 s with warm-ups, and 4.00 s when state is "
-        "restored cold (8.0 times as long). All such times added up, a task lost 0.15 s and 1.20 s on "
+        "restored cold (8.0 times as long). Beyond the usual, a task lost 0.15 s and 1.20 s on "
         "average. One is killed with -9: the longest that a task stood still is "
-        "6.50 s with standbys, and 9.00 s when state is restored cold (6.0 times as long, the session "
-        "timeout apart). Up to 6 s of both are the session timeout: so long the broker waits. "
-        "All such times added up, a task lost 2.00 s and 4.00 s on average."
+        "6.50 s with standbys, and 9.00 s when state is restored cold (6.0 times as long without the session "
+        "timeout). Both include up to 6 s of session timeout, in which the broker waits. "
+        "Beyond the usual, a task lost 2.00 s and 4.00 s on average."
     )
 
 
@@ -42,7 +42,7 @@ def test_verdict_is_right_when_cold_was_faster(result: FailoverResult) -> None:
 
 def test_a_kill_that_was_noticed_before_its_timeout_is_not_compared(result: FailoverResult) -> None:
     set_still(result, "kill", warm=5.9, cold=8.0)
-    assert "8.00 s when state is restored cold. Up to 6 s" in verdict(result)
+    assert "8.00 s when state is restored cold. Both include up to 6 s" in verdict(result)
 
 
 def test_verdict_leaves_out_acts_that_never_ran(result: FailoverResult) -> None:
@@ -52,14 +52,14 @@ def test_verdict_leaves_out_acts_that_never_ran(result: FailoverResult) -> None:
 
 def test_equal_counts_and_duplicates_are_named(result: FailoverResult) -> None:
     assert counted(result) == (
-        "The counts of all 5 lines equal the topic's 121 records. Counted twice, and known to be, key by "
-        "key: 2 records. The killed member had written them to the changelog, and not committed; 2 "
+        "The counts of all 5 lines equal the topic's 121 records. 2 records were counted twice, and "
+        "recognised key by key. A killed member had written them to the changelog, and not committed. 2 "
         "records were processed again after the kills."
     )
     result["counts"]["doubles"] = 0
     assert counted(result).endswith(
-        "records. Nothing was counted twice: 2 records were processed again after the kills, and nothing of "
-        "them had reached the changelog before."
+        "records. Nothing was counted twice: 2 records were processed again after the kills, but had not "
+        "reached the changelog before."
     )
     result["counts"]["again"] = 0
     assert counted(result).endswith("records. Nothing was counted twice.")
@@ -75,7 +75,7 @@ def test_every_row_has_a_text_and_a_meaning(result: FailoverResult) -> None:
     assert shown["waited for"] == ["105", "125", "3", "7"]
     assert shown["rebalances"] == ["2", "1", "3 (2 probing)", "1"]
     assert all(row.meaning.endswith(".") and row.brief for row in ROWS)
-    assert [named(event) for event in result["events"]] == [
+    assert [event_name(event) for event in result["events"]] == [
         "m3 joins, cold",
         "kill -9 m3, cold",
         "m3 joins, warm",

@@ -10,7 +10,7 @@ def test_a_hold_ends_with_revocation_loss_death_or_the_end() -> None:
         "m1": [at(1, "assigned", 0, 1, 2, 3), at(2, "revoked", 0), at(3, "lost", 1)],
         "m2": [at(2, "assigned", 0), at(6, "revoked", 0)],
     }
-    assert ownership.holds(members, died={"m2": 5 * S}, end=9 * S) == [
+    assert ownership.find_holds(members, died={"m2": 5 * S}, end=9 * S) == [
         Hold(0, 1 * S, 2 * S, "m1"),
         Hold(0, 2 * S, 5 * S, "m2"),
         Hold(1, 1 * S, 3 * S, "m1"),

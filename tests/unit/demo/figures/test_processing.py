@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from demo.data.replay import Ack, runs
+from demo.data.replay import Ack, sent_entries
 from demo.figures import processing
 from demo.figures.processing import Account, Join, Sent, Stretch, Wait
 from demo.group.logs import Entry
@@ -95,7 +95,7 @@ def test_a_rebalance_caused_the_wait_when_its_taker_joined_within() -> None:
 
 def test_acknowledgements_are_merged_into_stretches_of_offsets() -> None:
     acks = [Ack(1, 7, 3), Ack(0, 4, 1), Ack(0, 5, 2), Ack(1, 8, 4), Ack(1, 10, 5)]
-    assert list(runs(acks)) == [
+    assert list(sent_entries(acks)) == [
         Entry(2, "sent", (0,), 4, 5),
         Entry(4, "sent", (1,), 7, 8),
         Entry(5, "sent", (1,), 10, 10),

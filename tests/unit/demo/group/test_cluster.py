@@ -116,7 +116,7 @@ def test_replay_flushes_at_its_end_and_measures_how_late_it_was(
     one = replay(-0.5, 0, log=LogWriter(tmp_path / "driver.jsonl"))
     one.run()
     assert producer.calls == ["send", "send", "flush", "close"]
-    assert one.latest >= 0.5
+    assert one.lateness >= 0.5
 
 
 def test_a_backlog_that_is_stopped_is_not_sent_to_its_end(producer: FakeProducer, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from demo.group.logs import Entry, LogWriter, read_log
 from demo.member.stateful import StateLog
@@ -23,7 +24,7 @@ class Looked:
         self.restored: Mapping[Task, int] = {}
 
 
-def looks(path: Path, member: Looked) -> tuple[StateLog, list[int]]:
+def looks(path: Path, member: Any) -> tuple[StateLog, list[int]]:
     now = [0]
     return StateLog(member, LogWriter(path), lambda: now[0]), now
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from demo.group.logs import RunLogs
-from demo.pipeline.ran import Ran
+from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.results import (
     PipelineResult,
     RecordedResult,
@@ -25,9 +25,11 @@ EPOCH_S = 1_000_000
 """When the logs' clock was 0, in seconds since 1970."""
 
 
-def ran(scene: Compared = "backlog", strategy: str = "range", logs: RunLogs | None = None) -> Ran:
+def finished_run(
+    scene: Compared = "backlog", strategy: str = "range", logs: RunLogs | None = None
+) -> FinishedRun:
     logs = logs or (uneven_backlog() if scene == "backlog" else eager_join())
-    return Ran(scene, strategy, f"demo-{scene}-{strategy}", logs, EPOCH_S * S)
+    return FinishedRun(scene, strategy, f"demo-{scene}-{strategy}", logs, EPOCH_S * S)
 
 
 def recorded(scene: str = "backlog", strategy: str = "range", produced: int = 50) -> RecordedResult:

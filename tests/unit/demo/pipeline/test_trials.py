@@ -7,16 +7,16 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from demo.pipeline.ran import Ran
-from demo.pipeline.trials import ASKS_S, start_s, what_to_try
+from demo.pipeline.finished_run import FinishedRun
+from demo.pipeline.trials import ASKS_S, list_trials, start_s
 from demo.results import SettingsResult
 from kafka_assignors.pipeline.backtest.grid import Trial
 from kafka_assignors.simulation import History
 from kafka_assignors.strategies import STRATEGIES
-from tests.unit.demo.pipeline.runs import EPOCH_S, ran
+from tests.unit.demo.pipeline.runs import EPOCH_S, finished_run
 from tests.unit.demo.story import SETTINGS, eager_join
 
-RUNS = [ran("backlog", "range"), ran("backlog", "sticky")]
+RUNS = [finished_run("backlog", "range"), finished_run("backlog", "sticky")]
 
 
 def history(expected: float | None = None) -> History:
@@ -33,9 +33,9 @@ def history(expected: float | None = None) -> History:
 
 
 def tried(
-    settings: SettingsResult = SETTINGS, expected: float | None = None, runs: Sequence[Ran] = RUNS
+    settings: SettingsResult = SETTINGS, expected: float | None = None, runs: Sequence[FinishedRun] = RUNS
 ) -> list[Trial]:
-    return what_to_try(runs, {"backlog": history(expected)}, settings)
+    return list_trials(runs, {"backlog": history(expected)}, settings)
 
 
 def names(trials: list[Trial]) -> list[str]:
@@ -53,7 +53,7 @@ def test_one_of_them_is_tried_with_forecasts_too_where_there_are_any() -> None:
 
 
 def test_failover_is_tried_where_it_ran() -> None:
-    assert "failover" in names(tried(runs=[ran("backlog", "failover")]))
+    assert "failover" in names(tried(runs=[finished_run("backlog", "failover")]))
 
 
 def test_trials_have_the_group_and_the_costs_of_the_demo() -> None:

@@ -1,4 +1,4 @@
-"""Pure: one run of the demo for the pipeline: its steps, the ends of its logs, its churn."""
+"""Pure: one finished run of a scene, as the pipeline takes it: its steps, end offsets and churn."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class EndSample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ran:
-    """One run."""
+class FinishedRun:
+    """One finished run of a scene with one strategy."""
 
     scene: Compared
     strategy: str  # its wire name
@@ -37,8 +37,9 @@ class Ran:
     def steps(self, step_s: float) -> range:
         """Return the ends of its history's steps, in steps since 1970.
 
-        The first one ends before the work begins, so it contains the records that waited then.  The last one
-        ends when all records have arrived and are drained: the group is deleted later, with all its commits.
+        The first step ends before the work begins, so it contains the records that waited then.  The last
+        step ends when all records have arrived and are processed.  Later the group and its commits are
+        deleted.
         """
         begin = self._second(self.logs.driver_entry("replay" if self.scene == "replay" else "go").t)
         end = self._second(self.logs.driver_entry("end").t)
@@ -61,13 +62,13 @@ class Ran:
         The acknowledgements in the driver's log have the same offsets that the broker would have returned.
         """
         sent, steps = sent_by_partition(self.logs.driver), self.steps(step_s)
-        looks = range(steps[0] - 1, steps[-1] + 1)
+        times = range(steps[0] - 1, steps[-1] + 1)
         for partition in range(self.logs.partitions):
             entries, place, end = sent.get(partition, []), 0, 0
-            for look in looks:
-                while place < len(entries) and self._second(entries[place].t) <= look * step_s:
+            for time in times:
+                while place < len(entries) and self._second(entries[place].t) <= time * step_s:
                     end, place = entries[place].last + 1, place + 1
-                yield EndSample(round(look * step_s * MICRO), partition, end, fresh=look == looks[0])
+                yield EndSample(round(time * step_s * MICRO), partition, end, fresh=time == times[0])
 
     def churn(self, begins: float) -> tuple[ChurnStep, ...]:
         """Return the group's churn, in seconds after ``begins`` (since 1970)."""

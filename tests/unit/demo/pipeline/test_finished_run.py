@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as replace_entry
 
-from demo.pipeline.ran import EndSample
+from demo.pipeline.finished_run import EndSample
 from kafka_assignors.simulation import ChurnStep
-from tests.unit.demo.pipeline.runs import EPOCH_S, ran
+from tests.unit.demo.pipeline.runs import EPOCH_S, finished_run
 from tests.unit.demo.story import at
 
 #: of the replay: it begins at 10 s, all is sent at 12 s, and drained at 20 s.
-REPLAY = ran("replay")
+REPLAY = finished_run("replay")
 
 
 def in_seconds(look: EndSample) -> float:
@@ -36,7 +36,7 @@ def test_the_step_in_which_the_last_record_came_is_there_though_all_was_drained_
     driver = [entry for entry in logs.driver if entry.event == "sent"]
     driver = [at(10, "replay"), *driver, at(12.2, "end")]
     late = replace_entry(driver[-2], t=driver[-2].t + 100_000_000)
-    short = ran("replay", logs=replace(logs, driver=[*driver[:-2], late, driver[-1]]))
+    short = finished_run("replay", logs=replace(logs, driver=[*driver[:-2], late, driver[-1]]))
     assert short.span(1.0)[1] - EPOCH_S == 13
 
 
@@ -48,7 +48,7 @@ def test_the_ends_of_the_logs_grow_as_records_were_sent() -> None:
 
 
 def test_backlog_at_the_start_is_in_the_first_sample() -> None:
-    first = {look.partition: look for look in ran().ends(0.5) if look.fresh}
+    first = {look.partition: look for look in finished_run().ends(0.5) if look.fresh}
     assert {partition: look.end for partition, look in first.items()} == {0: 30, 1: 10, 2: 10}
     assert {in_seconds(look) for look in first.values()} == {9.5}
 
@@ -59,11 +59,11 @@ def test_only_the_first_look_knows_that_nothing_was_committed() -> None:
 
 
 def test_empty_partition_is_sampled() -> None:
-    wider = ran(logs=replace(ran().logs, partitions=4))
+    wider = finished_run(logs=replace(finished_run().logs, partitions=4))
     assert {look.end for look in wider.ends(1.0) if look.partition == 3} == {0}
 
 
 def test_the_churn_counts_from_where_the_history_begins() -> None:
     """A member joins at 13 s."""
     assert REPLAY.churn(EPOCH_S + 9.5) == (ChurnStep("join", 3.5),)
-    assert ran().churn(EPOCH_S) == ()
+    assert finished_run().churn(EPOCH_S) == ()
