@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.lag.day import DAY_S, airborne_s
 from demo.data.events import Flight
-from demo.figures.ownership import handovers, holds
+from demo.figures.ownership import find_holds, handovers
 from demo.figures.processing import Sent, sent_by_partition
 from demo.group.logs import NS, Entry
 from kafka_assignors.simulation.history import Levels
@@ -83,7 +83,7 @@ def row(
         members: the members' logs.
     """
     waits = waits_of(driver, members)
-    owned = holds(members, {}, max(entry.t for log in members.values() for entry in log))
+    owned = find_holds(members, {}, max(entry.t for log in members.values() for entry in log))
     first = {hold.member: hold.start for hold in sorted(owned, key=lambda hold: -hold.start)}
     return (
         rule,
