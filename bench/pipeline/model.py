@@ -143,7 +143,7 @@ def folded(partitions: int) -> tuple[float, float]:
     time_ = (1_384_000_200 + look * 15) * SECOND
     samples = Samples(number, time_, look * 0, end, np.maximum(end - 500, 0))
     bucket = Bucket(SETTINGS)
-    bucket.rows([("bench", "topic", partition) for partition in range(partitions)])
+    bucket.rows_of([("bench", "topic", partition) for partition in range(partitions)])
     rates = []
     for since, until in ((0, warm * partitions), (warm * partitions, looks * partitions)):
         began = time.process_time()
@@ -210,7 +210,7 @@ def state_size() -> tuple[float, float]:
     written = 0
     for look, end in enumerate(ends):
         bucket = codec.decode(SETTINGS, stored.get)
-        row = bucket.rows([("bench", "topic", partition) for partition in range(partitions)])
+        row = bucket.rows_of([("bench", "topic", partition) for partition in range(partitions)])
         time_ = (1_384_000_200 + 10 * look) * SECOND + row * 10_000
         bucket.take(Samples(row, time_, row * 0, end, end * 9 // 10))
         changed = codec.encode(bucket)

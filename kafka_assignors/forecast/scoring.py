@@ -1,11 +1,12 @@
 """Forecast errors, compared to simple forecasts.  Pure.
 
-The model makes a forecast at the end of each step.  It is scored if it, the arrivals within the horizon, and
-the arrivals of the last horizon (the *naive* forecast) are all known.
+The model makes a forecast at the end of each step.  The forecast is scored if three numbers are known:
+itself, the arrivals within its horizon, and those within the last horizon, which are the *naive* forecast.
 
-Where a week ago is known, five *baselines* are known: the last horizon, a day ago, a week ago, the mean of
-the last `WEEKS` weeks, and that mean scaled by the level of the last day.  The *best* baseline of a partition
-has the least mean absolute error over all its forecasts, so it is chosen with hindsight.
+There are five *baselines*: the arrivals of the last horizon, of a day ago and of a week ago, the mean of the
+last `WEEKS` weeks, and that mean scaled by the level of the last day.  Forecasts for which all five are known
+are also compared to the *best* of them, which has the least mean absolute error over all forecasts of a
+partition.  So it is chosen with hindsight.
 """
 
 from __future__ import annotations
@@ -34,18 +35,19 @@ class Totals(NamedTuple):
     square: float  # sum of squared errors
     naive_miss: float
     naive_square: float
-    strong: int  # forecasts for which a week ago is known
-    best_miss: float  # sum of absolute errors of the best baseline
-    beside_best: float  # sum of absolute errors of the model, over the same forecasts
+    strong: int  # forecasts for which all baselines are known
+    best_miss: float  # sum of absolute errors of the best baseline, over these
+    beside_best: float  # sum of absolute errors of the model, over these
     judged: int  # forecasts with a standard error
-    within: int  # of these, forecasts that missed by at most that
+    within: int  # forecasts that missed by at most their standard error
 
 
 class Score(NamedTuple):
     """Means over forecasts; NaN without forecasts.
 
     ``mase`` is the mean absolute scaled error: the mean absolute error over that of the naive forecast with
-    the same horizon.  ``beside_best`` is the same for the best baseline.  Below 1 the model is better.
+    the same horizon.  ``beside_best`` is the mean absolute error over that of the best baseline.  Below 1 the
+    model is better.
     """
 
     forecasts: int
@@ -141,7 +143,10 @@ def score(sums: Totals) -> Score:
 
 
 def _ago(within: _Floats, ago: int, settings: LoadSettings) -> _Floats:
-    """Return the arrivals of the horizon that began ``ago`` microseconds before; NaN if it is not over."""
+    """Return the arrivals of the horizon that began ``ago`` microseconds before each step's end.
+
+    NaN: that horizon is not over.
+    """
     if settings.horizon > ago:
         return np.full(len(within), np.nan)
     return _shifted(within, ago // settings.step - 1)

@@ -12,7 +12,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from kafka_assignors.forecast import LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket
-from kafka_assignors.forecast.bucket.rows import Rows
+from kafka_assignors.forecast.bucket.rows import LoadRows
 from kafka_assignors.forecast.bucket.steps import joined
 from kafka_assignors.pipeline.model.steps import KEY, ORDER, samples_into, table_of
 
@@ -85,7 +85,7 @@ class LoadProcessor(StatefulProcessor):
             self._parts[part].update((data,))
 
 
-def _frame(bucket: Bucket, rows: Rows, counts: SampleCounts) -> pd.DataFrame:
+def _frame(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pd.DataFrame:
     """Return rows of ``STEPS``; usual integers of pandas cannot be missing."""
     whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
     return table_of(bucket, rows, counts).to_pandas(types_mapper=whole.get)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.forecast import UNKNOWN, LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket.bucket import Bucket
-from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, Rows
+from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ STEPS = """
     samples bigint COMMENT 'given in the call', late bigint, duplicates bigint,
     ahead bigint
 """
-"""Rows of the fold: one a step; the first row of each call has only the counts of samples."""
+"""Rows of the fold, one for each step.  The first row of each call has only the counts of samples."""
 
 _NO_COUNTS = SampleCounts(0, 0, 0)
 
@@ -122,10 +122,10 @@ def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
         for number in places.tolist()
     ]
     columns = (table.column(name).to_numpy() for name in ORDER)
-    return Samples(bucket.rows(keys)[inverse], *columns)
+    return Samples(bucket.rows_of(keys)[inverse], *columns)
 
 
-def table_of(bucket: Bucket, rows: Rows, counts: SampleCounts) -> pa.Table:
+def table_of(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pa.Table:
     """Return rows of ``STEPS``; a first one has only the counts."""
     import numpy as np
     import pyarrow as pa
