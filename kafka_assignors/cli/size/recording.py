@@ -16,7 +16,8 @@ from kafka_assignors.errors import HistoryError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket.parts import forecast_parts
 from kafka_assignors.forecast.settings import QUARTER
-from kafka_assignors.pipeline.backtest.recorded import MICROSECONDS, LoadColumns, Recorded, assemble
+from kafka_assignors.pipeline.backtest.parts import MICROSECONDS, LoadColumns
+from kafka_assignors.pipeline.backtest.recorded import Recorded, assemble
 from kafka_assignors.simulation.history import History, Levels
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ RESULTS: dict[str, str] = {
     "simulated_s": "double",
     "error": "string",
 }
-"""Columns of results.parquet, a row a scenario; ``parameters`` is JSON.  See docs/reference/backtest.md."""
+"""Columns of results.parquet, one row per scenario (docs/reference/backtest.md); ``parameters`` is JSON."""
 
 SERIES: dict[str, str] = {
     "scenario": "int32",
@@ -58,11 +58,11 @@ SERIES: dict[str, str] = {
     "time_lag_s": "double",
     "members": "int32",
 }
-"""Columns of series.parquet, up to 300 rows a scenario, in the order of scenarios and of time."""
+"""Columns of series.parquet, up to 300 rows per scenario, in the order of scenarios and of time."""
 
 
 def prepare(folder: Path | Storage) -> None:
-    """Create a folder before the back-test starts.
+    """Create the folder of the results before the back-test starts.
 
     Args:
         folder: a local one, or one on Spark's storage.
@@ -84,7 +84,7 @@ def prepare(folder: Path | Storage) -> None:
         raise KafkaAssignorsError(f"{_name(folder)} is not empty: give --out a new folder")
 
 
-def save(folder: Path | Storage, results: Results, found: Sequence[TrialResult]) -> None:
+def save(folder: Path | Storage, results: Results, trial_results: Sequence[TrialResult]) -> None:
     """Write all files into a folder, each atomically.
 
     Raises:
@@ -96,7 +96,7 @@ def save(folder: Path | Storage, results: Results, found: Sequence[TrialResult])
     rows = [{**row, "parameters": json.dumps(row["parameters"])} for row in results["scenarios"]]
     tables = {
         "results.parquet": pa.Table.from_pylist(rows, _schema(RESULTS)),
-        "series.parquet": _series(found),
+        "series.parquet": _series(trial_results),
     }
     for name, table in tables.items():
         sink = pa.BufferOutputStream()
@@ -106,12 +106,12 @@ def save(folder: Path | Storage, results: Results, found: Sequence[TrialResult])
     _write(folder, "report.html", render(results).encode())
 
 
-def _series(found: Sequence[TrialResult]) -> Any:
+def _series(trial_results: Sequence[TrialResult]) -> Any:
     import numpy as np
     import pyarrow as pa
 
     columns: dict[str, list[Any]] = {name: [np.empty(0)] for name in SERIES}
-    for result in found:
+    for result in trial_results:
         if result.series is None:
             continue
         series = result.series

@@ -1,4 +1,4 @@
-"""The fold of ``kafka_assignors.forecast`` over a table: samples of a partition in, steps out.
+"""Folds tables of samples to tables of steps, with ``kafka_assignors.forecast``.
 
 A batch and a stream fold partitions with the same code, so they give the same rows.  Python gets samples as
 columns of integers.  Spark converts times back to timestamps.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY = ("group", "topic", "partition")
 ORDER = ("at", "begin_offset", "end_offset", "committed_offset")
-"""Columns of a sample, by which samples are ordered."""
+"""Columns of a sample after `KEY`; samples of a partition are sorted by them."""
 
 STEPS = """
     group string, topic string, partition int,
@@ -86,8 +86,8 @@ def fold_all(
         import pyarrow as pa
 
         bucket = Bucket(settings)
-        for some in _chunks(batches, bucket):
-            rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(some)))
+        for chunk in _chunks(batches, bucket):
+            rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(chunk)))
             yield from table_of(bucket, rows, counts).to_batches()
         if flush:
             yield from table_of(bucket, bucket.flush(), _NO_COUNTS).to_batches()
@@ -96,37 +96,37 @@ def fold_all(
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], bucket: Bucket) -> Iterator[list[pa.RecordBatch]]:
-    """Join batches until there are some samples a partition: each call looks at all samples that wait."""
-    some: list[pa.RecordBatch] = []
+    """Join batches up to eight samples per partition, because each fold sorts all waiting samples."""
+    chunk: list[pa.RecordBatch] = []
     for batch in batches:
-        some.append(batch)
-        if sum(map(len, some)) >= 8 * len(bucket.keys):
-            yield some
-            some = []
-    if some:
-        yield some
+        chunk.append(batch)
+        if sum(map(len, chunk)) >= 8 * len(bucket.keys):
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
-    """Return the samples of rows of `with_numbers`, and add new partitions to the bucket."""
+    """Convert rows of `with_numbers` to samples, and add new partitions to the bucket."""
     import numpy as np
 
     group, topic = (table.column(name).combine_chunks().dictionary_encode() for name in KEY[:2])
-    group_of, topic_of = (codes.indices.to_numpy().astype(np.int64) for codes in (group, topic))
-    place = group_of * len(topic.dictionary) + topic_of
-    # A partition is below 2^31.
-    places, inverse = np.unique(place << 31 | table.column("partition").to_numpy(), return_inverse=True)
+    group_of, topic_of = (column.indices.to_numpy().astype(np.int64) for column in (group, topic))
+    pair = group_of * len(topic.dictionary) + topic_of
+    # The number of a partition is below 2^31.
+    codes, inverse = np.unique(pair << 31 | table.column("partition").to_numpy(), return_inverse=True)
     groups, topics = group.dictionary.to_pylist(), topic.dictionary.to_pylist()
     keys = [
-        (groups[(number >> 31) // len(topics)], topics[(number >> 31) % len(topics)], number & (1 << 31) - 1)
-        for number in places.tolist()
+        (groups[(code >> 31) // len(topics)], topics[(code >> 31) % len(topics)], code & (1 << 31) - 1)
+        for code in codes.tolist()
     ]
     columns = (table.column(name).to_numpy() for name in ORDER)
     return Samples(bucket.rows_of(keys)[inverse], *columns)
 
 
 def table_of(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pa.Table:
-    """Return rows of ``STEPS``; a first one has only the counts."""
+    """Return rows of ``STEPS``.  The first one has only the counts."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

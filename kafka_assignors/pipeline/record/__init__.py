@@ -4,6 +4,5 @@
   settings.  ``sample_report``: counts of samples and problems.
 - ``offsets``: reads the offsets topic.  ``offsets_topic``, ``offsets_decoder``, ``byte_column``,
   ``offsets_counts``, ``offsets_report``: its records, decoded in Arrow.
-- ``own_groups``: excludes Spark's own consumer groups.  ``cluster_id``: the id of the cluster.
-- ``watching``: counts the batches of a stream.
+- ``own_groups``: excludes Spark's own consumer groups.  ``watching``: counts the batches of a stream.
 """

@@ -1,8 +1,8 @@
-"""Records commits from ``__consumer_offsets``: reads, decodes and lands them, and counts all others.
+"""Records commits from ``__consumer_offsets``: lands those of the wanted groups, and counts all records.
 
-The checkpoint knows the landed records, so each commit lands once, even after a kill.  Compaction leaves only
-the last commit of each partition, and earlier ones that are not compacted yet.  So the history hardly goes
-back before the start of the recording.
+The checkpoint contains the position in the topic, so each commit lands once, even after a kill.  Compaction
+leaves only the last commit of each partition, and earlier ones that are not compacted yet.  So the history
+hardly goes back before the start of the recording.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.connector import connector_options
+from kafka_assignors.pipeline.connector import admin_client, connector_options
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.record.cluster_id import cluster_id
 from kafka_assignors.pipeline.record.offsets_decoder import Groups
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport, OffsetsTally, observed
 from kafka_assignors.pipeline.record.offsets_topic import commits, decode
@@ -57,10 +56,11 @@ def record_offsets(
 
     Raises:
         OptionError: groups, the pattern or a setting are invalid, or the connector cannot take a setting.
-        PipelineError: the cluster or the topic cannot be read, or this Spark would read it as empty; or the
-            checkpoint is of another cluster or topic, or of other groups: it has skipped their commits.
+        PipelineError: the cluster or the topic cannot be read, or this Spark would read the topic as empty;
+            or the checkpoint is of another cluster or topic, or of other groups, so commits of these groups
+            were skipped.
     """
-    # Parsed like the sampler's options, for the same errors.
+    # Parsed as the sampler's options are, so errors are the same.
     given = {"groups": json.dumps(list(groups)), "groups_like": groups_like}
     wanted = SamplerOptions.from_options({name: text for name, text in given.items() if text is not None})
     options = connector_options(settings)
@@ -78,11 +78,9 @@ def record_offsets(
             .option("kafka.isolation.level", "read_committed")
             .load()
         )
-        about = {
-            "cluster": cluster_id(spark, options),
-            "topic": topic,
-            "groups": _text_of(wanted),
-        }
+        with admin_client(spark, options) as admin:  # the cluster's id, because addresses may change cluster
+            cluster = str(admin.describeCluster().clusterId().get())
+        about = {"cluster": cluster, "topic": topic, "groups": _text_of(wanted)}
         decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))
         samples = commits(decoded.observe(watch.metrics, *observed()).where("landed"))
         query = land_stream(samples, root, WRITER, about=about, available_now=available_now, every_s=every_s)

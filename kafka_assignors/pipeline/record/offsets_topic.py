@@ -30,12 +30,14 @@ def decode(records: DataFrame, groups: Groups | None = None) -> DataFrame:
         groups: the wanted groups.
 
     Returns:
-        A row a record: ``kind`` (of ``KINDS``; null: unknown), ``problem`` (of ``PROBLEMS``; null: none), and
-        for commits and tombstones without a problem ``time``, ``group``, ``topic``, ``partition``,
-        ``committed_offset`` (-1: the commit was removed); and the position of the record:
-        ``record_partition``, ``record_offset``, ``record_time``.  With ``groups`` also ``landed``, whether
-        the record is a commit or tombstone of a wanted group without a problem, and ``counted``: in some rows
-        a text for ``offsets_counts.added_up``; together they count all rows.
+        A row for each record.  ``kind`` is of ``KINDS``, null: unknown.  ``problem`` is of ``PROBLEMS``,
+        null: none.  Commits and tombstones without a problem have ``time``, ``group``, ``topic``,
+        ``partition`` and ``committed_offset``, -1: the commit was removed.  All rows have the position of the
+        record: ``record_partition``, ``record_offset`` and ``record_time``.
+
+        With ``groups`` there are two more columns.  ``landed``: whether the record is a commit or tombstone
+        of a wanted group without a problem.  ``counted``: some rows have a text for
+        ``offsets_counts.added_up``; together, the texts count all rows.
     """
     columns = COLUMNS if groups is None else f"{COLUMNS}, {FOR_GROUPS}"
     return records.select("key", "value", "partition", "offset", "timestamp").mapInArrow(

@@ -19,7 +19,8 @@ from kafka_assignors.cli.size.recording import Recording, load_at_end
 from kafka_assignors.cli.size.report import headline
 from kafka_assignors.cli.size.sizes import SizeRequest, size_report
 from kafka_assignors.errors import HistoryError, MissingExtraError
-from kafka_assignors.pipeline.backtest.recorded import LoadColumns, assemble
+from kafka_assignors.pipeline.backtest.parts import LoadColumns
+from kafka_assignors.pipeline.backtest.recorded import assemble
 from kafka_assignors.simulation.sizing import Target
 
 REQUEST = SizeRequest("billing", Target(30, headroom=0), 3600, rate=10.0)
