@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from kafka_assignors.pipeline.backtest.parts import MOST, Frame, LoadColumns, ch
 from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, assemble, joined
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import model_load
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.landing import read_samples, utc
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 
@@ -266,11 +266,9 @@ def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> D
 
     began = F.col("time") - F.make_dt_interval(secs=F.col("step_s"))
     if since is not None:
-        rows = rows.where((F.col("date") >= F.lit(_utc(since).date())) & (began >= F.lit(_utc(since))))
+        rows = rows.where((F.col("date") >= F.lit(utc(since).date())) & (began >= F.lit(utc(since))))
     if until is not None:
-        rows = rows.where(
-            (F.col("date") <= F.lit(_utc(until).date())) & (F.col("time") <= F.lit(_utc(until)))
-        )
+        rows = rows.where((F.col("date") <= F.lit(utc(until).date())) & (F.col("time") <= F.lit(utc(until))))
     return rows
 
 
@@ -308,10 +306,6 @@ def _names(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
     names = np.array(encoded.dictionary.to_pylist(), dtype=object)
     topics: npt.NDArray[np.object_] = names[encoded.indices.to_numpy()]
     return topics
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.astimezone(timezone.utc)
 
 
 @contextmanager

@@ -237,7 +237,12 @@ class _Listed:
         storage.move(part, f"{self._folder}/date={day}/{name}")
         storage.remove(staging)
         path = f"{entries[0]['path'].rpartition('/')[0]}/{name}"
-        return {**entries[0], "path": path, "size": storage.size(path), "modificationTime": _now_ms()}
+        return {
+            **entries[0],
+            "path": path,
+            "size": storage.size(path),
+            "modificationTime": time.time_ns() // 1_000_000,
+        }
 
     def _names(self) -> Iterator[tuple[int, str]]:
         """Yield batch and name of each existing list."""
@@ -252,7 +257,3 @@ def _below_writer(path: str) -> str:
 
 def _day(entry: _Entry) -> date:
     return date.fromisoformat(_below_writer(entry["path"]).partition("/")[0].removeprefix("date="))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

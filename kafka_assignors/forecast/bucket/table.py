@@ -63,7 +63,9 @@ class Field(NamedTuple):
 
 def fields(settings: LoadSettings) -> dict[str, Field]:
     """Return the arrays of a table, by name."""
-    pending, slots = forecast_slots(settings), slots_of(settings.step)
+    # Maximum number of forecasts of a partition whose horizon is not over.
+    pending = -(-(settings.horizon // settings.step) // Model(settings).stride)
+    slots = slots_of(settings.step)
     hot = Field("hot")
     unknown = Field("hot", start=UNKNOWN)
     real = Field("hot", "f8")
@@ -108,11 +110,6 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "usual_seen": Field("season", "u1", (WEEK_QUARTERS,)),
         "shares": Field("season", "u2", (QUARTERS * slots,), WHOLE // slots),
     }
-
-
-def forecast_slots(settings: LoadSettings) -> int:
-    """Return the maximum number of forecasts of a partition whose horizon is not over."""
-    return -(-(settings.horizon // settings.step) // Model(settings).stride)
 
 
 class Table:
@@ -268,7 +265,7 @@ class Table:
             return int(getattr(self, name)[row])
 
         partition.newest = whole("newest")
-        last = partition.last = self.sample(row)
+        last = partition.last = Sample(*map(whole, _SAMPLE[:4]))
         if self.plain[row] == State.NONE:
             return partition
         step_end = last.time // self.settings.step * self.settings.step
@@ -319,10 +316,6 @@ class Table:
         for name in _LISTED:
             setattr(season, name, listed(name))
         return model
-
-    def sample(self, row: int) -> Sample:
-        """Return the last sample of a partition."""
-        return Sample(*(int(array[row]) for array in (self.time, self.begin, self.end, self.committed)))
 
 
 def last_samples(table: Table, row: Ints) -> tuple[Ints, Ints, Ints, Ints]:

@@ -52,7 +52,7 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
     """Convert steps to rows of ``LOAD``."""
     from pyspark.sql import functions as F
 
-    from kafka_assignors.pipeline.time import utc_date
+    from kafka_assignors.pipeline.tables.landing import utc_date
 
     step_s = F.lit(float(settings.step_s))
     timed = steps.where(F.col("at").isNotNull()).withColumn("time", F.timestamp_micros("at"))

@@ -81,7 +81,7 @@ class OffsetsTally:
 
 
 def observed() -> list[Any]:
-    """Return the aggregates over rows of ``offsets_topic.decode`` that ``OffsetsTally.add`` takes."""
+    """Return the aggregates over rows of ``offsets.decode`` that ``OffsetsTally.add`` takes."""
     from pyspark.sql import functions as F
 
     return [F.collect_list("counted").alias("counted")]

@@ -17,8 +17,7 @@ from kafka_assignors.pipeline.record.sample_report import SamplesReport, Samples
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.record.watching import Recording, watching
-from kafka_assignors.pipeline.tables.landing import land_stream
-from kafka_assignors.pipeline.time import utc_date
+from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -18,8 +18,7 @@ from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.tables.landing import COLUMNS, read_samples, write_samples, writers
-from kafka_assignors.pipeline.time import utc_date
+from kafka_assignors.pipeline.tables.landing import COLUMNS, read_samples, utc_date, write_samples, writers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession

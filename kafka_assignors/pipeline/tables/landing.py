@@ -27,7 +27,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.strict_json import read_json
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
@@ -35,6 +35,7 @@ _FIELD = re.compile(r"^\s*(\w+) (\w+)( NOT NULL)?", re.MULTILINE)
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _DATE = re.compile(r"/date=(\d{4}-\d\d-\d\d)/")
 _LAYOUT = 1
+_DAY_MS = 86_400_000
 
 COLUMNS: Mapping[str, str] = {name: kind for name, kind, _ in _FIELD.findall(SAMPLES)}
 """Name and type of each column of ``SAMPLES``."""
@@ -133,7 +134,7 @@ def read_samples(
         names = names or writers(spark, root)
         if not names:
             raise PipelineError(f"no samples in {root}: record some first")
-        first, last = (None if time is None else _utc(time).date() for time in (since, until))
+        first, last = (None if time is None else utc(time).date() for time in (since, until))
         parts = [_read_writer(spark, f"{root}/samples/{name}", first, last, on_damage) for name in names]
     return _between(reduce(lambda left, right: left.unionByName(right), parts), since, until)
 
@@ -301,9 +302,9 @@ def _between(samples: DataFrame, since: datetime | None, until: datetime | None)
     from pyspark.sql import functions as F
 
     if since is not None:
-        samples = samples.where((F.col("date") >= _utc(since).date()) & (F.col("time") >= _utc(since)))
+        samples = samples.where((F.col("date") >= utc(since).date()) & (F.col("time") >= utc(since)))
     if until is not None:
-        samples = samples.where((F.col("date") <= _utc(until).date()) & (F.col("time") < _utc(until)))
+        samples = samples.where((F.col("date") <= utc(until).date()) & (F.col("time") < utc(until)))
     return samples
 
 
@@ -315,6 +316,13 @@ def _check_columns(samples: DataFrame) -> None:
         raise PipelineError(f"cannot write samples: the table {trouble}")
 
 
-def _utc(time: datetime) -> datetime:
+def utc(time: datetime) -> datetime:
     """Convert to UTC; a time without a zone is local time, as everywhere in Python."""
     return time.astimezone(timezone.utc)
+
+
+def utc_date(time: str) -> Column:
+    """Return the UTC date of a timestamp column; Spark's ``to_date`` would take the session's zone."""
+    from pyspark.sql import functions as F
+
+    return F.date_from_unix_date(F.floor(F.unix_millis(F.col(time)) / F.lit(_DAY_MS)).cast("int"))
