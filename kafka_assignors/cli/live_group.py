@@ -135,7 +135,7 @@ def _member(
     for name, value in (("subscription", subscription), ("assignment", assignment)):
         if not isinstance(value, Mapping):  # kafka-python returns bytes it cannot decode as they are
             raise GroupError(f"the {name} of member {member['member_id']!r} of {group_id!r} cannot be read")
-    report = MemberReport() if strategy is None else _report(strategy, subscription.get("user_data"))
+    report = member_report(strategy, as_bytes(subscription.get("user_data") or ""))
     read = Member(
         member_id=member["member_id"],
         topics=frozenset(subscription["topics"] or ()),
@@ -158,10 +158,10 @@ def assigned_in(assignment: Mapping[str, Any]) -> Ownership:
     return ownership((entry["topic"], p) for entry in entries for p in entry["partitions"] or ())
 
 
-def _report(strategy: Assignor, user_data: str | None) -> MemberReport:
+def member_report(strategy: Assignor | None, user_data: bytes) -> MemberReport:
     """Decode a member's user data.  If it is malformed, the report is empty, as on the leader."""
     try:
-        return strategy.decode_user_data(as_bytes(user_data or ""))
+        return MemberReport() if strategy is None else strategy.decode_user_data(user_data)
     except CodecError:
         return MemberReport()
 

@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.forecast.fold import LoadRow
 from kafka_assignors.forecast.settings import SECOND, LoadSettings
 
 DAY = 86_400 * SECOND
@@ -59,20 +58,6 @@ class Score(NamedTuple):
     mase: float
     beside_best: float
     coverage: float  # part of the forecasts that missed by at most their standard error
-
-
-def totals(rows: list[LoadRow], settings: LoadSettings) -> Totals:
-    """Compare the forecasts of one partition to its arrivals; O(rows)."""
-    if not rows:
-        return Totals(*(0,) * len(Totals._fields))
-    first, step = rows[0].step.at, settings.step
-    index = np.array([(row.step.at - first) // step for row in rows])
-    arrived, forecast, error = np.full((3, int(index[-1]) + 1), np.nan)
-    arrived[index] = [np.nan if row.step.arrived is None else row.step.arrived for row in rows]
-    forecast[index] = [np.nan if row.outlook is None else row.outlook.arrivals for row in rows]
-    errors = [None if row.outlook is None else row.outlook.error for row in rows]
-    error[index] = [np.nan if value is None else value for value in errors]
-    return compare(arrived, forecast, error, settings)
 
 
 def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadSettings) -> Totals:

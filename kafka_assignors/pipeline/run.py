@@ -164,8 +164,9 @@ def run_pipeline(
 
     # The model reads only the writers that exist at its first start.
     with one_line(f"the folder {options.root}"):
-        for writer in _writers(options):
-            Storage(spark, options.root).make(f"samples/{writer}")
+        for is_wanted, writer in ((options.sampler, "sampler"), (options.offsets_topic, "offsets-topic")):
+            if is_wanted:
+                Storage(spark, options.root).make(f"samples/{writer}")
     caught_up = _catch_up(spark, options, report, stop, on_report)
     if stop.is_set():
         return report
@@ -183,13 +184,6 @@ def run_pipeline(
 
 def _maintenance(spark: SparkSession, options: PipelineOptions) -> Maintenance:
     return Maintenance(partial(maintain, spark, options.root, keep_days=options.keep_days))
-
-
-def _writers(options: PipelineOptions) -> list[str]:
-    return [
-        *(["sampler"] if options.sampler else []),
-        *(["offsets-topic"] if options.offsets_topic else []),
-    ]
 
 
 def _record_once(spark: SparkSession, options: PipelineOptions, report: PipelineReport) -> None:

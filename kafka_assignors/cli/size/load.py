@@ -11,12 +11,12 @@ from statistics import fmean
 
 import numpy as np
 
-from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.lag.capacity import capacities, median_rate
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.cli.lag.report import Report, total_rate
+from kafka_assignors.cli.live_group import member_report
 from kafka_assignors.cli.tables import counted
-from kafka_assignors.errors import CodecError, GroupError
+from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.pipeline.backtest.service_rate import COMMIT_S
 from kafka_assignors.plan import NO_MEMBER, Group, TopicPartition
@@ -130,17 +130,8 @@ def reported_rate(report: Report) -> float | None:
 
 def _reports(report: Report) -> list[MemberReport]:
     kind = STRATEGIES.get(report.group.strategy)
-    if kind is None or not kind.by_lag:
-        return [MemberReport() for _member in report.members]
-    strategy = kind()
-    return [_read(strategy, member.subscription_user_data) for member in report.members]
-
-
-def _read(strategy: Assignor, user_data: bytes) -> MemberReport:
-    try:
-        return strategy.decode_user_data(user_data)
-    except CodecError:
-        return MemberReport()
+    strategy = kind() if kind is not None and kind.by_lag else None
+    return [member_report(strategy, member.subscription_user_data) for member in report.members]
 
 
 def group_load(

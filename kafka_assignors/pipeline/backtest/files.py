@@ -81,7 +81,8 @@ def prepare(folder: Path | Storage) -> None:
             folder.make("")
             is_empty = not (folder.folders() or folder.files("*"))
     if not is_empty:
-        raise KafkaAssignorsError(f"{_name(folder)} is not empty: give --out a new folder")
+        name = folder.root if isinstance(folder, Storage) else folder
+        raise KafkaAssignorsError(f"{name} is not empty: give --out a new folder")
 
 
 def save(folder: Path | Storage, results: Results, trial_results: Sequence[TrialResult]) -> None:
@@ -112,16 +113,12 @@ def _series(trial_results: Sequence[TrialResult]) -> Any:
 
     columns: dict[str, list[Any]] = {name: [np.empty(0)] for name in SERIES}
     for result in trial_results:
-        if result.series is None:
-            continue
-        series = result.series
-        columns["scenario"].append(np.full(len(series.at), result.number))
-        columns["at_s"].append(series.at)
-        columns["lag"].append(series.lag)
-        columns["largest_member_lag"].append(series.largest_member_lag)
-        columns["unowned_lag"].append(series.unowned_lag)
-        columns["time_lag_s"].append(series.time_lag)
-        columns["members"].append(series.members)
+        if (series := result.series) is not None:
+            columns["scenario"].append(np.full(len(series.at), result.number))
+            columns["at_s"].append(series.at)
+            columns["time_lag_s"].append(series.time_lag)
+            for name in ("lag", "largest_member_lag", "unowned_lag", "members"):
+                columns[name].append(getattr(series, name))
     schema = _schema(SERIES)
     arrays = [
         pa.array(np.concatenate(parts)).cast(field.type)
@@ -146,7 +143,3 @@ def _write(folder: Path | Storage, name: str, data: bytes) -> None:
         atomic_write(path, data)
     except OSError as error:
         raise KafkaAssignorsError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _name(folder: Path | Storage) -> str:
-    return folder.root if isinstance(folder, Storage) else str(folder)

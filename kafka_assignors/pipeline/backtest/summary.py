@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import Any
@@ -58,8 +58,8 @@ def summed_up(
         raise KafkaAssignorsError(f"every scenario failed, the first one: {why}")
     groups = {trial.group for trial in trials}
     tried = [recording for recording in recorded if recording.history.group in groups]
-    of_all = _ranking("", trials, trial_results)
-    by_group = [_of_group(recording.history.group, trials, trial_results) for recording in tried]
+    of_all = _ranking(groups, trials, trial_results)
+    by_group = [_ranking({recording.history.group}, trials, trial_results) for recording in tried]
     reasons = Counter(result.error for result in trial_results if result.error)
     return Results(
         kind=KIND,
@@ -115,15 +115,10 @@ def _situation(trial: Trial) -> Situation:
 # --- the ranking -------------------------------------------------------------------------------------------
 
 
-def _of_group(group: str, trials: Sequence[Trial], trial_results: Sequence[TrialResult]) -> GroupRanking:
-    own = [
-        (trial, result) for trial, result in zip(trials, trial_results, strict=True) if trial.group == group
-    ]
-    return _ranking(group, [trial for trial, _ in own], [result for _, result in own])
-
-
-def _ranking(group: str, trials: Sequence[Trial], trial_results: Sequence[TrialResult]) -> GroupRanking:
-    """Rank the candidates, the best first.
+def _ranking(
+    groups: Collection[str], trials: Sequence[Trial], trial_results: Sequence[TrialResult]
+) -> GroupRanking:
+    """Rank the candidates by their results for some groups, the best first.
 
     Candidates that failed or were not tried in a situation in which another one succeeded are last, without a
     place.
@@ -132,6 +127,8 @@ def _ranking(group: str, trials: Sequence[Trial], trial_results: Sequence[TrialR
     strategies: dict[str, Strategy] = {}
     replicates: dict[Situation, int] = {}
     for trial, result in zip(trials, trial_results, strict=True):
+        if trial.group not in groups:
+            continue
         name, situation = str(trial.scenario.strategy), _situation(trial)
         tried.setdefault(name, {})[situation] = result
         strategies[name] = trial.scenario.strategy
@@ -149,7 +146,7 @@ def _ranking(group: str, trials: Sequence[Trial], trial_results: Sequence[TrialR
     ranked = {str(strategy): strategy for strategy in recommendation.ranking} if recommendation else {}
     order = [*ranked, *(name for name in tried if name not in ranked)]
     return GroupRanking(
-        group=group,
+        group=", ".join(sorted(groups)),
         candidates=[
             _candidate(strategies[name], tried[name], replicates, ranked.get(name), len(possible))
             for name in order
