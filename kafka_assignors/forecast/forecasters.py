@@ -39,12 +39,12 @@ LEAST_SCORES = 3
 OUTLIER = 4.0
 """A step is an outlier if it deviates by more than this many usual deviations.
 
-Forecasters with a trend learn an outlier as clipped to that limit.
+The forecasters with a trend learn an outlier clipped to that limit.
 """
 BELIEVED = 3
-"""From this many outliers in a row on one side on, they count as a new level and are not clipped."""
+"""After this many outliers in a row on one side, the last one is a new level, and is not clipped."""
 LEARNT = 12
-"""The first steps, this many, are never outliers."""
+"""Steps can be outliers only after this many steps."""
 DEVIATIONS = 50.0
 """The usual deviation is a mean of about this many last steps."""
 NORMAL = 1.25

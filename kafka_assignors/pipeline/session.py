@@ -124,13 +124,13 @@ def session(
         return
     from pyspark.sql import SparkSession
 
-    given = SparkSession.builder.appName(name).getOrCreate()
+    of_submit = SparkSession.builder.appName(name).getOrCreate()
     for key, value in STREAMING.items():
-        given.conf.set(key, value)
+        of_submit.conf.set(key, value)
     try:
-        yield given
+        yield of_submit
     finally:
-        given.stop()
+        of_submit.stop()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ The arrays hold only *plain* states, and the rest of this folder relies on that:
 
 - The last sample has the begin and end of the log.  It has a commit, or no sample so far had one.
 - The last step ended at the last possible time up to that sample, with known offsets; or no step ended yet.
-- No writer has still to report a reset, and no mark of a commit waits for an end offset.
+- No report of a reset is pending (``commit_order``), and no mark of a commit waits for an end offset.
 
 Steady traffic has only such states.  `absorb` returns whether a state is plain.  Arrays belong to *parts*,
 which change at different times: ``hot`` with each sample, ``scores`` with each forecast to be scored,

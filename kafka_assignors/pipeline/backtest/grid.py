@@ -2,8 +2,7 @@
 
 A *candidate* is a choice of the user: a strategy with its parameters, and a policy for requesting rebalances.
 All else is the *situation*: the load, the members, their *churn* (joins, leaves and kills), and the
-*surroundings*, such as the cost of a rebalance.  A *replicate* is a situation with its own draw of the times
-of the churn.
+*surroundings*, such as the cost of a rebalance.  A *replicate* is one draw of the times of the churn.
 """
 
 from __future__ import annotations
