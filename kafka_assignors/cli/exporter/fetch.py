@@ -82,7 +82,7 @@ class ClusterReader:
             link, self._fetch_settings, names, self._partitions, (grouped, offset), retries=FEW
         )
         self._known = groups.known
-        self._owners = {name: each for name, each in self._owners.items() if name in self._known}
+        self._owners = {name: owners for name, owners in self._owners.items() if name in self._known}
         oldest: OldestUnread | None = None
         ages_failed = False
         if self._with_seconds:
@@ -91,7 +91,7 @@ class ClusterReader:
         left_out = {
             name: why(error) for name, error in groups.failures.items() if not isinstance(error, GroupError)
         }
-        unknown = {tp: text for each in groups.readings.values() for tp, text in each.missing.items()}
+        unknown = {tp: text for of_group in groups.readings.values() for tp, text in of_group.missing.items()}
         problems: dict[str, str] = {}
         if unlisted is not None:
             problems["list"] = unlisted
@@ -110,13 +110,13 @@ class ClusterReader:
                         tp,
                         self._owners[name].get(tp),
                         groups.states[name].commits.get(tp),
-                        each,
+                        of_group,
                         oldest,
                         now_ms=(epoch_s + groups.read_at[name]) * 1000,  # a later clock would add lag
                     )
-                    for tp in sorted({*each.offsets, *each.missing})
+                    for tp in sorted({*of_group.offsets, *of_group.missing})
                 )
-                for name, each in groups.readings.items()
+                for name, of_group in groups.readings.items()
             },
             offsets=groups.ends,
             left_out=left_out,

@@ -81,7 +81,7 @@ class LagReader:
             retries=FEW,
         )
         # Groups that match a watched pattern come and go, so the others are dropped.
-        self._owners = {name: each for name, each in self._owners.items() if name in groups.known}
+        self._owners = {name: owners for name, owners in self._owners.items() if name in groups.known}
         self._rates = {name: self._rates.get(name) or Rates(self._window_s) for name in groups.known}
         failures |= {name: _failure(name, error) for name, error in groups.failures.items()}
         try:

@@ -87,7 +87,7 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
         looks: all looks of the time over which the rates of the last look were measured, oldest first.
     """
     now, lags = looks[-1], [look.by_member() for look in looks]
-    owned, capacities = [look.partitions_of() for look in looks], capacities_of(now)
+    owned, capacity_of = [look.partitions_of() for look in looks], capacities_of(now)
     rates = []
     for member_id, partitions in owned[-1].items():
         rate = total_rate(partitions)
@@ -96,7 +96,7 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
         tps = [partition.tp for partition in partitions]
         is_same = all([partition.tp for partition in look[member_id]] == tps for look in owned)
         if is_same and min(lag[member_id][2] for lag in lags) > rate.records_out * COMMIT_S:
-            rates.append(rate.records_out / capacities[member_id])
+            rates.append(rate.records_out / capacity_of[member_id])
     return rates
 
 
@@ -183,11 +183,11 @@ def group_load(
         )
         if unknown
     ]
-    capacities = list(capacities_of(now).values()) or [1.0]
-    if len(set(capacities)) > 1:
+    member_capacities = list(capacities_of(now).values()) or [1.0]
+    if len(set(member_capacities)) > 1:
         notes.append(
-            f"members have capacities from {min(capacities):g} to {max(capacities):g}: "
-            f"sizes are of members with their mean, {fmean(capacities):.3g}"
+            f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
+            f"sizes are of members with their mean, {fmean(member_capacities):.3g}"
         )
     if expected is not None and expected.problem:
         notes.append(expected.problem)
@@ -199,7 +199,13 @@ def group_load(
         )
     return GroupLoad(
         history=history_of(
-            now.group.group_id, topics, steps, lag, horizon_s=horizon_s, rate=rate, capacity=fmean(capacities)
+            now.group.group_id,
+            topics,
+            steps,
+            lag,
+            horizon_s=horizon_s,
+            rate=rate,
+            capacity=fmean(member_capacities),
         ),
         members=len(now.members) or None,
         owners=None if (owners == NO_MEMBER).any() else owners,

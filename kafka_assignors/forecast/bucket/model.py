@@ -127,10 +127,10 @@ class Models:
     def _score(self, rows: RowIndex, at: int) -> None:
         """Compare the forecasts whose horizon ends now to the arrivals."""
         table = self._table
-        made = at - table.settings.horizon
-        if made // table.settings.step % table.scale.stride:
+        made_at = at - table.settings.horizon
+        if made_at // table.settings.step % table.scale.stride:
             return
-        slot = table.slot(made)
+        slot = table.slot(made_at)
         rows = np.arange(table.size)[rows]
         rows = rows[table.due[slot, rows] == at]
         if not len(rows):

@@ -280,10 +280,10 @@ def _line(candidate: str, series: Series) -> LineResult:
 def _recorded_lag(recorded: Recorded) -> list[tuple[float, float]]:
     """Return time and lag at the ends of steps, downsampled to maxima; steps with unknown lag are omitted."""
     lag, step_s = recorded.lag, recorded.history.step_s
-    each = -(-len(lag) // POINTS)
+    width = -(-len(lag) // POINTS)
     peaks: list[tuple[float, float]] = []
-    for start in range(0, len(lag), each):
-        lags = lag[start : start + each]
+    for start in range(0, len(lag), width):
+        lags = lag[start : start + width]
         if not np.isnan(lags).all():
             peak = int(np.nanargmax(lags))
             peaks.append((round((start + peak + 1) * step_s, 3), float(lags[peak])))
