@@ -22,7 +22,8 @@ from kafka_assignors.cli.size.recording import Recording, load_at_end
 from kafka_assignors.cli.size.sizes import SizeRequest
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.scoring import Totals, compare
-from kafka_assignors.pipeline.backtest.recorded import LoadColumns, assemble
+from kafka_assignors.pipeline.backtest.parts import LoadColumns
+from kafka_assignors.pipeline.backtest.recorded import assemble
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.simulation import History, Scenario, simulate
 from kafka_assignors.simulation.history import Counts

@@ -29,16 +29,17 @@ import numpy as np
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from demo.data.flight_samples import sample_flights
-from kafka_assignors.forecast import LoadSettings, Partition
+from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.steps import Samples
-from kafka_assignors.forecast.scoring import Score, Totals, score, totals
+from kafka_assignors.forecast.scoring import Score
 from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT
 from kafka_assignors.pipeline.session import local_session
+from tests.support.forecast_scores import scored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -143,7 +144,7 @@ def folded(partitions: int) -> tuple[float, float]:
     time_ = (1_384_000_200 + look * 15) * SECOND
     samples = Samples(number, time_, look * 0, end, np.maximum(end - 500, 0))
     bucket = Bucket(SETTINGS)
-    bucket.rows([("bench", "topic", partition) for partition in range(partitions)])
+    bucket.rows_of([("bench", "topic", partition) for partition in range(partitions)])
     rates = []
     for since, until in ((0, warm * partitions), (warm * partitions, looks * partitions)):
         began = time.process_time()
@@ -157,15 +158,7 @@ def folded(partitions: int) -> tuple[float, float]:
 def flights_table(days: float | None) -> list[tuple[int, Score]]:
     """The forecast error table: one score a horizon, over all partitions."""
     samples = sample_flights(read_flights(find_archive()), PARTITIONS, every_s=900, days=days)
-    table = []
-    for horizon in HORIZONS:
-        settings, sums = LoadSettings(step_s=900, horizon_s=horizon), []
-        for place in range(PARTITIONS):
-            partition = Partition(settings)
-            rows, _ = partition.take(samples.of(place))
-            sums.append(totals(rows + partition.flush(), settings))
-        table.append((horizon, score(Totals(*(sum(column) for column in zip(*sums, strict=True))))))
-    return table
+    return [(horizon, scored(samples, LoadSettings(step_s=900, horizon_s=horizon))) for horizon in HORIZONS]
 
 
 def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
@@ -175,13 +168,13 @@ def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
         "| MAE / best baseline | within one standard error |"
     )
     rows = [head, "|---" * 10 + "|"]
-    for horizon, scored in table:
+    for horizon, figures in table:
         cells = [
             f"{horizon // 60} min" if horizon < 3600 else f"{horizon // 3600} h",
-            f"{scored.forecasts:,}",
-            *(f"{value:.2f}" for value in (scored.came, scored.mae, scored.rmse, scored.naive_mae)),
-            *(f"{value:.2f}" for value in (scored.naive_rmse, scored.mase)),
-            *(f"{value:.2f}" for value in (scored.beside_best, scored.coverage)),
+            f"{figures.forecasts:,}",
+            *(f"{value:.2f}" for value in (figures.came, figures.mae, figures.rmse, figures.naive_mae)),
+            *(f"{value:.2f}" for value in (figures.naive_rmse, figures.mase)),
+            *(f"{value:.2f}" for value in (figures.beside_best, figures.coverage)),
         ]
         rows.append("| " + " | ".join(cells) + " |")
     return rows
@@ -210,7 +203,7 @@ def state_size() -> tuple[float, float]:
     written = 0
     for look, end in enumerate(ends):
         bucket = codec.decode(SETTINGS, stored.get)
-        row = bucket.rows([("bench", "topic", partition) for partition in range(partitions)])
+        row = bucket.rows_of([("bench", "topic", partition) for partition in range(partitions)])
         time_ = (1_384_000_200 + 10 * look) * SECOND + row * 10_000
         bucket.take(Samples(row, time_, row * 0, end, end * 9 // 10))
         changed = codec.encode(bucket)

@@ -23,8 +23,7 @@ from typing import Any
 
 from bench.machine import machine
 from kafka_assignors.broker import development_broker
-from kafka_assignors.pipeline.record.offsets import record_offsets_once
-from kafka_assignors.pipeline.record.offsets_topic import decode
+from kafka_assignors.pipeline.record.offsets import decode, record_offsets_once
 from kafka_assignors.pipeline.session import local_session
 from tests.support.offsets_records import commit_key, commit_value, text
 

@@ -1,4 +1,4 @@
-"""Shared by commands: connection options, client settings and the SIGTERM handler."""
+"""Shared by commands: options, client settings and the SIGTERM handler."""
 
 from __future__ import annotations
 

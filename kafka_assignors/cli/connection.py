@@ -1,4 +1,4 @@
-"""A connection to a cluster that lasts from reading to reading."""
+"""A connection to a cluster that a command keeps between its reads."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from kafka_assignors.errors import BrokerError, LagError
 from kafka_assignors.lag.fetch.link import Link, connect
 
 ANSWER_S = 5.0
-"""How long a command waits for a broker."""
+"""A command waits this long for a broker, seconds."""
 
 
 class Connection:
-    """Connects at the first reading, and again after ``close``.
+    """Connects at the first ``open``, and again after ``close``.
 
     Attributes:
         link: the open link; None: there is none.
@@ -29,7 +29,7 @@ class Connection:
         self.link: Link | None = None
 
     def open(self, deadline: float) -> Link:
-        """Return a link that knows the present brokers, and no leaders.
+        """Return a link with a fresh list of brokers, and without leaders of partitions.
 
         Raises:
             LagError: no broker answers, or access is denied.
@@ -38,7 +38,7 @@ class Connection:
             left_s = max((deadline - time.monotonic()) / 2, 0.001)  # the rest is for a new link
             try:
                 link.run(_refresh, link, timeout_s=left_s)
-            except Exception:  # all brokers that it knows are away, or hang
+            except Exception:  # all brokers that the link knows are down or hang
                 self.close()
             else:
                 return link
@@ -46,7 +46,7 @@ class Connection:
         return self.link
 
     def reach(self) -> Link:
-        """Do as ``open`` for a command: within ``ANSWER_S``, with an error that names the addresses.
+        """Return a link as ``open`` does, within ``ANSWER_S``; the error names the addresses.
 
         Raises:
             BrokerError: no broker answers, or it refuses.
@@ -66,7 +66,7 @@ class Connection:
 
 
 def connection_error(where: str, cause: object) -> str:
-    """Describe a failed connection: refused by the broker, or no broker answered."""
+    """Describe a failed connection: the broker refused it, or no broker answered."""
     text = re.sub(r"^\[Error \d+\] ", "", str(cause))
     if isinstance(cause, (BrokerResponseError, ssl.SSLError)) or "SSL" in text:
         return f"the broker at {where} refused the connection: {text}"
@@ -74,6 +74,6 @@ def connection_error(where: str, cause: object) -> str:
 
 
 async def _refresh(link: Link) -> None:
-    """Fetch the list of brokers, because a new one may coordinate groups, and forget the leaders."""
+    """Fetch the list of brokers, because a new broker may coordinate groups, and forget the leaders."""
     link.leaders.clear()
     await link.manager.cluster.refresh_metadata()

@@ -47,10 +47,13 @@ def load(data: bytes) -> object:
 
 
 def checked(path: str, value: object, kind: Any) -> Any:
-    """Convert parsed JSON to a type without typed values of dicts, whose paths msgspec does not name."""
+    """Convert parsed JSON to a type.
+
+    The type must not have dicts with typed values, because msgspec does not name the paths of these values.
+    """
     try:
         return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # the second for the name of a field
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # UnicodeEncodeError: in a name
         raise ProblemError(_explained(str(error), path, value, kind)) from error
 
 
@@ -58,7 +61,7 @@ def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Se
     """Convert each object of an array; refuse a second object with the same value in a unique field."""
     entries: list[StructT] = [checked(f"{path}[{i}]", value, kind) for i, value in enumerate(values)]
     for field in unique:
-        seen: dict[object, int] = {None: -1}
+        seen: dict[object, int] = {}
         for i, entry in enumerate(entries):
             value = getattr(entry, field)
             if value is not None and (first := seen.setdefault(value, i)) != i:
@@ -68,7 +71,7 @@ def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Se
 
 
 def keyed(path: str, entries: Mapping[str, object], kind: Any, key: Any = Text) -> dict[str, Any]:
-    """Convert the names and values of an object that is keyed by topic or task."""
+    """Convert the names and values of an object whose names are topics or tasks."""
     return {
         checked(path if not name else below(path, name), name, key): checked(below(path, name), value, kind)
         for name, value in entries.items()
@@ -76,24 +79,24 @@ def keyed(path: str, entries: Mapping[str, object], kind: Any, key: Any = Text) 
 
 
 def below(path: str, name: str) -> str:
-    """Return the path of an entry.  Names that are not one word are quoted."""
+    """Return the path of an entry; a name that is not one word is quoted."""
     shown = name if name.replace("_", "a").replace("-", "a").isalnum() else json.dumps(name)
     return f"{path}.{shown}" if path else shown
 
 
 def _explained(message: str, path: str, value: object, kind: Any) -> str:
-    """Rewrite an error of msgspec (Expected `int`, got `str` - at `$.owned[0][1]`) in our form."""
+    """Rewrite an error of msgspec (Expected `int`, got `str` - at `$.owned[0][1]`) with path and value."""
     known: tuple[str, ...] = getattr(kind, "__struct_fields__", ())
     if known and isinstance(value, dict) and (unknown := [name for name in value if name not in known]):
         return f"{below(path, unknown[0])}: unknown, expected one of {', '.join(known)}"
-    reason, _, place = message.partition(" - at `$")
-    place = place.rstrip("`")
+    reason, _, subpath = message.partition(" - at `$")
+    subpath = subpath.rstrip("`")
     if missing := re.fullmatch("Object missing required field `(.+)`", reason):
-        return f"{below(path + place, missing[1])}: missing"
+        return f"{below(path + subpath, missing[1])}: missing"
     wrong: Any = value
-    for field, index in re.findall(r"\.(\w+)|\[(\d+)\]", place):
+    for field, index in re.findall(r"\.(\w+)|\[(\d+)\]", subpath):
         wrong = wrong[field or int(index)]
-    where = f"{path}{place}".removeprefix(".") or "the file"
+    where = f"{path}{subpath}".removeprefix(".") or "the file"
     return f"{where}: {_reason(reason)}, got {shown_json(wrong)}"
 
 

@@ -25,15 +25,15 @@ class PartitionLag:
 
     Attributes:
         tp: topic and number.
-        owner: the member that reads it; None: no owner.
-        committed: None: no commit.
+        owner: the member that reads it; None: it has no owner.
+        committed: the committed offset; None: there is none.
         lag: records left to read; None: unknown.
         seconds: age of the oldest unread record, 0 without lag; None: unknown.
         begin: offset of the oldest record; None: unknown.
         end: offset of the next record to be written; None: unknown.
         missing: why the lag is unknown.
         seconds_missing: why the age is unknown.
-        rate: of a watched group, from its second look on.
+        rate: records in and out per second; None: the group was read only once.
         retention_left: share of the retention that is left to the next unread record; None: unlimited.
     """
 
@@ -63,7 +63,8 @@ class PartitionLag:
 def owners_of(state: GroupState, before: Owners = MappingProxyType({})) -> Owners:
     """Map each owned partition to its member.
 
-    A broker returns no owners while a group rebalances; then this returns ``before``, the last known ones.
+    A broker returns no owners while a group rebalances.  Then the result is ``before``, the last known
+    owners.
     """
     if state.state in REBALANCING:
         return before

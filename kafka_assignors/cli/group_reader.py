@@ -1,4 +1,4 @@
-"""Describes one live group repeatedly over one connection."""
+"""Reads one live group repeatedly over one connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kafka_assignors.lag.fetch.requests import metadata_request, read_leaders
 
 
 class GroupReader:
-    """Describes one group over a connection of its own."""
+    """Reads one group over a connection of its own."""
 
     def __init__(self, settings: Mapping[str, Any], group_id: str) -> None:
         self._group_id = group_id
@@ -42,7 +42,7 @@ class GroupReader:
         return fetch.states[self._group_id]
 
     def partition_counts(self, topics: Collection[str]) -> dict[str, int | None]:
-        """Return the partition count of each existing topic; None where the broker does not return it.
+        """Return the partition count of each existing topic; None: the broker does not return it.
 
         Call it after ``read``, whose connection it uses.
 

@@ -1,8 +1,7 @@
-"""Reads a live group as a planning problem.  Read-only: it sends requests and joins no group.
+"""Reads a live group to plan for it.  Read-only: it sends requests and joins no group.
 
-Ownership comes from the assignment that the broker keeps for each member, which is the leader's last one.
-User data is older, because members send it when they join.  So only ``failover``'s priorities are read from
-it.
+Ownership comes from the leader's last assignment, which the broker keeps for each member.  Members send their
+user data when they join, so it is older.  Only priorities and capacities are read from it.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from kafka_assignors.plan import Group, Member, Ownership
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import budget
 
-_PAUSE_S = 0.2
+_PAUSE_S = 0.2  # between two requests
 
 _CURRENT_GENERATION = 0
 """Stands for the group's generation: the broker does not return it, and all members share it."""
@@ -40,7 +39,7 @@ class LiveGroup:
 
     Attributes:
         group: the members, their owned partitions, and their subscribed topics.
-        strategy: the name of the strategy the group runs; it may be another library's.
+        strategy: name of the strategy that the group runs; it may be of another library.
     """
 
     group: Group
@@ -75,7 +74,7 @@ def describe(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> Mapping[str, Any]:
-    """Return kafka-python's description of a group.  Waits up to 5 s for coordinator and group to settle.
+    """Return kafka-python's description of a group.  Waits up to 5 s until the group is stable.
 
     Raises:
         BrokerError: the broker does not describe the group.
@@ -88,7 +87,7 @@ def describe(
         except KafkaError as error:  # the coordinator may be moving, or __consumer_offsets being created
             if not error.retriable or clock() >= deadline:
                 raise BrokerError(f"the broker does not describe group {group_id!r}: {error}") from error
-        except Exception as error:  # members send any bytes
+        except Exception as error:  # a member may send any bytes
             raise GroupError(f"a member of {group_id!r} sent a subscription that cannot be read") from error
         else:
             if described["group_state"] not in REBALANCING or clock() >= deadline:
@@ -120,10 +119,13 @@ def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...
     if state in REBALANCING:  # the broker returns no subscriptions meanwhile
         raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it is stable")
     strategy = STRATEGIES.get(described["protocol_data"])
-    reads = strategy() if strategy is not None and (strategy.by_priority or strategy.by_lag) else None
-    read = [_member(group_id, member, reads) for member in described["members"]]
-    of_each = capacities([report for _member, report in read])
-    return tuple(replace(member, capacity=c) for (member, _report), c in zip(read, of_each, strict=True))
+    decoder = strategy() if strategy is not None and (strategy.by_priority or strategy.by_lag) else None
+    pairs = [_member(group_id, member, decoder) for member in described["members"]]
+    member_capacities = capacities([report for _, report in pairs])
+    return tuple(
+        replace(member, capacity=capacity)
+        for (member, _), capacity in zip(pairs, member_capacities, strict=True)
+    )
 
 
 def _member(
@@ -133,7 +135,7 @@ def _member(
     for name, value in (("subscription", subscription), ("assignment", assignment)):
         if not isinstance(value, Mapping):  # kafka-python returns bytes it cannot decode as they are
             raise GroupError(f"the {name} of member {member['member_id']!r} of {group_id!r} cannot be read")
-    report = MemberReport() if strategy is None else _report(strategy, subscription.get("user_data"))
+    report = member_report(strategy, as_bytes(subscription.get("user_data") or ""))
     read = Member(
         member_id=member["member_id"],
         topics=frozenset(subscription["topics"] or ()),
@@ -147,19 +149,19 @@ def _member(
 
 
 def assigned_in(assignment: Mapping[str, Any]) -> Ownership:
-    """Return the partitions in an assignment as kafka-python describes it, also in the user data."""
+    """Return the partitions of an assignment that kafka-python describes; those in its user data win."""
     entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
-    with suppress(CodecError):  # of another strategy
+    with suppress(CodecError):  # the user data is of another strategy
         received = budget.decode(as_bytes(assignment.get("user_data") or ""))
         if received is not None and received.owned is not None:
             return received.owned
     return ownership((entry["topic"], p) for entry in entries for p in entry["partitions"] or ())
 
 
-def _report(strategy: Assignor, user_data: str | None) -> MemberReport:
-    """Decode a member's user data; an empty report if it is malformed, as the leader treats it."""
+def member_report(strategy: Assignor | None, user_data: bytes) -> MemberReport:
+    """Decode a member's user data.  If it is malformed, the report is empty, as on the leader."""
     try:
-        return strategy.decode_user_data(as_bytes(user_data or ""))
+        return MemberReport() if strategy is None else strategy.decode_user_data(user_data)
     except CodecError:
         return MemberReport()
 
@@ -167,7 +169,7 @@ def _report(strategy: Assignor, user_data: str | None) -> MemberReport:
 def as_bytes(text: str) -> bytes:
     r"""Restore the bytes that kafka-python describes as text: UTF-8, with ``\x99`` for other bytes.
 
-    Ambiguous where the original bytes contain such a four-byte sequence themselves.
+    If the original bytes contain such a sequence of four bytes themselves, it is converted as well.
     """
     return re.sub(rb"\\x([89a-f][0-9a-f])", lambda escape: bytes.fromhex(escape[1].decode()), text.encode())
 
@@ -192,7 +194,7 @@ def partition_counts(topics: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 def _replica_racks(
     admin: Any, topics: Sequence[Mapping[str, Any]], racks: Collection[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """Return the racks, out of ``racks``, of each partition's replicas.  Without racks, nothing is requested.
+    """Return the racks of each partition's replicas, of those in ``racks``.  If it is empty, nothing is read.
 
     Raises:
         BrokerError: the broker does not describe the cluster.
@@ -209,7 +211,7 @@ def _replica_racks(
 def replica_racks(
     topics: Iterable[Mapping[str, Any]], brokers: Iterable[Mapping[str, Any]], racks: Container[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """Return the racks of replicas from kafka-python's descriptions of topics and brokers."""
+    """Return the racks of replicas, of those in ``racks``, from kafka-python's descriptions."""
     return racks_of_nodes(
         {broker["broker_id"]: broker["rack"] for broker in brokers if broker["rack"] in racks},
         {

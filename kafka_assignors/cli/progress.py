@@ -23,7 +23,7 @@ from kafka_assignors.broker import Progress
 class ProgressView:
     """Shows the current step of a command.
 
-    Standard output gets only the result of a command, so a script can read it from there.
+    It prints to standard error.  Standard output has only the result of a command, so a script can read it.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ def _bar(console: Console) -> Bar:
 
 
 def _show(bar: Bar, text: str, done: int, total: int | None, note: str) -> None:
-    """Show one task.  A total cannot be taken back in rich, so a step without one needs a new task."""
+    """Show one task.  rich cannot remove the total of a task, so a step without a total needs a new task."""
     for task in bar.tasks:
         if (task.total is None) == (total is None):
             bar.update(task.id, description=text, completed=done, total=total, note=note)

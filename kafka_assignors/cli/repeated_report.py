@@ -72,11 +72,11 @@ def watch_options(rows: str) -> Callable[[Command], Command]:
 
 
 def show_report(watched: WatchedReport[ReportT], output: str, *, watch: bool, every: float | None) -> None:
-    """Show the report once, or with ``watch`` until interrupted.  After the first one, failures are retried.
+    """Show the report once, or with ``watch`` until interrupted.  Later failures are retried.
 
     Raises:
         KafkaAssignorsError: the first report failed.
-        UsageError: ``every`` without ``watch``.
+        UsageError: ``every`` was given without ``watch``.
     """
     if every is not None and not watch:
         raise click.UsageError("--every goes with --watch")

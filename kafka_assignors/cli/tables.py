@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable
 
 import click
 from rich import box
@@ -17,19 +17,20 @@ from rich.text import Text
 from kafka_assignors.plan import shown
 
 MEMBERS = 30
-"""Members shown of a large group, without ``--all``."""
+"""Maximum members in a table without ``--all``."""
 
 ROWS = 20
-"""Rows shown of other long tables, without ``--all``."""
+"""Maximum rows in any other table without ``--all``."""
 
 _WIDE = 10_000  # columns; longer than any line
 _GAP = 3  # between two columns
-_NARROW = 12  # columns; a name folded to fewer is unreadable
+_NARROW = 12  # columns; a name that is folded to fewer is unreadable
+_LINES_A_ROW = 4  # maximum lines of a row with long names; if too large, some lines stay empty
 _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 
 
 def show(lines: RenderableType) -> None:
-    """Print to a terminal at its width, and to a pipe or a file without wrapping."""
+    """Print to a terminal at its width, but to a pipe or a file without wrapping."""
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(lines)
@@ -41,14 +42,26 @@ def show(lines: RenderableType) -> None:
     click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
+def fit_rows(
+    draw: Callable[[int], RenderableType], rows: int, console: Console, height: int, *, least: int = 1
+) -> RenderableType:
+    """Return what ``draw`` makes of as many rows as fit into ``height`` lines: at most ``rows``."""
+    while True:
+        lines = draw(rows)
+        excess = len(console.render_lines(lines, pad=False)) - height
+        if excess <= 0 or rows <= least:
+            return lines
+        rows = max(rows - max(excess // _LINES_A_ROW, 1), least)
+
+
 class Columns:
-    """Plain columns that never cut a number.
+    """Plain columns that never cut a number; a ``>`` before a name marks a column of numbers.
 
     On a narrow terminal, headers of numbers are wrapped first, then names are folded.  If names would get
     narrower than 12 columns, each row becomes a name with its other columns below it.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, *names: str) -> None:
         self._names = [name.lstrip(">") for name in names]
         self._numbers = [name.startswith(">") for name in names]
         self._rows: list[tuple[Text, ...]] = []
@@ -97,18 +110,13 @@ class Columns:
             yield Padding(Text(", ".join(facts)), (0, 0, 0, 2), expand=False)
 
 
-def columns(*names: str) -> Columns:
-    """Return plain columns; a ``>`` before a name marks a column of numbers."""
-    return Columns(names)
-
-
 def more(count: int, *, hint: str = "; --all shows them") -> list[Text]:
-    """Return the line that counts the rows left out of a table; none for 0."""
+    """Return a line with the number of rows left out of a table; nothing for 0."""
     return [] if count <= 0 else [Text(f"… and {count:,} more{hint}", style="dim")]
 
 
 def counted(number: int, noun: str) -> str:
-    """``1 member``, ``2,000 members``."""
+    """Return ``1 member`` or ``2,000 members``."""
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
@@ -126,7 +134,7 @@ def duration(milliseconds: float) -> str:
 
 
 def partition_name(topic: str, partition: int) -> str:
-    """Return ``orders-7``, with unprintable characters of the topic escaped."""
+    """Return a name such as ``orders-7``, with unprintable characters of the topic escaped."""
     return f"{shown(topic)}-{partition}"
 
 

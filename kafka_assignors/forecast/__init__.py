@@ -15,7 +15,7 @@ file              purpose                                                       
 ``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``LoadRow``
 ``codec``         the state of a partition as bytes                                ``encode``, ``decode``
 ``bucket/``       many partitions at once, with the same bits                      ``Bucket``
-``scoring``       forecasts compared to arrivals                                   ``totals``, ``score``
+``scoring``       forecasts compared to arrivals                                   ``compare``, ``score``
 ================  ===============================================================  ==========================
 """
 

@@ -1,17 +1,18 @@
-"""Age of the oldest unread record, from the growth of the log.  Pure."""
+"""Arrival time of the oldest unread record, from the growth of the log.  Pure."""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 
 MOST_POINTS = 32
-"""Maximum number of points.  When full, every second point of the older half is dropped."""
+"""Maximum number of points.  At the maximum, every second point of the older half is dropped."""
 
 
 class Growth:
-    """End offsets over time, from which the arrival times of unread records follow.
+    """Points of the growth of a log: a time (microseconds) and the end offset then.
 
-    Older points are further apart, so older arrival times are less precise.
+    The arrival time of a record is interpolated between two points.  Older points are further apart, so older
+    arrival times are less precise.
     """
 
     __slots__ = ("ends", "times")
@@ -44,6 +45,6 @@ class Growth:
             return None
         del self.times[: after - 1], self.ends[: after - 1]
         if len(self.times) == 1:
-            return self.times[0]  # no point is beyond the record: it is the newest one
+            return self.times[0]  # the newest point; no point is beyond the record
         (t0, t1), (e0, e1) = self.times[:2], self.ends[:2]
         return t0 + (offset - e0) * (t1 - t0) // (e1 - e0)

@@ -1,9 +1,9 @@
 """The state of a partition as bytes, and back.  Pure.
 
-Version 4: a version byte and three counts (little-endian, 4 bytes each).  The counts are of the 8-byte
-integers, the 8-byte floats and the single bytes that follow in this order.  The single bytes hold small
-integers, shares in two bytes each, and numbers in single precision.  A state takes about 14 kB, plus 32 bytes
-for each waiting sample.  Only the checkpoints of one job use this format.
+Version 4, little-endian: a version byte, three counts of 4 bytes each, then as many 8-byte integers, 8-byte
+floats and single bytes as the counts say.  The single bytes hold small integers, shares in two bytes each,
+and numbers in single precision.  A state takes about 14 kB, plus 32 bytes for each waiting sample.  The
+format is private to the checkpoints of one job.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from kafka_assignors.forecast.settings import LoadSettings
 
 _Number = TypeVar("_Number", int, float)
 
-SETTINGS = 5
+SETTINGS = 5  # number of integers that encode the settings
 _VERSION = 4
-_HEAD = 1 + 3 * 4
+_HEAD = 1 + 3 * 4  # bytes
 _ERRORS = len(FORECASTERS) + OTHERS
-_SEEN = QUARTERS + WEEK_HOURS + WEEK_QUARTERS
-_SMALL = _SEEN + 8 * WEEK_QUARTERS
+_SEEN = QUARTERS + WEEK_HOURS + WEEK_QUARTERS  # bytes of small integers
+_SMALL = _SEEN + 8 * WEEK_QUARTERS  # single bytes without the shares
 
 
 def encode(partition: Partition) -> bytes:
@@ -50,7 +50,7 @@ def encode(partition: Partition) -> bytes:
         *season.day, *season.week, season.mean, season.sum, season.above,
         *(records for pending in model.pending for records in pending.forecasts),
     ]  # fmt: skip
-    small = bytes([*season.day_seen, *season.week_seen, *season.slots_seen])
+    small = bytes([*season.day_seen, *season.week_seen, *season.usual_seen])
     small += np.array(season.shares, "<u2").tobytes()
     small += np.array([*season.latest, *season.usual], "<f4").tobytes()
     return b"".join(
@@ -115,7 +115,7 @@ def _flag(number: int) -> bool:
 
 
 def encoded_settings(settings: LoadSettings) -> list[int]:
-    """Return `SETTINGS` integers: the times, and a checksum of the zone."""
+    """Return `SETTINGS` integers: four times, and a checksum of the time zone."""
     zone = zlib.crc32(settings.zone.encode())
     return [settings.step, settings.horizon, settings.max_gap, settings.delay, zone]
 
@@ -123,11 +123,11 @@ def encoded_settings(settings: LoadSettings) -> list[int]:
 def check_settings(encoded: list[int], settings: LoadSettings, what: str) -> None:
     """Raise CodecError if the state of ``what`` was encoded with other settings."""
     *times, zone = encoded
-    *given, given_zone = encoded_settings(settings)
-    if times != given:
-        made, now = (", ".join(f"{time / 1e6:g}" for time in several) for several in (times, given))
-        raise CodecError(f"state of {what}: made with step, horizon, gap and delay of {made} s, not {now} s")
-    if zone != given_zone:
+    *expected, expected_zone = encoded_settings(settings)
+    if times != expected:
+        old, new = (", ".join(f"{time / 1e6:g}" for time in several) for several in (times, expected))
+        raise CodecError(f"state of {what}: made with step, horizon, gap and delay of {old} s, not {new} s")
+    if zone != expected_zone:
         raise CodecError(f"state of {what}: made with another time zone than {settings.zone}")
 
 
@@ -138,7 +138,7 @@ def _counters(partition: Partition) -> list[int]:
     for sample in partition.waiting:
         out += sample
     out += (ends.time, ends.begin, ends.end, ends.epoch, ends.doubted)
-    out += (commits.time, commits.committed, commits.start, commits.place)
+    out += (commits.time, commits.committed, commits.start, commits.position)
     out += (commits.served, commits.epoch, commits.resets)
     out += (*commits.order.committed, commits.order.pending, commits.order.since)
     out.append(len(commits.marks))
@@ -159,7 +159,7 @@ def _read_counters(partition: Partition, ints: Iterator[int]) -> None:
     partition.waiting = [Sample(*_take(ints, 4)) for _ in _count(ints)]
     ends.time, ends.begin, ends.end, ends.epoch, doubted = _take(ints, 5)
     ends.doubted = _flag(doubted)
-    commits.time, commits.committed, commits.start, commits.place = _take(ints, 4)
+    commits.time, commits.committed, commits.start, commits.position = _take(ints, 4)
     commits.served, commits.epoch, commits.resets = _take(ints, 3)
     commits.order.committed = _take(ints, 2)
     commits.order.pending, commits.order.since = _take(ints, 2)
@@ -189,5 +189,5 @@ def _read_model(partition: Partition, ints: Iterator[int], floats: Iterator[floa
     seen, shares, rates = small[:_SEEN], small[_SEEN : -8 * WEEK_QUARTERS], small[-8 * WEEK_QUARTERS :]
     season.shares = np.frombuffer(shares, "<u2").tolist()
     season.day_seen, season.week_seen = list(seen[:QUARTERS]), list(seen[QUARTERS:][:WEEK_HOURS])
-    season.slots_seen = list(seen[QUARTERS + WEEK_HOURS :])
+    season.usual_seen = list(seen[QUARTERS + WEEK_HOURS :])
     season.latest, season.usual = np.frombuffer(rates, "<f4").reshape(2, WEEK_QUARTERS).tolist()

@@ -1,14 +1,15 @@
-"""CommittedOffset of one group from two writers with two clocks: advanced, reset or stale.  Pure.
+"""Tells whether a sample advances a group's committed offset, shows its reset, or is stale.  Pure.
 
-The *sampler* reads the end offset and the committed offset of a partition.  Its samples have the time of the
-end offset; the commit was read some time before.  The *recorder* reads commit records, without end offsets.
-Its samples have the time of the broker that took the commit, which has another clock.  So in the order of
-times, one writer may report an older commit than the other already has.  Each writer alone reports commits in
-their order.
+Two writers with two clocks report the committed offset of a partition.  The *sampler* reads it together with
+the end offset.  Its samples have the time of the end offset; it read the commit some time before.  The
+*recorder* reads commit records, without end offsets.  Its samples have the time of the broker that took the
+commit.  So in the order of times, one writer may report an older commit than the other has reported already.
+Each writer alone reports commits in the order in which they were made.
 
 - The group's commit was reset if a writer reports a lower commit than it reported before.
-- The other writer then has `SLACK` to report the reset.  Its samples before that are stale.
-- A commit lower only than the *other* writer's is stale within `SLACK` of that one, and a reset after it.
+- The other writer then has `SLACK` to report the reset.  Until it does, its samples are stale.
+- A commit that is lower only than the *other* writer's is stale within `SLACK` of that commit.  Later, it is
+  a reset.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from kafka_assignors.forecast.settings import SECOND
 SLACK = 30 * SECOND
 """Maximum time between the two writers' reports of one commit.
 
-Synchronised clocks differ by seconds at most, and the sampler takes at most ten (its ``timeout_s``).  This is
-shorter than a step of a minute, so a reset found late is in the same step or the next.
+Synchronised clocks differ by seconds at most, and the sampler takes at most ten seconds (its ``timeout_s``).
+This is shorter than a step of a minute, so a reset found late is in the same step or the next.
 """
 
 CommitChange = Literal["advanced", "reset", "stale"]
-"""The commit advanced or stayed; it was reset or removed; or the sample is older than the known commit."""
+"""``advanced``: the commit advanced or stayed.  ``reset``: it was reset or removed.  ``stale``: the sample is
+older than the known commit."""
 
 _SAMPLER, _RECORDER = 0, 1
 
@@ -42,14 +44,20 @@ class CommitOrder:
         self.since = UNKNOWN  # time of the reset
 
     def observe(self, sample: Sample, known: int, known_since: int) -> CommitChange:
-        """Take the next sample with a commit, in the order of times."""
+        """Take the next sample with a commit, in the order of times.
+
+        Args:
+            sample: the sample.
+            known: the group's commit so far, of either writer.
+            known_since: time of the sample that reported it.
+        """
         writer = _RECORDER if sample.end == UNKNOWN else _SAMPLER
         before, self.committed[writer] = self.committed[writer], sample.committed
         was_reset = sample.committed < before
         if self.pending == writer:
             if not was_reset and sample.time - self.since < SLACK:
                 return "stale"
-            self.pending = UNKNOWN  # this writer has reported the reset, or its time is over
+            self.pending = UNKNOWN  # this writer has reported the reset, or `SLACK` is over
             was_reset = False
         if not was_reset and sample.committed < known:
             if sample.time - known_since < SLACK:

@@ -1,13 +1,11 @@
 """End and committed offsets at the ends of steps, interpolated between samples.  Pure.
 
 Between two samples a counter grows evenly, so its value at the end of a step is a point on a straight line,
-rounded down.  A step is the difference of two such values.  So rounding moves records from one step to the
-next, and the steps of any period add up to the growth of the counter.
+rounded down.  The records of a step are the difference of two such values.  So rounding only moves records
+from one step to the next, and the steps of any period add up to the growth of the counter.
 
-Nothing is interpolated
-
-- between samples further apart than ``max_gap``;
-- from one *epoch* of a counter to the next.  Within an epoch a counter only grows.
+Nothing is interpolated between samples that are further apart than ``max_gap``, or in two *epochs* of a
+counter.  Within an epoch a counter only grows.
 """
 
 from __future__ import annotations
@@ -22,25 +20,25 @@ from kafka_assignors.forecast.settings import LoadSettings
 class EndMark(NamedTuple):
     """The end offset at the end of a step."""
 
-    at: int
+    at: int  # time of the step's end
     end: int
     epoch: int
-    far: bool  # interpolated between samples that are more than a step apart
-    through: bool  # `far`, and the later sample is after this step end, not at it
+    far: bool  # interpolated between two samples that are more than a step apart
+    through: bool  # `far`, and the later sample is after this time, not at it
 
 
 class GroupMark(NamedTuple):
     """The position of a group at the end of a step."""
 
-    at: int
+    at: int  # time of the step's end
     served: int  # records since the first sample
     position: int  # offset of the next record to read, or UNKNOWN
-    epoch: int  # records served between two epochs are unknown
+    epoch: int  # records served from one epoch to the next are unknown
     resets: int  # number of times the group's commit was reset or lost
 
 
 def on_line(before: int, after: int, start: int, stop: int, at: int) -> int:
-    """Interpolate between two values, rounded down."""
+    """Interpolate at a time between ``before`` at ``start`` and ``after`` at ``stop``, rounded down."""
     return before + (after - before) * (at - start) // (stop - start)
 
 
@@ -52,10 +50,11 @@ def step_ends(after: int, until: int, step: int) -> range:
 class Ends:
     """The begin and end offsets of the log.
 
-    A new epoch begins when begin or end decreases: the topic was created again, or has lost records.
+    A new epoch begins
 
-    A new epoch also begins when the end grows after the group's commit was reset: a new topic of the same
-    name may have outgrown the old one.  An unchanged begin above 0 rules that out.
+    - when begin or end decreases: the topic was created again, or has lost records;
+    - when the end grows after the group's commit was reset: a new topic of the same name may have outgrown
+      the old one.  An unchanged begin above 0 rules that out.
     """
 
     __slots__ = ("begin", "doubted", "end", "epoch", "time")
@@ -76,11 +75,10 @@ class Ends:
         restarted = self.restarted(sample) or (self.doubted and not same_begin and 0 <= self.end < sample.end)
         if restarted:
             self.epoch += 1
-            self.begin = sample.begin
-        if sample.begin != UNKNOWN:
+        if restarted or sample.begin != UNKNOWN:
             self.begin = sample.begin
         if sample.end == UNKNOWN:
-            if restarted:  # the begin shows the new log, its end is unknown
+            if restarted:  # the begin shows that the log is new; its end is unknown
                 self.time = self.end = UNKNOWN
             return []
         self.doubted = False
@@ -88,12 +86,8 @@ class Ends:
         self.time, self.end = sample.time, sample.end
         length = sample.time - start
         if start == UNKNOWN or restarted or length > settings.max_gap:
-            at_step_end = sample.time % settings.step == 0
-            return (
-                [EndMark(sample.time, sample.end, self.epoch, far=False, through=False)]
-                if at_step_end
-                else []
-            )
+            mark = EndMark(sample.time, sample.end, self.epoch, far=False, through=False)
+            return [] if sample.time % settings.step else [mark]
         return [
             EndMark(
                 step_end,
@@ -107,30 +101,33 @@ class Ends:
 
 
 class CommittedOffset:
-    """The committed offset.
+    """The committed offset, the position that follows from it, and the records served.
 
     - Records deleted by retention before the group read them were not served.  Served records are counted
       from the begin of the log if it is beyond the previous commit.
-    - A commit that decreases or disappears is a reset and begins a new epoch.  So does the first commit.
-      ``commit_order`` tells a reset from a sample with another clock.
+    - A commit that decreases or disappears is a reset.  A reset begins a new epoch, and so does the first
+      commit.  ``commit_order`` distinguishes a reset from a stale sample.
     - Marks are kept until an end offset of the same time is known.
     """
 
-    __slots__ = ("committed", "epoch", "marks", "order", "place", "resets", "served", "start", "time")
+    __slots__ = ("committed", "epoch", "marks", "order", "position", "resets", "served", "start", "time")
 
     def __init__(self) -> None:
-        self.time = self.committed = self.start = self.place = UNKNOWN
+        self.time = self.committed = self.start = self.position = UNKNOWN
         self.served = self.epoch = self.resets = 0
         self.marks: list[GroupMark] = []
         self.order = CommitOrder()
 
     def restart(self) -> None:
         """Begin a new epoch without a commit, because the log was replaced."""
-        self.time = self.committed = self.start = self.place = UNKNOWN
+        self.time = self.committed = self.start = self.position = UNKNOWN
         self.epoch += 1
 
     def change(self, sample: Sample) -> CommitChange | None:
-        """Return how the commit changed; None without one.  `take` accepts only an advance or a reset."""
+        """Return how the sample changes the commit; None if it has none.
+
+        `take` accepts only a sample that advances or resets the commit.
+        """
         if sample.committed == UNKNOWN:
             return None
         return self.order.observe(sample, self.committed, self.time)
@@ -143,7 +140,7 @@ class CommittedOffset:
         # A commit made between two samples of the end may be beyond the last known end.
         beyond_end = sample.end == UNKNOWN and sample.committed > ends.end
         end = UNKNOWN if beyond_end else ends.end
-        self.place = position(ends.begin, end, sample.committed, settings.reset)
+        self.position = position(ends.begin, end, sample.committed, settings.reset)
         self.time, self.committed = sample.time, sample.committed
         now = self._mark(sample.time)
         if since.at == UNKNOWN or sample.time - since.at > settings.max_gap:
@@ -180,11 +177,11 @@ class CommittedOffset:
             self.served += max(0, committed - max(before, self.start))
 
     def _mark(self, at: int) -> GroupMark:
-        return GroupMark(at, self.served, self.place, self.epoch, self.resets)
+        return GroupMark(at, self.served, self.position, self.epoch, self.resets)
 
 
 def _between(since: GroupMark, now: GroupMark, at: int) -> GroupMark:
-    """Interpolate between two marks; repeat the older one if that is impossible."""
+    """Interpolate between two marks; repeat the older one if its epoch or a position rules that out."""
     if at == now.at:
         return now
     if since.epoch != now.epoch or UNKNOWN in (since.position, now.position):

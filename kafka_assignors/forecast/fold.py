@@ -1,14 +1,15 @@
 """One partition: samples in, rows out.  Pure.
 
 Samples arrive in any order, some of them twice.  Each waits until the newest sample of its partition is
-``delay`` ahead of it; then samples are taken in the order of their times.  So the rows do not depend on how
+``delay`` ahead of it.  Then samples are taken in the order of their times.  So the rows do not depend on how
 the samples were cut into batches, unless a sample arrives later than ``delay``.  Such a sample is still taken
 if no sample with a later time was taken.  Otherwise it is *late*: dropped and counted.
 
-The clock is the newest sample of the partition.  So a group with delayed samples does not make samples of
-other groups late, and one sample from the future only ends the wait in its own partition.  But if samples
-from the future span more than ``delay``, the first of them are taken, and all correct ones are late from then
-on.  So callers pass the current time if they know it: samples *ahead* of it are dropped and counted.
+The time of the newest sample is the clock of its partition.  So delayed samples of one group do not make
+those of other groups late, and one sample from the future only ends the wait in its own partition.  But if
+samples from the future span more than ``delay``, the first of them are taken, and all correct ones are late
+from then on.  So callers pass the current time if they know it: samples *ahead* of it are dropped and
+counted.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from kafka_assignors.forecast.steps import LoadStep, Steps
 AHEAD = 60 * SECOND
 """A sample may be ahead of the current time by this much, or by ``delay`` if that is longer.
 
-Synchronised clocks differ by less.  After a clock that was ahead is corrected, its samples are late for the
-time by which it was ahead, which is at most this much.
+Synchronised clocks differ by less.  When a clock that was ahead is corrected, its samples are late until they
+are newer than those taken before: for this long at most.
 """
 
 
 class LoadRow(NamedTuple):
-    """A step and the forecast at its end; None: the model has learnt nothing, or the end is unknown."""
+    """A step, and the forecast at its end."""
 
     step: LoadStep
-    outlook: Outlook | None
+    outlook: Outlook | None  # None: the model has learnt nothing yet, or the end offset is unknown
 
 
 class SampleCounts(NamedTuple):
     """Counts of the samples given to `Partition.take`."""
 
-    samples: int
+    samples: int  # all of them
     late: int
     duplicates: int
     ahead: int = 0
@@ -48,7 +49,7 @@ class SampleCounts(NamedTuple):
 class Partition:
     """The load of one partition of one group.
 
-    Its size is fixed but for the waiting samples.  Takes about 3 µs a sample and 40 µs a step.
+    Its size is fixed, except for the waiting samples.  A sample takes about 3 µs, a step 40 µs.
     """
 
     __slots__ = ("last", "model", "newest", "settings", "steps", "waiting")
@@ -62,11 +63,11 @@ class Partition:
         self.waiting: list[Sample] = []  # in order, without duplicates
 
     def take(self, samples: Iterable[Sample], now: int | None = None) -> tuple[list[LoadRow], SampleCounts]:
-        """Take samples in any order, and return the rows that are final now.
+        """Take samples in any order, and return the rows that they complete.
 
         Args:
             samples: the samples.
-            now: current time, microseconds since 1970.  None: unknown, no sample is ahead of it.
+            now: current time, microseconds since 1970.  None: unknown, so no sample is ahead of it.
         """
         given = sorted(plausible(sample) for sample in samples)
         total = len(given)
@@ -95,7 +96,7 @@ class Partition:
         return self.fold(samples)
 
     def fold(self, samples: list[Sample]) -> list[LoadRow]:
-        """Take samples in order, whatever waits."""
+        """Take samples, which are in order, at once.  Waiting samples keep waiting."""
         rows: list[LoadRow] = []
         for sample in samples:
             self.last = sample

@@ -11,15 +11,12 @@ _Real = TypeVar("_Real", float, npt.NDArray[np.float64])
 
 
 class Forecaster(NamedTuple):
-    """One speed of smoothing.
-
-    The time constant of the level is ``horizons * horizon + seconds``.
-    """
+    """One speed of smoothing: the time constant of the level is ``horizons * horizon + seconds``."""
 
     horizons: float
     seconds: float
     seasonal: bool
-    trend: float  # part of a change of the level that counts as trend, 0 to 1
+    trend: float  # part of a change of the level that counts as trend, 0 to 1; 0: no trend
 
 
 FORECASTERS = (
@@ -30,38 +27,45 @@ FORECASTERS = (
 )
 """Quick forecasters for changing traffic, slow ones for steady traffic with a season."""
 
-FIRST = 1  # index of the forecaster that has all the weight until there are scores
+FIRST = 1  # index of the forecaster that has all the weight until a forecast is scored
 QUICK = 1  # index of the forecaster whose expectation defines outliers
 
 BACKCASTS = 8
-"""Number of forecasts a horizon that are scored."""
+"""Number of forecasts per horizon that are scored."""
 SCORES = 64.0
-"""About as many scores weigh in a mean error: eight horizons."""
+"""A mean error is a mean of about this many last scores, which are those of eight horizons."""
 LEAST_SCORES = 3
-"""The error is unknown before as many scores."""
+"""Until this many forecasts are scored, the error is unknown."""
 OUTLIER = 4.0
-"""A step further off than this many usual deviations is an outlier.  Quick forecasters see it clipped."""
+"""A step is an outlier if it deviates by more than this many usual deviations.
+
+The forecasters with a trend learn an outlier clipped to that limit.
+"""
 BELIEVED = 3
-"""As many outliers in a row on one side are a new level, and are not clipped."""
+"""After this many outliers in a row on one side, the last one is a new level, and is not clipped."""
 LEARNT = 12
-"""No step is an outlier before as many steps."""
+"""Steps can be outliers only after this many steps."""
 DEVIATIONS = 50.0
-"""About as many steps weigh in the usual deviation."""
+"""The usual deviation is a mean of about this many last steps."""
 NORMAL = 1.25
 """Standard deviation over mean absolute deviation of a normal distribution."""
 
 OTHERS = 5
-"""Forecasts beside those of `FORECASTERS`: naive, a day ago, a week ago, *usual*, and *scaled*.
+"""Number of forecasts beside those of `FORECASTERS`.  In their order:
 
-The usual forecast is the mean of the last weeks at the same time.  Another one scales it by recent arrivals
-over the usual ones.  As long as one of them is unknown, it repeats the forecast of `FIRST`.
+- *naive*: the arrivals of the last horizon.
+- *day ago* and *week ago*: the arrivals at the same time then.
+- *usual*: the mean of the last weeks at the same time.
+- *scaled*: the usual forecast, times recent arrivals over the usual ones of the same time.
+
+While a forecast is unknown, it repeats that of `FIRST`.
 """
 SCALE_S = 28_800.0
-"""Recent arrivals are those of about as many seconds."""
+"""Recent arrivals are those of about this many last seconds."""
 SCALE_DOUBT = 10.0
-"""As many records are added to recent and usual arrivals, because few records prove little."""
+"""This many records are added to recent and to usual arrivals, because few records prove little."""
 WIDER, NARROWER = 1.0276, 0.98738
-"""Factors of the standard error, after an outcome beyond it and within it: 68 % stay within."""
+"""Factors of the standard error after an outcome outside of it, and after one within it: 68 % stay within."""
 LEAST_SPREAD, MOST_SPREAD = 0.25, 4.0
 """Limits of the standard error, in mean absolute errors."""
 

@@ -4,10 +4,10 @@ Rules:
 - Additive exponential smoothing (Holt-Winters).  Speeds are times, not weights, so the length of a step
   hardly matters.
 - The best speed depends on the traffic and on the horizon.  So several *forecasters* run side by side.  Each
-  is scored by the error of its forecasts, and a smaller error gives more weight in the mixture.  Simple
-  forecasts are among them: the last horizon again, the mean of the last weeks, and that mean scaled.
-- The reported error is that of the mixture, over the horizon.  A factor follows the outcomes, so that 68 % of
-  them are within it.
+  is scored by the error of its forecasts, and a smaller error gives more weight in the *mixture*, their
+  weighted mean.  Simple forecasts take part as well, such as the arrivals of the last horizon (``OTHERS``).
+- The reported error is that of the mixture over the horizon, times a factor.  The factor follows the
+  outcomes, so that 68 % of them are within the reported error.
 - Only operations with one exact result are used, in a fixed order.  So ``forecast.bucket`` computes the same
   bits for many partitions at once, on every Python.
 - The size of the model is fixed.  A step takes O(quarters of an hour in the horizon).
@@ -46,16 +46,16 @@ from kafka_assignors.forecast.forecasters import (
 from kafka_assignors.forecast.season import Season, added, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
-_Quarter = tuple[float, tuple[float, float, float]]  # addition of the season, and rates before
+_Quarter = tuple[float, tuple[float, float, float]]  # results of `Season.adds` and `Season.before`
 
 
 class _Stretch(NamedTuple):
-    """A part of a quarter of an hour ahead."""
+    """A quarter of an hour ahead, or the part of it within the horizon."""
 
     adds: float  # addition of the season, records/s
-    rates: tuple[float, float, float]  # as `Season.before`
+    rates: tuple[float, float, float]  # of `Season.before`
     seconds: float
-    weight: float  # seconds, by the shares of the slots
+    weight: float  # of `Season.weight`, seconds
 
 
 class Outlook(NamedTuple):
@@ -72,8 +72,8 @@ class Pending(NamedTuple):
     """A forecast to be scored at the end of its horizon."""
 
     due: int
-    total: int  # arrivals counted when it was made
-    forecasts: tuple[float, ...]  # of each forecaster, the others, and the mixture; in single precision
+    total: int  # `Model.total` when it was made
+    forecasts: tuple[float, ...]  # of each forecaster, `OTHERS`, and the mixture; in single precision
 
 
 class Model:
@@ -96,7 +96,7 @@ class Model:
         self.total = 0  # arrivals since the last unknown step
         self.last: float | None = None  # arrivals within the last known horizon
         self.pending: list[Pending] = []
-        self.scored = 0
+        self.scored = 0  # forecasts
         self.misses = [0.0] * (len(FORECASTERS) + OTHERS)  # mean absolute error of each, records
         self.miss = 0.0  # mean absolute error of the mixture
         self.spread = NORMAL  # standard error over ``miss``
@@ -109,7 +109,7 @@ class Model:
         self.scale_gain = 1 - math.exp(-settings.step_s / SCALE_S)
         self.keep = math.exp(-settings.step_s / settings.horizon_s)  # damping of the trend by a step
         self.stride = max(1, settings.horizon // settings.step // BACKCASTS)
-        # Caches of values that follow from the rest.
+        # Caches: their values follow from the attributes above.
         self.weights: list[float] | None = None
         self.forecasts: list[float] = []  # of each forecaster, after the last step
         self.forecasts_at = -1
@@ -147,14 +147,14 @@ class Model:
             self.pending.append(Pending(due, self.total, tuple(single)))
 
     def skip(self, steps: int) -> None:
-        """Take unknown steps.  Pending forecasts can no longer be scored."""
+        """Take a number of unknown steps.  Pending forecasts can no longer be scored."""
         self.pending.clear()
         self.total = 0
         self.run = 0
         self.trends = [trend * self.keep**steps for trend in self.trends]
 
     def outlook(self, at: int) -> Outlook | None:
-        """Forecast from the end of a step on; None before the first step."""
+        """Forecast from the end of a step on; None if no step was learnt."""
         if not self.seen:
             return None
         weights, season = self._weights(), self.season.adds(at // QUARTER)
@@ -179,11 +179,11 @@ class Model:
         return [max(last - first, 0.0) for first, last in pairwise([0.0, *within])]
 
     def _clipped(self, rate: float, expected: float) -> float:
-        """Clip an outlier, unless outliers continue."""
+        """Return the rate, clipped if it is an outlier and not yet a new level."""
         deviation = rate - expected
         if self.seen > LEARNT:
             seconds = self.settings.step_s
-            least = math.sqrt(max(expected, 0.0) * seconds + 1) / seconds  # deviation by chance (Poisson)
+            least = math.sqrt(max(expected, 0.0) * seconds + 1) / seconds  # by chance (Poisson)
             most = OUTLIER * max(self.deviation, least)
             if abs(deviation) <= most:
                 self.run = 0
@@ -205,6 +205,7 @@ class Model:
         self.trends[index] = drift + forecaster.trend * gain * (value - level - drift)
 
     def _score(self, pending: Pending) -> None:
+        """Compare a forecast whose horizon is over to the arrivals."""
         came = self.total - pending.total
         self.last = float(came)
         self.scored += 1
@@ -234,7 +235,10 @@ class Model:
         return self.weights
 
     def _each(self, at: int, within: int | None = None) -> list[float]:
-        """Return the records each forecaster expects within the horizon, or less; `OTHERS` are last."""
+        """Return the records each forecaster expects within the horizon, or the first ``within`` of it (µs).
+
+        `OTHERS` are last.
+        """
         whole_s = self.settings.horizon_s
         horizon_s = whole_s if within is None else within / SECOND
         stretches = self._stretches(at, self.settings.horizon if within is None else within)
@@ -256,7 +260,8 @@ class Model:
         first = forecasts[FIRST]
         forecasts.append(first if self.last is None else self.last * (horizon_s / whole_s))
         scale = (self.recent * SCALE_S + SCALE_DOUBT) / (self.expected * SCALE_S + SCALE_DOUBT)
-        forecasts += [first if math.isnan(some) else some for some in (*before, usual, scale * usual)]
+        others = (*before, usual, scale * usual)
+        forecasts += [first if math.isnan(records) else records for records in others]
         return forecasts
 
     def _at_least_0(self, level: float, trend: float, stretches: list[_Stretch], *, seasonal: bool) -> float:
@@ -271,16 +276,17 @@ class Model:
         return records
 
     def grown(self, seconds: float) -> float:
-        """Return the records added by a trend of 1 within so many seconds.
+        """Return the records that a trend of 1 adds within a number of seconds.
 
-        After n steps the trend has added keep + keep^2 + ... + keep^n to the rate.  This is its integral.
+        After n steps the trend has added keep + keep^2 + ... + keep^n to the rate.  The result is the
+        integral of that sum.
         """
         horizon_s = self.settings.horizon_s
         faded = horizon_s * (1 - math.exp(-seconds / horizon_s))
         return self.keep / (1 - self.keep) * (seconds - faded)
 
     def _stretches(self, at: int, within: int) -> list[_Stretch]:
-        """Return the quarters of an hour ahead, within so many microseconds."""
+        """Return the quarters of an hour ahead, ``within`` so many microseconds after ``at``."""
         stop, quarter = at + within, at // QUARTER
         if self.ahead_of != (quarter, self.season.changes):
             last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER
@@ -299,7 +305,7 @@ class Model:
 
 
 def _total(values: list[float]) -> float:
-    """Add the values between the first and the last first; the bucket keeps their sum."""
+    """Add values in the bucket's order, which caches the sum of all but the first and the last."""
     return added([values[0], added(values[1:-1]), *values[1:][-1:]])
 
 

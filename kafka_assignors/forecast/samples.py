@@ -14,15 +14,15 @@ NO_COMMIT = -1
 
 
 class Sample(NamedTuple):
-    """Offsets of one partition of one group at one time.  Offsets the writer does not know are ``UNKNOWN``.
+    """Offsets of one partition of one group at one time; ``UNKNOWN`` if the writer does not know them.
 
     Samples are ordered by time, then by offsets, so their order does not depend on their arrival.
     """
 
     time: int  # microseconds since 1970
-    begin: int
-    end: int
-    committed: int
+    begin: int  # first offset of the log
+    end: int  # offset of the next record to be written
+    committed: int  # offset of the next record to be read, or `NO_COMMIT`
 
 
 def plausible(sample: Sample) -> Sample:

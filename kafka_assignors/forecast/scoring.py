@@ -1,11 +1,12 @@
 """Forecast errors, compared to simple forecasts.  Pure.
 
-The model makes a forecast at the end of each step.  It is scored if it, the arrivals within the horizon, and
-the arrivals of the last horizon (the *naive* forecast) are all known.
+The model makes a forecast at the end of each step.  The forecast is scored if three numbers are known:
+itself, the arrivals within its horizon, and those within the last horizon, which are the *naive* forecast.
 
-Where a week ago is known, five *baselines* are known: the last horizon, a day ago, a week ago, the mean of
-the last `WEEKS` weeks, and that mean scaled by the level of the last day.  The *best* baseline of a partition
-has the least mean absolute error over all its forecasts, so it is chosen with hindsight.
+There are five *baselines*: the arrivals of the last horizon, of a day ago and of a week ago, the mean of the
+last `WEEKS` weeks, and that mean scaled by the level of the last day.  Forecasts for which all five are known
+are also compared to the *best* of them, which has the least mean absolute error over all forecasts of a
+partition.  So it is chosen with hindsight.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.forecast.fold import LoadRow
 from kafka_assignors.forecast.settings import SECOND, LoadSettings
 
 DAY = 86_400 * SECOND
@@ -34,18 +34,19 @@ class Totals(NamedTuple):
     square: float  # sum of squared errors
     naive_miss: float
     naive_square: float
-    strong: int  # forecasts for which a week ago is known
-    best_miss: float  # sum of absolute errors of the best baseline
-    beside_best: float  # sum of absolute errors of the model, over the same forecasts
+    strong: int  # forecasts for which all baselines are known
+    best_miss: float  # sum of absolute errors of the best baseline, over these
+    beside_best: float  # sum of absolute errors of the model, over these
     judged: int  # forecasts with a standard error
-    within: int  # of these, forecasts that missed by at most that
+    within: int  # forecasts that missed by at most their standard error
 
 
 class Score(NamedTuple):
     """Means over forecasts; NaN without forecasts.
 
     ``mase`` is the mean absolute scaled error: the mean absolute error over that of the naive forecast with
-    the same horizon.  ``beside_best`` is the same for the best baseline.  Below 1 the model is better.
+    the same horizon.  ``beside_best`` is the mean absolute error over that of the best baseline.  Below 1 the
+    model is better.
     """
 
     forecasts: int
@@ -57,20 +58,6 @@ class Score(NamedTuple):
     mase: float
     beside_best: float
     coverage: float  # part of the forecasts that missed by at most their standard error
-
-
-def totals(rows: list[LoadRow], settings: LoadSettings) -> Totals:
-    """Compare the forecasts of one partition to its arrivals; O(rows)."""
-    if not rows:
-        return Totals(*(0,) * len(Totals._fields))
-    first, step = rows[0].step.at, settings.step
-    index = np.array([(row.step.at - first) // step for row in rows])
-    arrived, forecast, error = np.full((3, int(index[-1]) + 1), np.nan)
-    arrived[index] = [np.nan if row.step.arrived is None else row.step.arrived for row in rows]
-    forecast[index] = [np.nan if row.outlook is None else row.outlook.arrivals for row in rows]
-    errors = [None if row.outlook is None else row.outlook.error for row in rows]
-    error[index] = [np.nan if value is None else value for value in errors]
-    return compare(arrived, forecast, error, settings)
 
 
 def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadSettings) -> Totals:
@@ -141,7 +128,10 @@ def score(sums: Totals) -> Score:
 
 
 def _ago(within: _Floats, ago: int, settings: LoadSettings) -> _Floats:
-    """Return the arrivals of the horizon that began ``ago`` microseconds before; NaN if it is not over."""
+    """Return the arrivals of the horizon that began ``ago`` microseconds before each step's end.
+
+    NaN: that horizon is not over.
+    """
     if settings.horizon > ago:
         return np.full(len(within), np.nan)
     return _shifted(within, ago // settings.step - 1)

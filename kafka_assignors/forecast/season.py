@@ -1,22 +1,22 @@
 """Daily and weekly season, learnt by the quarter of an hour.  Pure.
 
 A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
-quarter of the day has a mean rate.  Each hour of the week has the mean difference from its quarters of the
-day.  After many samples, newer ones weigh more.  Few samples prove little, so means are *shrunk* toward 0::
+quarter of the day has a mean rate.  Each hour of the week has the mean difference of its rates from those of
+its quarters of the day.  Means weigh newer rates more.  Few rates prove little, so means are *shrunk*::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
     week(h) = (mean of hour h above its quarters)        * seen / (seen + WEEK_DOUBT)
     season  = day + week
 
-So the season is 0 at first.  From the second day on it is a large part of the difference of the day before.
-Days of the week count from their second occurrence.
+So the season is 0 on the first day.  On the second, it is 80 % of what the first day showed.  The weekly part
+of a day of the week begins with the second occurrence of that day.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
 weeks.  They are in single precision, which halves the state.
 
-A quarter of an hour has up to `MOST_SLOTS` *slots* of at least one step.  Each slot of the day has its
-*share* of the records of its quarter: a mean of about 14 days, weighted by their records.  So a job of a few
-minutes is known by its minute.
+A quarter of an hour is divided into up to `MOST_SLOTS` equal *slots* of whole steps.  Each slot of the day
+has its *share* of the records of its quarter: a mean of about 14 days, weighted by their records.  So the
+model knows the minutes in which a short job writes.
 """
 
 from __future__ import annotations
@@ -37,46 +37,46 @@ WEEK_HOURS = 168
 WEEK_QUARTERS = 672
 DAY_DOUBT = 0.25  # days
 WEEK_DOUBT = 0.5  # weeks
-MOST_DAYS = 14  # about as many days weigh in a mean
-MOST_WEEKS = 6  # about as many weeks weigh in a mean
-USUAL_WEEKS = 4  # about as many weeks weigh in a usual rate
-_MONDAY = 72  # hour of the week in which 1970 began, a Thursday
-LEAST_SEEN = 0.5  # nothing is learnt from a quarter of which less is known
+MOST_DAYS = 14  # the mean of a quarter of the day is of about this many last days
+MOST_WEEKS = 6  # the mean of an hour of the week is of about this many last weeks
+USUAL_WEEKS = 4  # a usual rate is the mean of about this many last weeks
+_MONDAY = 72  # hours from the Monday before to the begin of 1970, a Thursday
+LEAST_SEEN = 0.5  # a quarter is learnt if at least this part of it is known
 MOST_SLOTS = 15
-WHOLE = 65_520  # the share of a whole quarter; all numbers of slots divide it
+WHOLE = 65_520  # the share of a whole quarter; every possible number of slots divides it
 QUARTER_S = QUARTER / SECOND
 
 
 class Season:
-    """Mean rates by quarter of the day and hour of the week, records/s."""
+    """Rates by quarter of the day, hour of the week and quarter of the week, in records/s."""
 
     __slots__ = (
         "above", "changes", "counts", "day", "day_seen", "latest", "mean", "quarter", "quarters", "shares",
-        "slots", "slots_seen", "steps", "sum", "usual", "week", "week_seen", "zone",
+        "slots", "steps", "sum", "usual", "usual_seen", "week", "week_seen", "zone",
     )  # fmt: skip
 
     def __init__(self, zone: str = "UTC", slots: int = 1) -> None:
         self.zone = zone
-        self.slots = slots  # of a quarter
+        self.slots = slots  # number of slots of a quarter
         self.shares = [WHOLE // slots] * (QUARTERS * slots)  # of each slot of the day, in its quarter
         self.counts = [0] * slots  # records in the slots of the current quarter
-        self.day = [0.0] * QUARTERS
-        self.day_seen = [0] * QUARTERS
-        self.week = [0.0] * WEEK_HOURS
+        self.day = [0.0] * QUARTERS  # mean rates
+        self.day_seen = [0] * QUARTERS  # number of rates in each mean, up to `MOST_DAYS`
+        self.week = [0.0] * WEEK_HOURS  # mean differences
         self.week_seen = [0] * WEEK_HOURS
         self.latest = [0.0] * WEEK_QUARTERS
         self.usual = [0.0] * WEEK_QUARTERS
-        self.slots_seen = [0] * WEEK_QUARTERS
+        self.usual_seen = [0] * WEEK_QUARTERS
         self.mean = 0.0  # of the known quarters of the day
-        self.quarter = -1  # the current one, since 1970, by local clocks
-        self.sum = 0.0  # rates of the steps of the current quarter
-        self.steps = 0
+        self.quarter = -1  # number of the current quarter since 1970, by local clocks
+        self.sum = 0.0  # of the rates of the current quarter's steps
+        self.steps = 0  # of the current quarter
         self.above = 0.0  # sum of the differences of this hour's quarters from those of the day
-        self.quarters = 0
+        self.quarters = 0  # number of these differences
         self.changes = 0  # version of the season, for caches
 
     def adds(self, quarter: int) -> float:
-        """Return the addition of a quarter of an hour (since 1970) to the level, records/s."""
+        """Return what a quarter of an hour (number since 1970) adds to the level, records/s."""
         quarter = local_quarter(quarter, self.zone)
         index = quarter % QUARTERS
         seen = self.day_seen[index]
@@ -86,19 +86,19 @@ class Season:
         return above + self._week_adds(hour_of_week(quarter))
 
     def before(self, quarter: int) -> tuple[float, float, float]:
-        """Return rates before a quarter of an hour (since 1970): a day ago, a week ago, and the usual one.
+        """Return earlier rates at a quarter of an hour (number since 1970): a day ago, a week ago, usual.
 
         They are in records/s; NaN: unknown.
         """
-        slot = quarter_of_week(local_quarter(quarter, self.zone))
-        yesterday = (slot - QUARTERS) % WEEK_QUARTERS
-        day_ago = self.latest[yesterday] if self.slots_seen[yesterday] else math.nan
-        if not self.slots_seen[slot]:
+        index = quarter_of_week(local_quarter(quarter, self.zone))
+        yesterday = (index - QUARTERS) % WEEK_QUARTERS
+        day_ago = self.latest[yesterday] if self.usual_seen[yesterday] else math.nan
+        if not self.usual_seen[index]:
             return day_ago, math.nan, math.nan
-        return day_ago, self.latest[slot], self.usual[slot]
+        return day_ago, self.latest[index], self.usual[index]
 
     def weight(self, start: int, stop: int) -> float:
-        """Return the seconds that a part of a quarter of an hour weighs, by the shares of its slots."""
+        """Return the share of a part of a quarter of an hour in the quarter's records, times 900 s."""
         if stop - start == QUARTER:
             return QUARTER_S
         first = local_quarter(start // QUARTER, self.zone) % QUARTERS * self.slots
@@ -110,7 +110,7 @@ class Season:
         return share * (QUARTER_S / WHOLE)
 
     def learn(self, at: int, arrived: int, step: int) -> None:
-        """Add the records of a step to its quarter.  A quarter counts once it is over.
+        """Add the records of a step to its quarter.  The means learn a quarter once it is over.
 
         Args:
             at: end of the step, microseconds.
@@ -144,9 +144,9 @@ class Season:
             self.quarters += 1
         # The daily mean excludes the weekly part.
         _into(self.day, self.day_seen, index, rate - self._week_adds(hour_of_week(self.quarter)), MOST_DAYS)
-        slot = quarter_of_week(self.quarter)
-        _into(self.usual, self.slots_seen, slot, rate, USUAL_WEEKS)
-        self.usual[slot], self.latest[slot] = float(np.float32(self.usual[slot])), float(np.float32(rate))
+        index = quarter_of_week(self.quarter)
+        _into(self.usual, self.usual_seen, index, rate, USUAL_WEEKS)
+        self.usual[index], self.latest[index] = float(np.float32(self.usual[index])), float(np.float32(rate))
         means = [mean for mean, seen in zip(self.day, self.day_seen, strict=True) if seen]
         self.mean = added(means) / len(means)
 
@@ -166,7 +166,7 @@ class Season:
 
 
 def added(values: Iterable[float]) -> float:
-    """Add from the first to the last; ``sum`` rounds in another way since Python 3.12."""
+    """Add values from the first to the last.  ``sum`` rounds differently since Python 3.12."""
     total = 0.0
     for value in values:
         total += value
@@ -174,19 +174,19 @@ def added(values: Iterable[float]) -> float:
 
 
 def _into(means: list[float], seen: list[int], index: int, value: float, most: int) -> None:
-    """Add a value to a mean, with a weight of at least 1/``most``."""
+    """Add a value to one of ``means``, with a weight of at least 1/``most``."""
     seen[index] = min(seen[index] + 1, most)
     means[index] += (value - means[index]) / seen[index]
 
 
 def slots_of(step: int) -> int:
-    """Return the number of slots of a quarter of an hour, for steps of so many microseconds."""
+    """Return the number of slots of a quarter of an hour; ``step`` is the length of a step, microseconds."""
     steps = QUARTER // step
     return max(slots for slots in range(1, MOST_SLOTS + 1) if steps % slots == 0)
 
 
 def overlaps(start: int, stop: int, slots: int) -> tuple[slice, list[tuple[int, float]]]:
-    """Return the slots of a quarter that a part of it covers: whole ones, and others with the part covered.
+    """Return the slots that a part of a quarter covers: the whole ones, and the others with the part covered.
 
     Args:
         start: begin of the part, microseconds.
@@ -212,5 +212,5 @@ def hour_of_week(quarter: _Quarter) -> _Quarter:
 
 
 def quarter_of_week(quarter: _Quarter) -> _Quarter:
-    """Return the quarter of an hour of the week of a quarter of an hour (since 1970), or of each."""
+    """Return the number in its week of a quarter of an hour (since 1970), or of each in an array."""
     return (quarter + 4 * _MONDAY) % WEEK_QUARTERS

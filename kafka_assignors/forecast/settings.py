@@ -18,7 +18,7 @@ QUARTER = 900 * SECOND
 """A quarter of an hour in microseconds, the resolution of the season."""
 
 Reset = Literal["earliest", "latest"]
-_SHORTEST = 600.0  # s; smallest default of max_gap
+_SHORTEST = 600.0  # s; least default of max_gap
 _DAY = 86_400  # s
 _MOST_STEPS_AHEAD = 10_000
 
@@ -32,7 +32,7 @@ class LoadSettings:
         horizon_s: length of the forecast, seconds.  It must be a whole number of steps.
         delay_s: a sample may be this many seconds behind the newest one of its partition.
         max_gap_s: samples further apart are not interpolated, seconds.  None: ten minutes or three steps,
-            the longer of both.
+            whichever is longer.
         reset: ``auto_offset_reset`` of the group's consumers, which a broker does not know.
         zone: time zone of the days and weeks of the season, a name of the IANA database.
 
@@ -70,7 +70,7 @@ class LoadSettings:
         one_of("reset", self.reset, get_args(Reset))
         try:
             local_quarter(0, self.zone)
-        except (OSError, ValueError, TypeError, KeyError):  # the last one: there is no such zone
+        except (OSError, ValueError, TypeError, KeyError):  # KeyError: there is no such zone
             raise wrong("zone", "a time zone, like Europe/Berlin", self.zone) from None
 
 

@@ -13,9 +13,9 @@ from kafka_assignors.forecast.settings import LoadSettings
 Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 """How well a step is known.
 
-- ``ok``: its samples are at most a step apart.
-- ``interpolated``: its samples are further apart.
-- ``gap``: its samples are further apart than ``max_gap``; arrived and served are unknown.
+- ``ok``: the samples around it are at most a step apart.
+- ``interpolated``: they are further apart.
+- ``gap``: they are further apart than ``max_gap``; arrived and served are unknown.
 - ``reset``: the log was or may have been replaced (arrived is unknown), or the group's commit was reset
   (served is unknown).
 - ``unknown``: the end offset is unknown; there are only commits.
@@ -23,7 +23,7 @@ Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 
 
 class LoadStep(NamedTuple):
-    """One step of one partition, or one gap, which is longer; None: unknown."""
+    """One step of one partition, or one gap, which may be longer; None: unknown."""
 
     at: int  # its end, microseconds since 1970
     arrived: int | None
@@ -32,13 +32,14 @@ class LoadStep(NamedTuple):
     time_lag: int | None  # age of the oldest unread record, microseconds; 0 without lag
     quality: Quality
     seen: bool  # whether the end offset at its end is known
-    steps: int  # its length; 1 but for a gap
+    steps: int  # its length in steps; 1 except for a gap
 
 
 class Steps:
     """Turns samples into steps, both in the order of time.
 
-    A step follows the first sample at or after its end.  One sample yields at most ``max_gap / step`` steps.
+    The first sample at or after the end of a step completes it.  One sample completes at most
+    ``max_gap / step`` steps.
     """
 
     __slots__ = ("commits", "ends", "growth", "last_end", "last_group", "settings")
@@ -71,6 +72,7 @@ class Steps:
                 yield from self._until(mark)
 
     def _until(self, mark: EndMark) -> Iterator[LoadStep]:
+        """Yield the step or gap from the last mark to this one; nothing for the first mark."""
         before, group_before = self.last_end, self.last_group
         group = self.commits.at(mark.at, self.settings.max_gap)
         self.last_end, self.last_group = mark, group
@@ -85,13 +87,13 @@ class Steps:
         whole = steps == 1
         quality = _quality(before, mark, group_before, group, whole=whole)
         known = whole and UNKNOWN not in (before.end, mark.end) and mark.epoch == before.epoch
-        comparable = whole and group is not None and group_before is not None
+        served = None
+        if whole and group and group_before and group.epoch == group_before.epoch:
+            served = group.served - group_before.served
         yield LoadStep(
             mark.at,
             mark.end - before.end if known else None,
-            group.served - group_before.served
-            if comparable and group and group_before and group.epoch == group_before.epoch
-            else None,
+            served,
             lag,
             time_lag,
             quality,

@@ -8,7 +8,7 @@ name does.
 - ``restarting_query``: restarts failed streams.  ``maintenance``: merges small files, deletes old days.
 - ``tables/``: the recorded samples and the load table.  ``history``: reads them for back-tests.
 - ``backtest/``: compares strategies on a recorded history.
-- ``faults``: errors of Spark as errors of this package.  ``time``: timestamps.
+- ``faults``: errors of Spark as errors of this package.
 """
 
 from __future__ import annotations

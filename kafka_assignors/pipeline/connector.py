@@ -12,14 +12,19 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.settings import PROTOCOLS
 from kafka_assignors.validators import one_of, required
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_ADMIN_LIMITS = {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000"}
 _LOGIN = {
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
@@ -28,12 +33,12 @@ _LOGIN = {
 _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
 _UNMAPPED = {
     "ssl_crlfile": "Kafka's Java client checks no revocation list",
-    "ssl_context": "is Python's own: give ssl_cafile, ssl_certfile and ssl_keyfile",
+    "ssl_context": "it is Python's own: give ssl_cafile, ssl_certfile and ssl_keyfile",
     "proxy_url": "Kafka's Java client knows no proxy",
     "socks5_proxy": "Kafka's Java client knows no proxy",
-    "sasl_kerberos_name": "is Python's own: give sasl_kerberos_service_name",
+    "sasl_kerberos_name": "it is Python's own: give sasl_kerberos_service_name",
     "sasl_kerberos_domain_name": "Kafka's Java client always takes the broker's host name",
-    "sasl_oauth_token_provider": "is Python's own",
+    "sasl_oauth_token_provider": "it is Python's own",
 }
 _MAPPED = (
     *("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
@@ -78,6 +83,21 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
     return {f"kafka.{name}": value for name, value in options.items()}
 
 
+@contextmanager
+def admin_client(spark: SparkSession, kafka_options: Mapping[str, str]) -> Iterator[Any]:
+    """Open the admin client of Spark's JVM with options of the connector; it waits 30 s for an answer."""
+    jvm: Any = spark.sparkContext._jvm
+    config = jvm.java.util.Properties()
+    given = {name[6:]: value for name, value in kafka_options.items() if name.startswith("kafka.")}
+    for name, value in {**_ADMIN_LIMITS, **given}.items():
+        config.put(name, value)
+    admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
+    try:
+        yield admin
+    finally:
+        admin.close(jvm.java.time.Duration.ofSeconds(5))
+
+
 def _servers(settings: Mapping[str, Any]) -> str:
     required(settings, "the connection", "bootstrap_servers")
     servers = settings["bootstrap_servers"]
@@ -92,7 +112,7 @@ def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:
             "sasl.kerberos.service.name": settings.get("sasl_kerberos_service_name") or "kafka",
             "sasl.jaas.config": _KERBEROS,
         }
-    one_of("sasl_mechanism", mechanism, (*_LOGIN, "GSSAPI"))  # that Spark's Kafka connector knows
+    one_of("sasl_mechanism", mechanism, (*_LOGIN, "GSSAPI"))
     required(settings, f"sasl_mechanism {mechanism}", "sasl_plain_username", "sasl_plain_password")
     user, password = (_quoted(str(settings[f"sasl_plain_{name}"])) for name in ("username", "password"))
     return {

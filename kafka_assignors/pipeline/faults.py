@@ -1,7 +1,7 @@
-"""Errors of Spark and its JVM as one line that says what to do; the activity also describes Spark's jobs.
+"""Turns errors of Spark and its JVM into one line with the cause and what to do.
 
 Spark reports a cause at the end of long stack traces, in four kinds of exceptions.  This module searches the
-whole text and takes the first rule that matches.  The exception itself stays the ``__cause__``.
+whole text and takes the first rule that matches.  The original exception stays the ``__cause__``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kafka_assignors.plan import shown
 _DESCRIPTION = "spark.job.description"
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
-# The order matters: errors that follow from another error come after it.
+# Pattern of an error, and its sentence.  An error that follows from another one comes after that one.
 _RULES = [
     (
         r"kafka_assignors\.errors\.\w+: (?P<text>[^\n]+)",
@@ -141,7 +141,7 @@ _RULES = [
         "Java ended before Spark started, for example without enough memory (--memory): see its output above",
     ),
     (
-        # Only without a stack trace of Java: a refused connection with one is another service's.
+        # \A: at the very start, so without a Java stack trace.  With one, another service refused.
         r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
         r"|SparkContext was shut down|stopped SparkContext"
         r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b",
@@ -155,7 +155,7 @@ def one_line(doing: str) -> Iterator[None]:
     """Turn errors of Spark in the block into a `PipelineError`; errors of this package pass unchanged.
 
     Args:
-        doing: the activity, the start of the line.  It describes the block's jobs in Spark's UI, too.
+        doing: the activity: the start of the line, and the description of the block's jobs in Spark's UI.
     """
     try:
         with _described(doing):
@@ -182,7 +182,7 @@ def _described(doing: str) -> Iterator[None]:
 
 def pipeline_error(error: BaseException, doing: str) -> PipelineError:
     """Return an error as one line of bounded length."""
-    text = _all_of(error)
+    text = _full_text(error)
     for pattern, sentence in _RULES:
         if match := re.search(pattern, text):
             fields = {name: (value or "").strip() for name, value in match.groupdict().items()}
@@ -190,7 +190,7 @@ def pipeline_error(error: BaseException, doing: str) -> PipelineError:
     return PipelineError(f"{doing}: {shown(_first_line(error))}")
 
 
-def _all_of(error: BaseException) -> str:
+def _full_text(error: BaseException) -> str:
     """Return the messages and Java stack traces of an error and all its causes."""
     parts: list[str] = []
     seen: set[int] = set()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,10 @@ import numpy.typing as npt
 from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.backtest.parts import MOST, Frame, LoadColumns, check_size, part_of, step_length
-from kafka_assignors.pipeline.backtest.recorded import Recorded, Table, assemble, joined
+from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, assemble, joined
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import model_load
-from kafka_assignors.pipeline.tables.landing import read_samples
+from kafka_assignors.pipeline.tables.landing import read_samples, utc
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 
@@ -33,13 +33,13 @@ _HORIZON_S = 3600.0
 
 _NUMBERS = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
 _USED = ("group", "time", "topic", "partition", *_NUMBERS)
-"""Columns of a load that make a history."""
+"""Columns of the load table that a history is made of."""
 
 CELLS = 1_000_000
-"""Steps x partitions in the driver's memory at a time; one takes about 300 bytes, and as much in Java."""
+"""Maximum steps x partitions in the driver's memory at a time; each takes 300 bytes, and as much in Java."""
 
 MOST_IN_FILES = 500_000_000
-"""Maximum steps x partitions of a group in files.  A worker has both arrays in memory, 8 GB."""
+"""Maximum steps x partitions of a group with its arrays in files.  A worker has both in memory, 8 GB."""
 
 
 def read_history(
@@ -59,12 +59,12 @@ def read_history(
         spark: a session.
         folder: folder of the pipeline, a path or a URI that Spark can read.
         groups: names of groups; all groups by default.
-        since: start of the history, with a time zone.
-        until: end of the history, exclusive.
+        since: start of the history, with a time zone; None: the first step.
+        until: end of the history, exclusive, with a time zone; None: the last step.
         recorded_members: see ``backtest.service_rate``.
         step_s: length of a step, seconds, if there are only samples; a load has its own.
-        scratch: a local folder for the arrays of the histories, which must outlive them.  Then only some
-            partitions at a time are in memory, up to `CELLS`.  None: all are.
+        scratch: a local folder for the arrays of the histories, which must outlive them.  The driver then has
+            only `CELLS` in memory at a time.  None: the arrays are in memory.
 
     Returns:
         A history for each group, by name.
@@ -98,10 +98,10 @@ def _in_files(
     rows: DataFrame, group: str, cells: int, recorded_members: int | None, folder: Path
 ) -> Recorded:
     """Read the history of a group, with its arrays in files of a new folder; a large one in parts."""
-    table = tables_in(folder)
+    make_array = array_files(folder)
     if cells <= CELLS:
         columns = load_columns(rows, group)
-        return assemble(group, columns, recorded_members=recorded_members, table=table)
+        return assemble(group, columns, recorded_members=recorded_members, make_array=make_array)
     own = rows.where(rows["group"] == group)
     own = own.repartitionByRange(-(-cells // CELLS), "topic", "partition").persist()
     try:
@@ -111,7 +111,7 @@ def _in_files(
             part_of(frame, load_columns(own.where(condition), group), begin, end)
             for begin, end, condition in slices(frame)
         )
-        return joined(frame, parts, recorded_members=recorded_members, table=table)
+        return joined(frame, parts, recorded_members=recorded_members, make_array=make_array)
     finally:
         own.unpersist()
 
@@ -144,7 +144,7 @@ def frame_of_rows(rows: DataFrame, group: str) -> Frame:
 
 
 def slices(frame: Frame) -> Iterator[tuple[int, int, Column]]:
-    """Yield parts of up to `CELLS` steps x partitions: first partition, the one after the last, its rows."""
+    """Yield parts of up to `CELLS` steps x partitions: first partition, end, condition of the rows."""
     from pyspark.sql import functions as F
 
     width = max(CELLS // frame.steps, 1)
@@ -152,36 +152,36 @@ def slices(frame: Frame) -> Iterator[tuple[int, int, Column]]:
     topics = list(frame.topics)
 
     def at(number: int) -> tuple[str, int]:
-        place = int(np.searchsorted(starts, number, side="right")) - 1
-        return topics[place], number - int(starts[place])
+        topic = int(np.searchsorted(starts, number, side="right")) - 1
+        return topics[topic], number - int(starts[topic])
 
     for begin in range(0, frame.partitions, width):
         end = min(begin + width, frame.partitions)
         (low, first), (high, last) = at(begin), at(end - 1)
-        bounds = (_place(F.lit(topic), F.lit(n)) for topic, n in ((low, first), (high, last)))
-        condition = _place(F.col("topic"), F.col("partition")).between(*bounds)
+        bounds = (_sort_key(F.lit(topic), F.lit(n)) for topic, n in ((low, first), (high, last)))
+        condition = _sort_key(F.col("topic"), F.col("partition")).between(*bounds)
         condition &= F.col("topic").between(low, high)
-        if low == high:  # the table in memory is pruned by these columns
+        if low == high:  # Spark prunes the rows in memory only by plain columns
             condition &= F.col("partition").between(first, last)
         yield begin, end, condition
 
 
-def _place(topic: Column, partition: Column) -> Column:
-    """Return a value that is ordered as the planners order partitions."""
+def _sort_key(topic: Column, partition: Column) -> Column:
+    """Return a value by which rows are in the planners' order of partitions."""
     from pyspark.sql import functions as F
 
     return F.struct(topic.alias("topic"), partition.cast("bigint").alias("partition"))
 
 
-def tables_in(folder: Path) -> Table:
-    """Return a function that makes arrays in files of a new folder; the system reads them as needed."""
+def array_files(folder: Path) -> MakeArray:
+    """Return a function that makes arrays in files of a new folder, memory-mapped."""
     folder.mkdir()
 
-    def table(name: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
-        made: npt.NDArray[Any] = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", kind, shape)
-        return made
+    def make_array(name: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
+        array: npt.NDArray[Any] = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", kind, shape)
+        return array
 
-    return table
+    return make_array
 
 
 def read_columns(
@@ -200,7 +200,7 @@ def read_columns(
 
 
 def group_sizes(load: DataFrame, most: int = MOST) -> dict[str, int]:
-    """Return steps times partitions of each group's history, by name, before it is fetched.
+    """Return steps x partitions of the history of each group, by name; no history is fetched.
 
     Raises:
         HistoryError: a history is larger than ``most``.
@@ -266,11 +266,9 @@ def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> D
 
     began = F.col("time") - F.make_dt_interval(secs=F.col("step_s"))
     if since is not None:
-        rows = rows.where((F.col("date") >= F.lit(_utc(since).date())) & (began >= F.lit(_utc(since))))
+        rows = rows.where((F.col("date") >= F.lit(utc(since).date())) & (began >= F.lit(utc(since))))
     if until is not None:
-        rows = rows.where(
-            (F.col("date") <= F.lit(_utc(until).date())) & (F.col("time") <= F.lit(_utc(until)))
-        )
+        rows = rows.where((F.col("date") <= F.lit(utc(until).date())) & (F.col("time") <= F.lit(utc(until))))
     return rows
 
 
@@ -308,10 +306,6 @@ def _names(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
     names = np.array(encoded.dictionary.to_pylist(), dtype=object)
     topics: npt.NDArray[np.object_] = names[encoded.indices.to_numpy()]
     return topics
-
-
-def _utc(moment: datetime) -> datetime:
-    return moment.astimezone(timezone.utc)
 
 
 @contextmanager

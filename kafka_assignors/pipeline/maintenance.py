@@ -1,14 +1,15 @@
 """Maintains a recording while streams write it: merges small files of samples, and deletes old days.
 
-A stream writes a file a batch, and lists its finished files in ``_spark_metadata``.  Every tenth list, with
-``.compact`` in its name, has all earlier files; readers and the model's stream see the listed files only.
+A stream writes a file for each batch, and a list of the finished files of the batch in ``_spark_metadata``.
+Every tenth list is *compact*: it also has all earlier files, and its name ends with ``.compact``.  Readers
+and the model's stream see the listed files only.
 
-- A merge, or the removal of old days, is one atomic replacement of the newest such list.  Readers see the
+- A merge, or the removal of old days, is one atomic replacement of the newest compact list.  Readers see the
   small files or the merged one, never both.
-- Spark may write the next list at that moment from the one it has read before.  Then the replacement has no
-  effect, and a later run repeats it: every run decides by the lists it finds.
+- Spark may write the next compact list at that moment, from the old one.  Then the replacement has no effect,
+  and a later run repeats it, because every run decides by the lists it finds.
 - A file is deleted if no list names it and it is older than a day.  Spark keeps the lists of the last hundred
-  batches, so a running reader has its files.  A crash at any point leaves files in no list.
+  batches, so a running reader has its files.  A crash at any point only leaves files that no list names.
 - The model must not miss a sample, nor read it again.  So only files that it has read are merged, and the
   merged file's name has the model's token, by which the model skips it.  Another model reads it.
 """
@@ -38,27 +39,27 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 FILES = 360
-"""Number of files of a day that are merged: an hour of looks every 10 s."""
+"""The files of a day are merged from this number on: one hour of batches every 10 s."""
 
 _ANY_MODEL = "all"
 _FIRST_S, _AGAIN_S, _PAUSE_S = 60.0, 60.0, 3600.0
 _GRACE = timedelta(days=1)
 _WHOLE = (1 << 31) - 1
 _LAST_BATCHES = 3  # of the model, searched for the last file it has read
-_ORDER = ("group", "topic", "partition", "time")  # similar rows side by side compress best
+_ORDER = ("group", "topic", "partition", "time")  # compresses best, because neighbouring rows are similar
 
 _Entry = dict[str, Any]  # a line of a list
 
 
 class Maintenance:
-    """Maintains a recording about once an hour; a failure is logged, and it is tried again.
+    """Maintains a recording about once an hour.  After a failure it logs the error and tries again.
 
     Args:
-        run: maintains the recording; returns whether there is more to do.
+        run: maintains the recording; returns whether there may be more to do.
         now: clock in seconds, as ``time.monotonic``.
 
     Attributes:
-        down: why the last run failed; None: it worked.
+        down: why the last run failed; None: it did not fail.
     """
 
     def __init__(self, run: Callable[[], bool], now: Callable[[], float] = time.monotonic) -> None:
@@ -96,11 +97,11 @@ def maintain(
         spark: the session.
         root: folder of the pipeline.
         keep_days: number of days to keep before today, of samples and load; None: all.
-        files: number of files of a day from which on they are merged; those of a past day always are.
-        now: the present time; None: by the clock.
+        files: merge the files of today from this number on; those of a past day are always merged.
+        now: the current time; None: by the clock.
 
     Returns:
-        Whether there was something to merge, so there may be more.
+        Whether files were merged, so there may be more to merge.
 
     Raises:
         PipelineError: a file cannot be read or written; nothing is lost.
@@ -113,7 +114,7 @@ def maintain(
         merged = False
         for writer in writers(spark, root):
             listed = _Listed(spark, storage, writer)
-            if not listed.lists:  # an import
+            if not listed.lists:  # the writer is not a stream, but an import
                 _delete_days(storage, f"samples/{writer}", first)
                 continue
             listed.delete_unlisted(now - _GRACE)
@@ -132,7 +133,7 @@ class _Listed:
     """The listed files of a stream that writes samples.
 
     Attributes:
-        lists: the lists that exist, by their batch: each one's files, in the order of their batches.
+        lists: batch -> the files of its list, in the order of their batches.
     """
 
     def __init__(self, spark: SparkSession, storage: Storage, writer: str) -> None:
@@ -140,7 +141,7 @@ class _Listed:
         self._storage = storage
         self._writer = writer
         self._folder = f"samples/{writer}"
-        self._newest = -1  # the newest list of all files before it
+        self._newest = -1  # batch of the newest compact list; -1: there is none
         self.lists: dict[int, list[_Entry]] = {}
         for batch, name in self._names():
             text = storage.read(name, limit=_WHOLE) or ""
@@ -149,19 +150,19 @@ class _Listed:
                 self._newest = max(self._newest, batch)
 
     def delete_unlisted(self, before: datetime) -> None:
-        """Delete files that no list names, unless they are younger."""
+        """Delete files that no list names and that were modified before a time."""
         days = [name for name in self._storage.folders(self._folder) if name.startswith("date=")]
         if not days:
             return
         options = {"modifiedBefore": f"{before:%Y-%m-%dT%H:%M:%S}", "timeZone": "UTC"}
         folders = [f"{self._storage.root}/{self._folder}/{day}" for day in days]
         old = self._spark.read.schema("time timestamp").options(**options).parquet(*folders).inputFiles()
-        listed = {_place(entry["path"]) for entries in self.lists.values() for entry in entries}
-        for place in {_place(file) for file in old} - listed:
-            self._storage.remove(f"{self._folder}/{place}")
+        listed = {_below_writer(entry["path"]) for entries in self.lists.values() for entry in entries}
+        for path in {_below_writer(file) for file in old} - listed:
+            self._storage.remove(f"{self._folder}/{path}")
 
     def shorten(self, first: date, today: date, files: int) -> bool:
-        """Merge the files of one day, and take days before the first out of the list.
+        """Merge the files of one day, and drop days before the first from the newest compact list.
 
         Returns:
             Whether files were merged.
@@ -171,13 +172,13 @@ class _Listed:
         entries = self.lists[self._newest]
         kept = [entry for entry in entries if _day(entry) >= first]
         merged = None
-        token, small = self._small()
-        for day, group in sorted(small.items()):
-            if day >= first and (len(group) >= files or (day < today and len(group) > 1)):
-                merged = self._merge(day, group, token)
-                paths = {entry["path"] for entry in group}
-                place = next(n for n, entry in enumerate(kept) if entry["path"] in paths)
-                kept[place] = merged
+        token, mergeable = self._mergeable()
+        for day, of_day in sorted(mergeable.items()):
+            if day >= first and (len(of_day) >= files or (day < today and len(of_day) > 1)):
+                merged = self._merge(day, of_day, token)
+                paths = {entry["path"] for entry in of_day}
+                index = next(n for n, entry in enumerate(kept) if entry["path"] in paths)
+                kept[index] = merged
                 kept = [entry for entry in kept if entry["path"] not in paths]
                 break
         if kept != entries and self._newest == max(
@@ -187,24 +188,24 @@ class _Listed:
             self._storage.write(f"{self._folder}/_spark_metadata/{self._newest}.compact", text)
         return merged is not None
 
-    def _small(self) -> tuple[str, Mapping[date, Sequence[_Entry]]]:
+    def _mergeable(self) -> tuple[str, Mapping[date, Sequence[_Entry]]]:
         """Return the token for the name of a merged file, and the files that may be merged, by day."""
         entries = self.lists[self._newest]
         token, read = self._read_by_model()
         if read is not None:
-            # The model reads all files that are listed, so it has read all before one that it has read.
+            # The model reads all listed files, so it has read every file before one that it has read.
             batches = sorted(batch for batch in self.lists if batch >= self._newest)
-            places = [_place(entry["path"]) for batch in batches for entry in self.lists[batch]]
-            entries = entries[: max((n + 1 for n, place in enumerate(places) if place in read), default=0)]
-        # A reader that has an earlier list must find its files: another list has to keep them for it.
-        others = (entry for batch, them in self.lists.items() if batch != self._newest for entry in them)
-        kept = {entry["path"] for entry in others}
-        small = defaultdict(list)
+            paths = [_below_writer(entry["path"]) for batch in batches for entry in self.lists[batch]]
+            entries = entries[: max((n + 1 for n, path in enumerate(paths) if path in read), default=0)]
+        # A running reader may need the small files, so another list must keep them from being deleted.
+        others = (files for batch, files in self.lists.items() if batch != self._newest)
+        kept = {entry["path"] for files in others for entry in files}
+        mergeable = defaultdict(list)
         for entry in entries:
-            merged = _place(entry["path"]).rpartition("/")[2].startswith(MERGED)
-            if entry["path"] in kept and not merged:
-                small[_day(entry)].append(entry)
-        return token, small
+            is_merged = _below_writer(entry["path"]).rpartition("/")[2].startswith(MERGED)
+            if entry["path"] in kept and not is_merged:
+                mergeable[_day(entry)].append(entry)
+        return token, mergeable
 
     def _read_by_model(self) -> tuple[str, set[str] | None]:
         """Return the model's token and its last files; None: no model reads this writer."""
@@ -215,10 +216,10 @@ class _Listed:
         last = max((int(name.rpartition("/")[2]) for name in commits), default=-1)
         batches = range(max(0, last - _LAST_BATCHES + 1), last + 1)
         read = (file for batch in batches for file in files_of(self._storage, CHECKPOINT, batch))
-        return model["token"], {_place(file) for file in read}
+        return model["token"], {_below_writer(file) for file in read}
 
     def _merge(self, day: date, entries: Sequence[_Entry], token: str) -> _Entry:
-        """Write one file with the rows of others; return its line of a list."""
+        """Write one file with the rows of the given ones; return its line of a list."""
         storage, staging = self._storage, f"{self._folder}/_merging"
         rows = read_files(
             self._spark, f"{storage.root}/{self._folder}", [unquote(entry["path"]) for entry in entries]
@@ -236,22 +237,23 @@ class _Listed:
         storage.move(part, f"{self._folder}/date={day}/{name}")
         storage.remove(staging)
         path = f"{entries[0]['path'].rpartition('/')[0]}/{name}"
-        return {**entries[0], "path": path, "size": storage.size(path), "modificationTime": _now_ms()}
+        return {
+            **entries[0],
+            "path": path,
+            "size": storage.size(path),
+            "modificationTime": time.time_ns() // 1_000_000,
+        }
 
     def _names(self) -> Iterator[tuple[int, str]]:
-        """Return the lists that exist: their batch and their name."""
+        """Yield batch and name of each existing list."""
         for name in self._storage.files(f"{self._folder}/_spark_metadata/[0-9]*"):
             yield int(name.rpartition("/")[2].removesuffix(".compact")), name
 
 
-def _place(path: str) -> str:
-    """Return the last two parts of a file's URI, decoded: its day's folder and its name."""
+def _below_writer(path: str) -> str:
+    """Return the last two parts of a file's URI, decoded: the folder of its day, and its name."""
     return "/".join(unquote(path).split("/")[-2:])
 
 
 def _day(entry: _Entry) -> date:
-    return date.fromisoformat(_place(entry["path"]).partition("/")[0].removeprefix("date="))
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return date.fromisoformat(_below_writer(entry["path"]).partition("/")[0].removeprefix("date="))

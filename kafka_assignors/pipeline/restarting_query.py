@@ -25,7 +25,7 @@ class RestartingQuery:
             which ends the query and returns the report.
         now: clock in seconds, as ``time.monotonic``.
         before: report of earlier work, included in the total.
-        has_worked: whether a report shows that the query has worked.  None: it has once it was started.
+        has_worked: whether a report shows that the query has worked.  None: a start is enough.
 
     Raises:
         KafkaAssignorsError: the first start failed.
@@ -70,7 +70,7 @@ class RestartingQuery:
             self._running = self._start()
         except KafkaAssignorsError as error:
             self._failed(error)
-        except Exception as error:  # any failure may be temporary, and other queries go on
+        except Exception as error:  # any failure may be temporary, and must not end the other queries
             self._failed(pipeline_error(error, "it does not start"))
         else:
             log.info("%s: restarted", self._name)
@@ -97,7 +97,7 @@ class RestartingQuery:
         report = self.stop()
         if self._has_worked is not None and not self._has_worked(report):
             raise pipeline_error(cause, self._name) if cause is not None else error
-        if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run this is another fault
+        if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
             self._pause_s = _FIRST_PAUSE_S
         self._failed(error)
 

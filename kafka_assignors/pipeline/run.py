@@ -4,9 +4,9 @@ Recording runs as streams beside the load model, which reads the landed samples.
 to the feed as soon as it is on disk, on another thread.  Every stage has its own checkpoint.  So the pipeline
 continues where it ended, and each stage can also run alone.
 
-A failure at the start is an error.  A stage that fails later is restarted until it works, and the others go
-on, because the cluster and the storage have answered before.  The model has started when its first batch has
-landed; until then a damaged checkpoint is an error, too.
+A failure at the start is an error.  A stage that fails later is restarted until it works, because the cluster
+and the storage have answered before; the other stages go on.  The start of the model ends when its first
+batch has landed, so a damaged checkpoint is an error as well.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ class PipelineOptions:
     keep_days: int | None = None
 
     @property
-    def which(self) -> dict[str, Any]:
-        """The groups, as arguments of a recording."""
+    def group_arguments(self) -> dict[str, Any]:
+        """The groups, as arguments of the functions that record."""
         return {"groups": self.groups, "groups_like": self.groups_like}
 
 
@@ -101,33 +101,33 @@ OnReport = Callable[[PipelineReport], None]
 
 
 def record(
-    spark: SparkSession, wanted: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
+    spark: SparkSession, options: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
 ) -> PipelineReport:
     """Run only the recording; see `run_pipeline`."""
     report = PipelineReport()
     if stop is None:
-        _record_once(spark, wanted, report)
-        maintain(spark, wanted.root, keep_days=wanted.keep_days)
+        _record_once(spark, options, report)
+        maintain(spark, options.root, keep_days=options.keep_days)
         on_report(report)
         return report
     with _running(report) as streams:
-        for name, start in _recorders(spark, wanted).items():
+        for name, start in _recorders(spark, options).items():
             streams[name] = RestartingQuery(name, start)
-        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, wanted))
+        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, options))
     return report
 
 
 def run_pipeline(
-    spark: SparkSession, wanted: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
+    spark: SparkSession, options: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
 ) -> PipelineReport:
     """Run all stages of the pipeline.
 
     Args:
         spark: the session; it needs ``session.STREAMING``.
-        wanted: settings of the pipeline.
+        options: options of the pipeline.
         stop: ends the pipeline when set, between two batches if they are short.  None: process the records
             there are now, and end.
-        on_report: called with the report about twice a second.  An exception of it ends the pipeline.
+        on_report: called with the report about twice a second.  An exception in it ends the pipeline.
 
     Returns:
         The report of the run.
@@ -138,81 +138,74 @@ def run_pipeline(
         OptionError: a setting is invalid.
     """
     report = PipelineReport()
-    feeding, topic = None, wanted.feed_topic
+    feeding, topic = None, options.feed_topic
     if stop is None:
-        options = {} if topic is None else connector_options(wanted.settings)
-        _record_once(spark, wanted, report)
+        kafka_options = {} if topic is None else connector_options(options.settings)
+        _record_once(spark, options, report)
         on_report(report)
         report.load = run_load_model(
-            spark, wanted.root, wanted.load, available_now=True, forget_s=wanted.forget_s
+            spark, options.root, options.load, available_now=True, forget_s=options.forget_s
         )
         if topic is not None:
-            report.fed = write_feed(spark, wanted.root, options, topic)
-        maintain(spark, wanted.root, keep_days=wanted.keep_days)
+            report.fed = write_feed(spark, options.root, kafka_options, topic)
+        maintain(spark, options.root, keep_days=options.keep_days)
         on_report(report)
         return report
 
-    how: dict[str, Any] = {"every_s": wanted.every_s, "forget_s": wanted.forget_s}
+    model_options: dict[str, Any] = {"every_s": options.every_s, "forget_s": options.forget_s}
     if topic is not None:
         feeding = Feeding(
-            lambda: Feed(spark, connector_options(wanted.settings), topic),
+            lambda: Feed(spark, connector_options(options.settings), topic),
             newest_records,
-            partial(landed_records, spark, wanted.root),
+            partial(landed_records, spark, options.root),
             stop,
         )
-        how["on_batch"] = feeding.batch
+        model_options["on_batch"] = feeding.batch
 
     # The model reads only the writers that exist at its first start.
-    with one_line(f"the folder {wanted.root}"):
-        for writer in _writers(wanted):
-            Storage(spark, wanted.root).make(f"samples/{writer}")
-    caught_up = _catch_up(spark, wanted, report, stop, on_report)
+    with one_line(f"the folder {options.root}"):
+        for is_wanted, writer in ((options.sampler, "sampler"), (options.offsets_topic, "offsets-topic")):
+            if is_wanted:
+                Storage(spark, options.root).make(f"samples/{writer}")
+    caught_up = _catch_up(spark, options, report, stop, on_report)
     if stop.is_set():
         return report
     with ExitStack() as ending, _running(report) as streams:
         if feeding is not None:
             ending.callback(feeding.close)  # after the model
-        for name, start in _recorders(spark, wanted).items():
+        for name, start in _recorders(spark, options).items():
             streams[name] = RestartingQuery(name, start, before=caught_up if name == "offsets" else None)
-        start_model = partial(start_load_model, spark, wanted.root, wanted.load, **how)
+        start_model = partial(start_load_model, spark, options.root, options.load, **model_options)
         streams["load"] = RestartingQuery("load", start_model, has_worked=lambda load: load.batches > 0)
-        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, wanted), feeding=feeding)
+        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, options), feeding=feeding)
     _note_feed(feeding, report)
     return report
 
 
-def _maintenance(spark: SparkSession, wanted: PipelineOptions) -> Maintenance:
-    return Maintenance(partial(maintain, spark, wanted.root, keep_days=wanted.keep_days))
+def _maintenance(spark: SparkSession, options: PipelineOptions) -> Maintenance:
+    return Maintenance(partial(maintain, spark, options.root, keep_days=options.keep_days))
 
 
-def _writers(wanted: PipelineOptions) -> list[str]:
-    return [
-        *(["sampler"] if wanted.sampler else []),
-        *(["offsets-topic"] if wanted.offsets_topic else []),
-    ]
-
-
-def _record_once(spark: SparkSession, wanted: PipelineOptions, report: PipelineReport) -> None:
-    if wanted.offsets_topic:
-        report.offsets = record_offsets_once(spark, wanted.settings, wanted.root, **wanted.which)
-    if wanted.sampler:
-        report.samples = record_samples_once(spark, wanted.settings, wanted.root, **wanted.which)
+def _record_once(spark: SparkSession, options: PipelineOptions, report: PipelineReport) -> None:
+    if options.offsets_topic:
+        report.offsets = record_offsets_once(spark, options.settings, options.root, **options.group_arguments)
+    if options.sampler:
+        report.samples = record_samples_once(spark, options.settings, options.root, **options.group_arguments)
 
 
 def _catch_up(
     spark: SparkSession,
-    wanted: PipelineOptions,
+    options: PipelineOptions,
     report: PipelineReport,
     stop: threading.Event,
     on_report: OnReport,
 ) -> OffsetsReport | None:
-    """Land the existing commits before the first sample.
-
-    After a sample of now, the model would count older commits as late.
-    """
-    if not wanted.offsets_topic:
+    """Land the existing commits before the first sample, because the model counts older commits as late."""
+    if not options.offsets_topic:
         return None
-    recording = record_offsets(spark, wanted.settings, wanted.root, **wanted.which, available_now=True)
+    recording = record_offsets(
+        spark, options.settings, options.root, **options.group_arguments, available_now=True
+    )
     try:
         with one_line("recording existing commits"):
             while not (recording.query.awaitTermination(_LOOK_S) or stop.is_set()):
@@ -223,13 +216,13 @@ def _catch_up(
     return report.offsets
 
 
-def _recorders(spark: SparkSession, wanted: PipelineOptions) -> dict[str, Callable[[], Any]]:
-    given = {**wanted.which, "every_s": wanted.every_s}
+def _recorders(spark: SparkSession, options: PipelineOptions) -> dict[str, Callable[[], Any]]:
+    arguments = {**options.group_arguments, "every_s": options.every_s}
     start: dict[str, Callable[[], Any]] = {}
-    if wanted.sampler:
-        start["samples"] = lambda: record_samples(spark, wanted.settings, wanted.root, **given)
-    if wanted.offsets_topic:
-        start["offsets"] = lambda: record_offsets(spark, wanted.settings, wanted.root, **given)
+    if options.sampler:
+        start["samples"] = lambda: record_samples(spark, options.settings, options.root, **arguments)
+    if options.offsets_topic:
+        start["offsets"] = lambda: record_offsets(spark, options.settings, options.root, **arguments)
     return start
 
 

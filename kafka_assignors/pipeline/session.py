@@ -33,32 +33,32 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java options of a session that ends within minutes: they reduce the time for compiling."""
 
 OFFSET_FETCHING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
-"""Has to be true: Spark's newer way to fetch offsets reads __consumer_offsets as empty, without an error."""
+"""Must be true: Spark's newer way to fetch offsets reads __consumer_offsets as empty, without an error."""
 
 VERSIONS = ("4.0", "4.1", "4.2")
 """Versions of Spark that the pipeline supports; ``jars.lock`` has a connector for each."""
 
-#: Settings that the jobs need in any session.
 STREAMING = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.streaming.stateStore.providerClass": (
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     OFFSET_FETCHING: "true",
-    # The model's list of all files it has read is written again at this interval of batches, instead of 10.
+    # Spark rewrites the list of all files that the model has read every 1,000 batches, instead of every 10.
     "spark.sql.streaming.fileSource.log.compactInterval": "1000",
-    # Each stream's rates, latency, watermark and state are among Spark's metrics, by the name of its query.
+    # Adds rates, latency, watermark and state of each stream to Spark's metrics, by the name of its query.
     "spark.sql.streaming.metricsEnabled": "true",
     # By default Spark redacts only passwords; options with a private key or a login have other names.
     "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore[.]key",
 }
+"""Settings that the jobs need in any session."""
 
 _SILENT = {"spark.log.level": "FATAL"}
 
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
-# PySpark always requests a module that only speeds up vectors.  The Java runtime of PyPI does not have it,
-# and others print a warning.
+# PySpark always requests a module that only speeds up vectors.  The Java runtime of PyPI does not have the
+# module, and other runtimes print a warning, so this launcher drops the option.
 _LAUNCHER = """\
 #!/bin/sh
 for word in "$@"; do
@@ -108,9 +108,8 @@ def session(
 ) -> Iterator[SparkSession]:
     """Take the session of ``spark-submit`` with its master, size and jars, or else make a local one.
 
-    For commands, which print errors as one line: a local session logs nothing.
-
-    Arguments and errors are those of `local_session`; all but ``name`` apply only to a local session.
+    A local session logs nothing, because the commands that use it print errors as one line.  Arguments and
+    errors are those of `local_session`; all but ``name`` apply only to a local session.
     """
     if not submitted():
         with local_session(
@@ -125,13 +124,13 @@ def session(
         return
     from pyspark.sql import SparkSession
 
-    given = SparkSession.builder.appName(name).getOrCreate()
+    of_submit = SparkSession.builder.appName(name).getOrCreate()
     for key, value in STREAMING.items():
-        given.conf.set(key, value)
+        of_submit.conf.set(key, value)
     try:
-        yield given
+        yield of_submit
     finally:
-        given.stop()
+        of_submit.stop()
 
 
 @contextmanager
@@ -150,7 +149,7 @@ def local_session(
         name: name of the application.
         cores: number of cores; None: all.
         memory: memory of the JVM.  It is set by the first session of the process, and cannot change.
-        java_options: options of the JVM; they cannot change, either.
+        java_options: options of the JVM; likewise.
         settings: Spark settings; they override those of this package.
         on_progress: called for jars that are fetched, and for the start.
 

@@ -19,8 +19,7 @@ from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.session import STREAMING
-from kafka_assignors.pipeline.tables.landing import COLUMNS, land_stream, read_samples
-from kafka_assignors.pipeline.time import utc_date
+from kafka_assignors.pipeline.tables.landing import COLUMNS, land_stream, read_samples, utc_date
 from tests.pipeline.samples import Look, load_rows, write_file
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)

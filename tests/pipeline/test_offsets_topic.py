@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from kafka_assignors.pipeline.record.offsets import WRITER, commits, decode
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
-from kafka_assignors.pipeline.record.offsets_topic import SOURCE, commits, decode
 from tests.support import offsets_oracle as oracle
 from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
 from tests.support.offsets_records import NOW_MS
@@ -75,7 +75,7 @@ def test_commits_are_samples(spark: SparkSession) -> None:
     commit_rows = sorted(rows.collect(), key=lambda row: -row.committed_offset)
     assert [row.committed_offset for row in commit_rows] == [42, -1]
     assert {(row.group, row.topic, row.partition, row.source) for row in commit_rows} == {
-        ("billing", "orders", 7, SOURCE)
+        ("billing", "orders", 7, WRITER)
     }
     assert {(row.begin_offset, row.end_offset) for row in commit_rows} == {(None, None)}
     assert [str(row.date) for row in commit_rows] == [str(moment(NOW_MS).date()), "2026-11-22"]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kafka_assignors.forecast import UNKNOWN, LoadRow, LoadSettings, Partition, Sample, SampleCounts, encode
 from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket, Key
-from kafka_assignors.forecast.bucket.rows import Rows
+from kafka_assignors.forecast.bucket.rows import LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples
 from kafka_assignors.forecast.settings import SECOND
 from tests.property.test_load_model import SETTINGS, START, steady, two_writers, wild
@@ -37,7 +37,7 @@ class Both:
 
     def take(self, samples: Given, now: int | None = None) -> None:
         bucket, counts = self.bucket(), SampleCounts(0, 0, 0, 0)
-        rows = bucket.rows([key(number) for number, _ in samples])
+        rows = bucket.rows_of([key(number) for number, _ in samples])
         columns = np.array([sample for _, sample in samples], np.int64).reshape(-1, 4).T
         result, counted = bucket.take(Samples(rows, *columns), now)
         self.together += listed(result, bucket.keys)
@@ -64,14 +64,14 @@ class Both:
             assert comparable(bucket.partition(row)) == comparable(self.alone[number])
 
     def _add_one(self, number: int, rows: list[LoadRow]) -> None:
-        self.one_by_one += listed(Rows.of((0, row) for row in rows), [key(number)])
+        self.one_by_one += listed(LoadRows.of((0, row) for row in rows), [key(number)])
 
 
 def key(number: int) -> Key:
     return ("g", f"t{number % 3}", number)
 
 
-def listed(rows: Rows, keys: list[Key]) -> list[tuple[Any, ...]]:
+def listed(rows: LoadRows, keys: list[Key]) -> list[tuple[Any, ...]]:
     """Return the rows with their partitions; -1: NaN, which is not equal to itself."""
     columns = (np.nan_to_num(column, nan=-1.0).tolist() for column in rows)
     return [(keys[row], *values) for row, *values in zip(*columns, strict=True)]

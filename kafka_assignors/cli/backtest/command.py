@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import tempfile
 import time
@@ -28,11 +27,16 @@ from kafka_assignors.cli.backtest.options import (
 from kafka_assignors.cli.backtest.request import BacktestRequest
 from kafka_assignors.cli.backtest.view import backtest_lines, show_scenarios
 from kafka_assignors.cli.common import output_option, sigterm_as_interrupt
-from kafka_assignors.cli.pipeline.spark_size import spark_size_options
+from kafka_assignors.cli.pipeline.spark import (
+    is_of_spark,
+    recording_folder,
+    require_spark,
+    spark_size_options,
+)
 from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import show
-from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError, OptionError
+from kafka_assignors.errors import KafkaAssignorsError, OptionError
 from kafka_assignors.pipeline.backtest.files import prepare, save
 from kafka_assignors.pipeline.backtest.grid import Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
@@ -40,7 +44,7 @@ from kafka_assignors.pipeline.backtest.recorded import Recorded, missing_times
 from kafka_assignors.pipeline.backtest.results import Results, RunResult
 from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
-from kafka_assignors.pipeline.session import session, submitted
+from kafka_assignors.pipeline.session import session
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.report.page import require_plotly
 from kafka_assignors.simulation import ChurnStep
@@ -102,10 +106,15 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     type=click.IntRange(1, 500),
     default=1,
     show_default=True,
-    help="Draw the times of each churn so many times; figures get an interval.",
+    help="Number of draws of the times of each churn; above 1, figures get an interval.",
 )
 @click.option(
-    "--seed", metavar="N", type=click.IntRange(min=0), default=0, show_default=True, help="Of these draws."
+    "--seed",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of these draws.",
 )
 @click.option(
     "--group", "groups", metavar="GROUP", multiple=True, help="A group of the history.  [default: all]"
@@ -173,15 +182,16 @@ def command(
         raise click.UsageError("--recorded-members has no effect with --service-rate: leave one out")
     if replicates > 1 and churn and not any(churn):
         raise click.UsageError("--replicates draws the times of --churn, and there is none")
-    folder_url = _folder_url(history)
+    history_folder = recording_folder("HISTORY", history)
     request = BacktestRequest(
         strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,), replicates, seed
     )
-    with _errors_name_options():  # refuse invalid combinations before the history is read
+    with _errors_name_options():  # refuses invalid combinations before the history is read
         candidates(strategies, parameters.choices, forecasts=True)
-    _require_extra()
+    require_plotly("spark")
+    require_spark()
     out = out or f"out/backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
-    local = None if _is_of_spark(out) else Path(out)
+    local = None if is_of_spark(out) else Path(out)
     if local is not None:
         prepare(local)
     started = datetime.now(timezone.utc)
@@ -199,7 +209,7 @@ def command(
         with _errors_name_options():
             recorded = read_history(
                 spark,
-                folder_url,
+                history_folder,
                 groups=groups,
                 since=since,
                 until=until,
@@ -242,7 +252,7 @@ def _errors_name_options() -> Iterator[None]:
 def _run(
     spark: SparkSession, recorded: Sequence[Recorded], trials: Sequence[Trial], view: ProgressView
 ) -> tuple[list[TrialResult], float]:
-    """Run the trials; return their results in order, and the seconds all of them took."""
+    """Run the trials; return their results in order, and the seconds that all of them took together."""
     results: dict[int, TrialResult] = {}
     began = time.monotonic()
     show_scenarios(view, 0, len(trials), 0.0)
@@ -258,24 +268,3 @@ def _show(results: Results, report: str, output: str) -> None:
         return
     show(backtest_lines(results))
     click.echo(f"report: {report}")
-
-
-def _folder_url(history: str) -> str:
-    if _is_of_spark(history):
-        return history
-    if not Path(history).is_dir():
-        raise click.UsageError(f"HISTORY: no folder {history!r}")
-    return str(Path(history).resolve())  # the JVM may have another working directory
-
-
-def _is_of_spark(folder: str) -> bool:
-    """Return whether Spark has the folder; a path without a scheme is local, unless on a cluster."""
-    return ":" in folder or submitted()
-
-
-def _require_extra() -> None:
-    """Raise if a library is missing, before the session starts."""
-    require_plotly("spark")
-    for module in ("pyspark", "pandas", "pyarrow"):
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtraError("spark", module)

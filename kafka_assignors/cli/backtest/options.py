@@ -24,7 +24,7 @@ BY_DEFAULT = tuple(name for name in STRATEGIES if name != "failover")
 """All but ``failover``, which gives one member all partitions: a requirement, not a choice."""
 
 _LONGEST = 500
-"""Most values of one option."""
+"""Maximum number of values of one option."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Parameters:
 
 
 def read_parameters(ctx: click.Context, _: click.Parameter, given: Iterable[str]) -> Parameters:
-    """Parse each ``NAME=V1,V2``; a value is JSON, or else text."""
+    """Parse each ``NAME=V1,V2``; a value that is not JSON is text."""
     choices: dict[str, Sequence[Parameter]] = {}
     surroundings: dict[str, Sequence[float]] = {}
     for text in given:
@@ -88,7 +88,7 @@ def read_strategies(ctx: click.Context, param: click.Parameter, given: str | Non
 
 
 def read_whole(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[int, ...]:
-    """Parse whole numbers from 1."""
+    """Parse whole numbers above 0."""
     return tuple(
         dict.fromkeys(_number(ctx, param, text, int, "whole number") for text in _given(param, given))
     )
@@ -110,7 +110,7 @@ def read_churn(
 
 
 def read_moment(ctx: click.Context, param: click.Parameter, given: str | None) -> datetime | None:
-    """Parse a date, or a date and a time; UTC without a zone, as the history's dates are."""
+    """Parse a date, or a date and a time.  Without a zone it is UTC, as the dates of the history are."""
     if given is None:
         return None
     text = f"{given[:-1]}+00:00" if given.endswith(("Z", "z")) else given

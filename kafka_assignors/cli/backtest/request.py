@@ -17,7 +17,7 @@ class BacktestTrials:
 
     Attributes:
         trials: in the order of their numbers.
-        left_out: groups without a usable history -> reason.
+        left_out: group without a usable history -> reason.
     """
 
     trials: Sequence[Trial]
@@ -28,7 +28,7 @@ class BacktestTrials:
 class BacktestRequest:
     """The options of a back-test.
 
-    ``members`` and ``churn`` are empty, and ``service_rates`` is ``(None,)``, if they are not given.
+    Options that were not given are empty (``members``, ``churn``) or ``(None,)`` (``service_rates``).
     """
 
     strategies: tuple[str, ...]
@@ -41,7 +41,7 @@ class BacktestRequest:
     seed: int = 0
 
     def trials(self, recorded: Sequence[Recorded]) -> BacktestTrials:
-        """Return all combinations of the options, on each group with a usable history.
+        """Return all combinations of the options, for each group with a usable history.
 
         Raises:
             OptionError: a combination is invalid, or no group has a usable history.

@@ -7,7 +7,7 @@ from rich.text import Text
 
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import ROWS as MOST_ROWS
-from kafka_assignors.cli.tables import Columns, columns, more
+from kafka_assignors.cli.tables import Columns, more
 from kafka_assignors.pipeline.backtest.phrases import (
     ROWS,
     about_figures,
@@ -29,7 +29,7 @@ def backtest_lines(results: Results) -> Lines:
         Text(f"{run['scenarios']:,} scenarios in {run['seconds']:,.1f} s; {about_figures(results)}\n")
     )
     rank, *rows = [row for row in ROWS if row.brief]
-    table = columns(f">{rank.brief}", "strategy", *(f">{row.brief}" for row in rows))
+    table = Columns(f">{rank.brief}", "strategy", *(f">{row.brief}" for row in rows))
     for candidate in candidates[:MOST_ROWS]:
         figures = (row.show(candidate).replace(" s", "") for row in rows)
         table.add_row(rank.show(candidate), candidate["candidate"], *figures)

@@ -87,8 +87,7 @@ def command(
 ) -> None:
     """Serve the lag of groups to Prometheus, with kafka-lag-exporter's metrics.
 
-    The command reads the cluster in the background and only reads.  The page answers also while no broker
-    does.
+    The command only reads from the cluster, in the background.  The page answers even while no broker does.
     """
     settings = client_settings(bootstrap, config)
     timeout_s = min(max(interval, _SHORTEST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
@@ -97,7 +96,7 @@ def command(
     with suppress(KeyboardInterrupt), sigterm_as_interrupt(), serving(page, listen) as served:
         servers = ",".join(settings["bootstrap_servers"])
         _log(f"serving http://{served}/metrics, reading {servers} every {interval} s")
-        # Its errors repeat the problems that this command reports once.
+        # kafka-python's errors repeat the problems that this command reports once.
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
         with reading_repeatedly(reader.read, page, interval, _log):
             threading.Event().wait()

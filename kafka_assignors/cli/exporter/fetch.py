@@ -28,7 +28,7 @@ from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition, shown
 
 _SHARES = (0.2, 0.4, 0.7, 1.0)
-"""Of the time of a reading: when the list, the groups, the offsets and the timestamps must be there."""
+"""Deadlines of the list, the groups, the offsets and the timestamps, in parts of the time for a reading."""
 
 
 class ClusterReader:
@@ -44,14 +44,14 @@ class ClusterReader:
         with_seconds: bool = True,
     ) -> None:
         self._connection = Connection(settings)
-        self._chosen = fetch_settings(settings, "-", RESET)
+        self._fetch_settings = fetch_settings(settings, "-", RESET)
         self._groups_like = groups_like
         self._topics_like = topics_like
         self._timeout_s = timeout_s
         self._with_seconds = with_seconds
         self._owners: dict[str, Owners] = {}
-        self._seen: set[str] = set()
-        # These hold only partitions of the last reading, so they cannot grow without bound.
+        self._known: set[str] = set()
+        # Only of partitions in the last reading, so these cannot grow without bound.
         self._offsets: Mapping[TopicPartition, Offsets] = {}
         self._timestamps: Mapping[Position, int] = {}
         self._unknown: Collection[TopicPartition] = ()
@@ -66,7 +66,7 @@ class ClusterReader:
         try:
             reading, connection_failed = self._read()
         finally:
-            if connection_failed:  # a new connection may help, and sees no late answers
+            if connection_failed:  # a new connection may work, and gets no late answers
                 self._connection.close()
         return reading
 
@@ -76,11 +76,13 @@ class ClusterReader:
         listed, grouped, offset, timed = (start + share * self._timeout_s for share in _SHARES)
         link = self._connection.open(listed)
         listing, unlisted = list_groups(link, listed)
-        # A broker lists only groups that the user may describe: a lost right must not look like a deletion.
-        names = sorted({name for name in listing if _matches(name, self._groups_like)} | self._seen)
-        groups = read_groups(link, self._chosen, names, self._partitions, (grouped, offset), retries=FEW)
-        self._seen = groups.known
-        self._owners = {name: each for name, each in self._owners.items() if name in self._seen}
+        # A broker hides groups that the user may not describe: a lost right must not look like a deletion.
+        names = sorted({name for name in listing if _matches(name, self._groups_like)} | self._known)
+        groups = read_groups(
+            link, self._fetch_settings, names, self._partitions, (grouped, offset), retries=FEW
+        )
+        self._known = groups.known
+        self._owners = {name: owners for name, owners in self._owners.items() if name in self._known}
         oldest: OldestUnread | None = None
         ages_failed = False
         if self._with_seconds:
@@ -89,7 +91,7 @@ class ClusterReader:
         left_out = {
             name: why(error) for name, error in groups.failures.items() if not isinstance(error, GroupError)
         }
-        unknown = {tp: text for each in groups.readings.values() for tp, text in each.missing.items()}
+        unknown = {tp: text for of_group in groups.readings.values() for tp, text in of_group.missing.items()}
         problems: dict[str, str] = {}
         if unlisted is not None:
             problems["list"] = unlisted
@@ -108,13 +110,13 @@ class ClusterReader:
                         tp,
                         self._owners[name].get(tp),
                         groups.states[name].commits.get(tp),
-                        each,
+                        of_group,
                         oldest,
                         now_ms=(epoch_s + groups.read_at[name]) * 1000,  # a later clock would add lag
                     )
-                    for tp in sorted({*each.offsets, *each.missing})
+                    for tp in sorted({*of_group.offsets, *of_group.missing})
                 )
-                for name, each in groups.readings.items()
+                for name, of_group in groups.readings.items()
             },
             offsets=groups.ends,
             left_out=left_out,
@@ -132,29 +134,29 @@ class ClusterReader:
     def _oldest(self, link: Link, groups: GroupsReading, deadline: float) -> tuple[OldestUnread, bool]:
         """Return the timestamps of the oldest unread records, and whether a broker did not answer.
 
-        A record that the reading before knows is not read again.  Partitions whose record it lacked come
-        first, so each has its turn if there is no time for all.
+        Timestamps of the previous reading are used again.  Partitions whose timestamp it lacks come first, so
+        that each has its turn if there is no time for all.
         """
         unread = {
-            place
+            position
             for reading in groups.readings.values()
             for tp, offsets in reading.offsets.items()
-            if offsets.committed is not None and (place := next_unread(tp, offsets, RESET)) is not None
+            if offsets.committed is not None and (position := next_unread(tp, offsets, RESET)) is not None
         }
         timestamps: dict[Position, int | None] = {
-            place: self._timestamps[place]
-            for place in unread & self._timestamps.keys()
-            if is_same_log(self._offsets[place.tp], groups.ends[place.tp])
+            position: self._timestamps[position]
+            for position in unread & self._timestamps.keys()
+            if is_same_log(self._offsets[position.tp], groups.ends[position.tp])
         }
-        order = sorted(unread - timestamps.keys(), key=lambda place: (place.tp not in self._unknown, place))
-        fetch = OldestUnreadFetch(link, self._chosen, order, deadline, retries=FEW)
+        order = sorted(unread - timestamps.keys(), key=lambda p: (p.tp not in self._unknown, p))
+        fetch = OldestUnreadFetch(link, self._fetch_settings, order, deadline, retries=FEW)
         if len(timestamps) < len(unread):
             fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
         result = fetch.result()
         timestamps |= result.timestamps
         self._offsets = groups.ends
-        self._timestamps = {place: at for place, at in timestamps.items() if at is not None}
-        self._unknown = {place.tp for place in result.missing}
+        self._timestamps = {position: ms for position, ms in timestamps.items() if ms is not None}
+        self._unknown = {position.tp for position in result.missing}
         return OldestUnread(timestamps, result.missing), fetch.connection_failed
 
 

@@ -14,7 +14,7 @@ from kafka_assignors.cli.exporter.reading import UNKNOWN, ClusterReading
 from kafka_assignors.cli.group_lag import PartitionLag
 
 KEPT_INTERVALS = 3
-"""A reading stays on the page this long while no newer one succeeds."""
+"""The last reading stays on the page for this many intervals while no newer one succeeds."""
 
 
 class Metric(NamedTuple):
@@ -27,7 +27,7 @@ class Metric(NamedTuple):
 _OF_PARTITION = ("group", "topic", "partition", "member_host", "consumer_id", "client_id")
 
 METRICS: Mapping[str, Metric] = {
-    # kafka-lag-exporter's, with its texts
+    # kafka-lag-exporter's, with its help texts
     "kafka_partition_latest_offset": Metric("Latest offset of a partition", ("topic", "partition")),
     "kafka_partition_earliest_offset": Metric("Earliest offset of a partition", ("topic", "partition")),
     "kafka_consumergroup_group_max_lag": Metric("Max group offset lag", ("group",)),
@@ -52,7 +52,7 @@ class _Figures(NamedTuple):
     """The metrics of a reading, made once for all scrapes."""
 
     read_at: float
-    kept_s: float
+    kept_s: float  # seconds after ``read_at`` until they disappear
     families: list[GaugeMetricFamily]
     is_complete: bool
 
@@ -71,10 +71,10 @@ class LagPage(Collector):
         self._last: _Figures | None = None
 
     def publish(self, reading: ClusterReading) -> None:
-        """Replace the figures.  Groups and partitions that are gone disappear.
+        """Replace the figures; groups and partitions that no longer exist disappear.
 
-        An incomplete reading does not replace a complete one that may still stay: a sum would fall because a
-        broker restarts.
+        An incomplete reading does not replace a complete one until that is too old.  Otherwise a sum would
+        fall while a broker restarts.
         """
         figures = _Figures(
             self._clock() - reading.took_s,
@@ -93,7 +93,7 @@ class LagPage(Collector):
             self._is_up = False
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Return the metrics without samples, so that a scrape can choose some: ``/metrics?name[]=NAME``."""
+        """Return the metrics without samples, so that a scrape can select some: ``/metrics?name[]=NAME``."""
         return [self._family(name, ()) for name in METRICS]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
@@ -143,7 +143,7 @@ class LagPage(Collector):
     def _totals(self, groups: Mapping[str, Iterable[PartitionLag]]) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics of groups and topics, over all partitions with a known lag.
 
-        The longest age is left out if one is unknown: it would fall, and an alert would end.
+        The largest age is left out while an age is unknown.  Otherwise it could fall, and an alert would end.
         """
         largest, oldest, sums, by_topic = [], [], [], []
         for name, partitions in sorted(groups.items()):
@@ -177,5 +177,5 @@ def _labels(partition: PartitionLag) -> tuple[str, ...]:
     topic, number = partition.tp
     if (owner := partition.owner) is None:
         return topic, str(number), UNKNOWN, UNKNOWN, UNKNOWN
-    host = owner.host and f"/{owner.host}"  # as Java prints an address, and so kafka-lag-exporter
+    host = owner.host and f"/{owner.host}"  # as Java, and so kafka-lag-exporter, prints an address
     return topic, str(number), host, owner.member_id, owner.client_id

@@ -1,4 +1,4 @@
-"""Combines groups, commits and offsets to the lag of each partition.  Pure."""
+"""The state of all groups at one moment: the lag of each partition, and problems.  Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from kafka_assignors.lag.reading import OldestUnread, next_unread
 from kafka_assignors.plan import TopicPartition, shown
 
 UNKNOWN = "unknown"
-"""kafka-lag-exporter's labels of a partition without an owner."""
+"""kafka-lag-exporter's value for the labels of a partition without an owner."""
 RESET: Reset = "earliest"
-"""For commits outside the log: the broker does not know the group's ``auto.offset.reset``."""
+"""Assumed for commits outside of the log: the broker does not know the group's ``auto.offset.reset``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,10 @@ class ClusterReading:
         groups: the partitions of each group.
         offsets: begin and end of each partition of a group.
         left_out: group -> why the exporter could not read it.
-        problems: what could not be read: a key that stays from reading to reading -> its line.
-        is_complete: False: a broker did not answer, or a partition has no leader.  Ages do not count.
-        took_s: how long the reading took.
+        problems: identity of a problem, the same in each reading -> its line for the log.
+        is_complete: False if a broker did not answer, or a partition has no leader.  Unknown ages do not
+            matter.
+        took_s: duration of the reading, seconds.
     """
 
     groups: Mapping[str, tuple[PartitionLag, ...]]
@@ -39,9 +40,9 @@ class ClusterReading:
 
 
 def is_same_log(before: Offsets, now: Offsets) -> bool:
-    """Whether an offset still means the same record.
+    """Return whether an offset still means the same record.
 
-    A log whose begin or end went back belongs to a topic that was deleted and made again, or lost records.
+    If begin or end of a log went back, the topic was deleted and created again, or lost records.
     """
     return now.end >= before.end and (now.begin or 0) >= (before.begin or 0)
 
@@ -55,7 +56,7 @@ def partition_lag(
     *,
     now_ms: float,
 ) -> PartitionLag:
-    """Return the lag of one partition of a group; without its age if ``oldest`` is None."""
+    """Return the lag of one partition of a group; ``oldest`` None: without its age."""
     offsets = reading.offsets.get(tp)
     if offsets is None or committed is None:
         return PartitionLag(tp, owner, committed, None, None)
@@ -64,9 +65,12 @@ def partition_lag(
 
 
 def problem_lines(subject: str, reasons: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return a line for each reason, with the number of names and the first as an example.
+    """Return identity -> line of the problem with each reason.
 
-    The key of a line has neither, so the log does not repeat a problem whose number of names changes.
+    Args:
+        subject: begin of the lines.
+        reasons: pairs of a name and its reason.  A line has the first name, and the number of the others.
+            The identity has no names, so a log does not repeat a problem when the names change.
     """
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons:

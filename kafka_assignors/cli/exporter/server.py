@@ -25,11 +25,11 @@ Route = Callable[[], tuple[HTTPStatus, bytes]]
 
 
 class Problems(Protocol):
-    """A reading with problems: a key that stays from reading to reading -> its line."""
+    """A reading with problems."""
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """The problems."""
+        """Identity of a problem, the same in each reading -> its line for the log."""
 
 
 ReadingT = TypeVar("ReadingT", bound=Problems)
@@ -57,15 +57,15 @@ class Address(NamedTuple):
 
 
 def address(_ctx: click.Context, _param: click.Parameter, value: str) -> Address:
-    """Convert the value of an option, as ``parse_address``."""
+    """Parse the value of an option."""
     return parse_address(value)
 
 
 def parse_address(value: str) -> Address:
-    """Read HOST:PORT.
+    """Parse HOST:PORT.
 
     Raises:
-        click.BadParameter: it is no address.
+        click.BadParameter: the value is not such an address.
     """
     host, _, port = value.rpartition(":")
     if not host or not (is_port(port) or port == "0"):
@@ -149,7 +149,7 @@ class ProblemLog:
         self._known: frozenset[str] = frozenset()
 
     def update(self, problems: Mapping[str, str]) -> None:
-        """Compare the problems of a reading, identity and line, with those of the reading before."""
+        """Log the problems of a reading that the previous reading did not have."""
         for identity, line in problems.items():
             if identity not in self._known:
                 self._log(line)

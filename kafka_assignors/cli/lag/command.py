@@ -69,7 +69,7 @@ def command(
         raise click.UsageError("--fail-above does not go with --watch")
     is_single = len(groups) == 1 and not is_pattern(groups[0])
     with closing(LagReader(client_settings(bootstrap, config), reset)) as reader:
-        last: list[GroupsReport] = []  # the last look
+        last: list[GroupsReport] = []  # the last report
 
         def fetch() -> GroupsReport:
             last[:] = [_read(reader, groups, accepted)]
@@ -102,15 +102,15 @@ def command(
 
 
 def _read(reader: LagReader, groups: Sequence[str], accepted: Sequence[Limit]) -> GroupsReport:
-    """Read the groups, and with limits again while one rebalances, up to ``_SETTLE_S``.
+    """Read the groups.  With limits, read again while a group rebalances, for up to ``_SETTLE_S``.
 
-    Such a group counts with all its commits, also of topics that it no longer reads, and without its owned
-    partitions that have no commit.  So its lag may be too large or too small.
+    The report of a rebalancing group counts all its commits, also those of topics that it no longer reads.
+    It does not count owned partitions without a commit.  So its lag may be too large or too small.
     """
     deadline = time.monotonic() + _SETTLE_S
     while True:
-        look = reader.read(groups)
-        is_early = any(report.counts_all_commits for report in look.reports)
-        if not (accepted and is_early) or time.monotonic() >= deadline:
-            return look
+        report = reader.read(groups)
+        is_unsettled = any(group.counts_all_commits for group in report.reports)
+        if not (accepted and is_unsettled) or time.monotonic() >= deadline:
+            return report
         time.sleep(_AGAIN_S)

@@ -20,8 +20,8 @@ class Limit:
     """The largest lag that is accepted.
 
     Attributes:
-        value: records, or milliseconds.
-        in_time: whether it is milliseconds.
+        value: records, or milliseconds if ``in_time``.
+        in_time: whether the limit is for the lag in time.
     """
 
     value: float
@@ -29,7 +29,7 @@ class Limit:
 
 
 def limits(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) -> tuple[Limit, ...]:
-    """Convert the values of the option.
+    """Parse the values of ``--fail-above``.
 
     Raises:
         click.BadParameter: a value is neither records nor a time.
@@ -46,13 +46,13 @@ def _limit(value: str) -> Limit:
 
 
 def milliseconds(text: str) -> float | None:
-    """Read a time such as ``30s``; None: it is none."""
+    """Return the milliseconds of a time such as ``30s``; None: the text is not a time."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)", text, re.ASCII)
     return float(match[1]) * _UNITS_MS[match[2]] if match else None
 
 
 def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
-    """Return a line for each limit that a group exceeds, or of which that is unknown."""
+    """Return a line for each limit that a group exceeds, or may exceed, because its lag is unknown."""
     lines = []
     name = shown(report.group.group_id)
     for limit in accepted:

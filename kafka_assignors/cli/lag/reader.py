@@ -32,12 +32,12 @@ _OFFSETS_S, _TIMES_S = 15.0, 10.0
 
 
 def is_pattern(name: str) -> bool:
-    """Whether the name stands for all groups that match it: ``*`` any characters, ``?`` one."""
+    """Return whether the name is a pattern of names: ``*`` stands for any characters, ``?`` for one."""
     return "*" in name or "?" in name
 
 
 def matching(pattern: str, names: Iterable[str]) -> list[str]:
-    """Return the names that match, sorted."""
+    """Return the names that match a pattern, sorted."""
     parts = {"*": ".*", "?": "."}
     like = re.compile("".join(parts.get(char) or re.escape(char) for char in pattern), re.DOTALL)
     return sorted(name for name in names if like.fullmatch(name))
@@ -47,9 +47,9 @@ class LagReader:
     """Reads the lag of groups; connects at the first read, and again if a broker does not answer.
 
     Args:
-        settings: as ``connection_settings`` makes them.
+        settings: connection settings, as ``connection_settings`` returns them.
         reset: where consumers of the groups start without a commit.
-        window_s: rates are means over this time.
+        window_s: rates are means over this time, seconds.
     """
 
     def __init__(self, settings: Mapping[str, Any], reset: Reset, window_s: float = WINDOW_S) -> None:
@@ -65,7 +65,8 @@ class LagReader:
         """Return the current lag of groups.
 
         Raises:
-            KafkaAssignorsError: no group could be read, with the error of the first, or no offset.
+            KafkaAssignorsError: no group could be read, so the error is that of the first one; or no offset
+                could be read.
         """
         link = self._connection.reach()
         failures: dict[str, KafkaAssignorsError] = {}
@@ -79,8 +80,8 @@ class LagReader:
             (start + ANSWER_S, start + _OFFSETS_S),
             retries=FEW,
         )
-        # A watched pattern sees groups come and go.
-        self._owners = {name: each for name, each in self._owners.items() if name in groups.known}
+        # Groups that match a watched pattern come and go, so the others are dropped.
+        self._owners = {name: owners for name, owners in self._owners.items() if name in groups.known}
         self._rates = {name: self._rates.get(name) or Rates(self._window_s) for name in groups.known}
         failures |= {name: _failure(name, error) for name, error in groups.failures.items()}
         try:
@@ -101,7 +102,7 @@ class LagReader:
     def _choose(
         self, link: Link, names: Sequence[str], failures: dict[str, KafkaAssignorsError]
     ) -> list[str]:
-        """Return the groups, without patterns; add a pattern that no group matches to ``failures``."""
+        """Return the names of the groups, patterns resolved; add failed patterns to ``failures``."""
         known: Collection[str] = ()
         problem = None
         if any(map(is_pattern, names)):
@@ -120,14 +121,14 @@ class LagReader:
         return list(dict.fromkeys(chosen))
 
     def _partitions(self, group: GroupState) -> set[TopicPartition]:
-        """Return the partitions that count, and keep their owners."""
+        """Return the partitions of a group that count, and keep their owners."""
         self._owners[group.group_id] = owners_of(group, self._owners.get(group.group_id, {}))
         return partitions_of(group, self._owners[group.group_id])
 
     def _reports(self, link: Link, groups: GroupsReading) -> tuple[Report, ...]:
-        """Add the lag in time to readings, for all groups at once."""
-        # Rates and ages are those of the moment when the group was read.  Other groups and the timestamps may
-        # take seconds.
+        """Return the reports of all groups; the timestamps for all of them are read at once."""
+        # Rates and ages are of the moment when the group was read, because reading other groups and the
+        # timestamps may take seconds.
         epoch_s, text = time.time() - time.monotonic(), _now()
         starts = {
             name: {
@@ -177,17 +178,17 @@ def lag_in_time(
     retention: Mapping[TopicPartition, Retention],
     now_ms: float,
 ) -> InTime:
-    """Return ages and shares of a group's partitions.  Pure.
+    """Return the ages of a group's partitions, and their shares of the retention.  Pure.
 
     Args:
-        offsets: of the partitions with a known lag.
-        starts: the next unread record of those with lag.
-        unread: the timestamps there.
-        retention: of the partitions.
-        now_ms: milliseconds since 1970.
+        offsets: the offsets of the partitions with a known lag.
+        starts: the next unread record of each partition with lag.
+        unread: the timestamps of these records.
+        retention: the retention of the partitions.
+        now_ms: the current time, milliseconds since 1970.
     """
     ages, missing, left = {}, {}, {}
-    for tp, at in offsets.items():
+    for tp, of_partition in offsets.items():
         start = starts.get(tp)
         age_s = unread.age_s(start, now_ms)
         if age_s is not None:
@@ -197,7 +198,7 @@ def lag_in_time(
         if age_s is None:
             missing[tp] = unread.missing.get(start, "unknown")
         age_ms = None if age_s is None else 1000 * age_s
-        share = share_left(retention.get(tp, Retention()), at.end, start.offset, age_ms)
+        share = share_left(retention.get(tp, Retention()), of_partition.end, start.offset, age_ms)
         if share is not None:
             left[tp] = share
     return InTime(ages, missing, retention_left=left)

@@ -23,7 +23,7 @@ class InTime:
     Attributes:
         ages: seconds since the oldest unread record was written; 0: there is none.
         missing: why an age is unknown.
-        rates: of a watched group.
+        rates: rates of a watched group; empty at the first look.
         retention_left: share of the retention that is left to the next unread record.
     """
 
@@ -40,7 +40,7 @@ class Report:
     Attributes:
         group: as the broker describes it.
         reset: where consumers without a commit start; lag is computed with it.
-        partitions: all that count, by topic and number.
+        partitions: the partitions that count (``group_lag``), by topic and number.
         time: when the report was made, ISO 8601.
     """
 
@@ -66,12 +66,12 @@ class Report:
 
     @property
     def counts_all_commits(self) -> bool:
-        """Whether all commits count because the group rebalances, and a broker returns no owners then."""
+        """Whether all commits count, because a broker returns no owners while the group rebalances."""
         return self.group.state in REBALANCING and all(p.owner is None for p in self.partitions)
 
     @property
     def unread_topics(self) -> list[str]:
-        """Topics that have commits of the group but no reading member; their lag does not count."""
+        """Topics with commits of the group that no member reads; their lag does not count."""
         return sorted({tp.topic for tp in self.group.commits} - {p.tp.topic for p in self.partitions})
 
     @property
@@ -90,16 +90,16 @@ class Report:
         return [partition for partition in self.partitions if partition.near_retention]
 
     def partitions_of(self) -> dict[str, list[PartitionLag]]:
-        """Member id -> its partitions."""
+        """Map each member id to the partitions of the member."""
         owned: dict[str, list[PartitionLag]] = {member.member_id: [] for member in self.members}
         for partition in self.partitions:
-            # A remembered owner may have left.
+            # An owner of before a rebalance may have left.
             if partition.member_id is not None and partition.member_id in owned:
                 owned[partition.member_id].append(partition)
         return owned
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
-        """Member id -> partitions, partitions with unknown lag, and the known lag in records."""
+        """Map each member id to its partitions, those with unknown lag, and the known lag in records."""
         owned, unknown, lags = Counter[str](), Counter[str](), Counter[str]()
         for partition in self.partitions:
             if partition.member_id is not None:
@@ -203,7 +203,7 @@ def report(
 ) -> Report:
     """Join the group's state, the offsets of its partitions, and their lag in time.
 
-    ``owners`` are the last known ones, for a group that rebalances; None: those that the broker returned.
+    ``owners`` are the last known owners, for a group that rebalances.  None: take those of the group's state.
     """
     owners = owners_of(group) if owners is None else owners
     partitions = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.console import Group as Lines
 from rich.text import Text
 
@@ -14,9 +14,9 @@ from kafka_assignors.cli.tables import (
     MEMBERS,
     ROWS,
     Columns,
-    columns,
     counted,
     duration,
+    fit_rows,
     more,
     partition_name,
     short_names,
@@ -25,9 +25,8 @@ from kafka_assignors.lag.fetch.group import GroupMember
 from kafka_assignors.lag.rates import Rate
 from kafka_assignors.plan import shown
 
-_REASONS = 4
+_REASONS = 4  # maximum lines
 _RATES = (">in/s", ">out/s", ">catch up", ">last commit")
-_LINES_A_ROW = 4  # maximum lines of a row with long names; if too large, some lines stay empty
 
 
 def lag_lines(report: Report, *, everything: bool, timed: bool = False) -> Lines:
@@ -38,18 +37,16 @@ def lag_lines(report: Report, *, everything: bool, timed: bool = False) -> Lines
     return view.lines(MEMBERS, ROWS)
 
 
-def watched_lines(report: Report, console: Console, height: int) -> Lines:
+def watched_lines(report: Report, console: Console, height: int) -> RenderableType:
     """Return the report with its time, and as many members and partitions as fit into ``height`` lines."""
     view = _View(report, timed=True)
     members, partitions = len(report.members), len(report.partitions)
-    rows = min(members + partitions, max(height, 0))
-    while True:
+
+    def draw(rows: int) -> Lines:
         member_rows = max(min(members, rows // 2), rows - partitions)
-        lines = view.lines(member_rows, rows - member_rows, hint="")
-        excess = len(console.render_lines(lines, pad=False)) - height
-        if excess <= 0 or rows <= 2:
-            return lines
-        rows = max(rows - max(excess // _LINES_A_ROW, 1), 2)
+        return view.lines(member_rows, rows - member_rows, hint="")
+
+    return fit_rows(draw, min(members + partitions, max(height, 0)), console, height, least=2)
 
 
 class _View:
@@ -76,15 +73,15 @@ class _View:
         report, names = self._report, self._names
         parts: list[Text | Columns] = list(self._top)
         if report.members:
-            less = len(report.members) - members
-            chosen = self._largest_members[:members] if less > 0 else report.members
-            parts += [Text(), _members(report, names, chosen), *more(less, hint=hint)]
+            hidden = len(report.members) - members
+            chosen = self._largest_members[:members] if hidden > 0 else report.members
+            parts += [Text(), _members(report, names, chosen), *more(hidden, hint=hint)]
         if report.partitions:
-            less = len(report.partitions) - partitions
-            if less > 0:
+            hidden = len(report.partitions) - partitions
+            if hidden > 0:
                 parts.append(Text(f"\nThe {counted(partitions, 'partition')} with the largest lag:"))
-            chosen_partitions = self._largest[:partitions] if less > 0 else report.partitions
-            parts += [Text(), _partitions(chosen_partitions, names), *more(less, hint=hint)]
+            chosen_partitions = self._largest[:partitions] if hidden > 0 else report.partitions
+            parts += [Text(), _partitions(chosen_partitions, names), *more(hidden, hint=hint)]
         return Lines(*parts)
 
 
@@ -178,7 +175,7 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
     # Member ids mostly begin with the client id, which then needs no column.
     with_clients = any(not member.member_id.startswith(member.client_id) for member in report.members)
     with_rates = report.rate is not None
-    table = columns(
+    table = Columns(
         "member",
         *["instance"] * with_instances,
         *["client"] * with_clients,
@@ -205,7 +202,7 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
 def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> Columns:
     with_members = any(partition.member_id is not None for partition in chosen)
     with_rates = any(partition.rate is not None for partition in chosen)
-    table = columns(
+    table = Columns(
         *("partition", ">begin", ">committed", ">end", ">lag", ">time lag"),
         *_RATES[-1:] * with_rates,
         *["member"] * with_members,
@@ -227,15 +224,14 @@ def groups_lines(current: GroupsReport, *, everything: bool, timed: bool = False
     return _groups(current, len(current.reports) if everything else ROWS, everything=everything, timed=timed)
 
 
-def watched_groups_lines(current: GroupsReport, console: Console, height: int) -> Lines:
+def watched_groups_lines(current: GroupsReport, console: Console, height: int) -> RenderableType:
     """Return as many groups as fit into ``height`` lines, those with the largest lag."""
-    rows = min(len(current.reports), max(height, 1))
-    while True:
-        lines = _groups(current, rows, everything=False, timed=True, hint="")
-        excess = len(console.render_lines(lines, pad=False)) - height
-        if excess <= 0 or rows <= 1:
-            return lines
-        rows = max(rows - max(excess // _LINES_A_ROW, 1), 1)
+    return fit_rows(
+        lambda rows: _groups(current, rows, everything=False, timed=True, hint=""),
+        min(len(current.reports), max(height, 1)),
+        console,
+        height,
+    )
 
 
 def _groups(
@@ -246,7 +242,7 @@ def _groups(
         reports = tuple(sorted(reports, key=lambda report: -report.lag)[:rows])
     with_rates = any(report.rate is not None for report in reports)
     numbers = (">members", ">partitions", ">lag", ">time lag", *_RATES * with_rates)
-    table = columns("group", "state", *numbers)
+    table = Columns("group", "state", *numbers)
     for report in reports:
         table.add_row(
             Text(shown(report.group.group_id)),

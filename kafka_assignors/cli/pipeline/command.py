@@ -111,24 +111,24 @@ def run(
         load = LoadSettings(step_s=step_s, horizon_s=horizon_s, delay_s=delay_s, reset=reset, zone=zone)
     except OptionError as error:
         raise click.UsageError(f"--{error.option.removesuffix('_s')}: {error.reason}") from error
-    wanted = replace(
-        recording.wanted,
+    options = replace(
+        recording.pipeline,
         load=load,
         forget_s=forget_days * DAY_S,
         feed_topic=None if no_feed else feed_topic,
         offsets_topic=not no_offsets_topic,
     )
     if not no_feed:
-        print_notes(notes_on_feed(load, recording.wanted.every_s))
-    hint = f"try strategies on it: kafka-assignors backtest {wanted.root}"
-    recording.run("kafka-assignors pipeline", run_pipeline, wanted, hint)
+        print_notes(notes_on_feed(load, options.every_s))
+    hint = f"try strategies on it: kafka-assignors backtest {options.root}"
+    recording.run("kafka-assignors pipeline", run_pipeline, options, hint)
 
 
 def notes_on_feed(load: LoadSettings, every_s: float) -> Iterator[str]:
     """Yield notes if consumers would not use all forecasts under these settings.
 
-    A forecast starts at the end of its step. The next batch after ``delay`` publishes it, and for one more
-    step it is the newest.
+    A forecast starts at the end of its step.  The next batch after ``delay`` publishes it, and it is the
+    newest one until the next step is published.
     """
     age_s = load.step_s + load.delay_s + every_s
     age = f"forecasts get {age_s:,g} s old before newer ones arrive (--step + --delay + --every)"

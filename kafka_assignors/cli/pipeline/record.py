@@ -26,5 +26,7 @@ def command(recording: RecordingOptions, *, source: str) -> None:
 
     With the same folder, recording continues where it ended last time. Members of the groups do not notice.
     """
-    wanted = replace(recording.wanted, sampler=source != "offsets-topic", offsets_topic=source != "sampler")
-    recording.run("kafka-assignors record", record, wanted)
+    options = replace(
+        recording.pipeline, sampler=source != "offsets-topic", offsets_topic=source != "sampler"
+    )
+    recording.run("kafka-assignors record", record, options)

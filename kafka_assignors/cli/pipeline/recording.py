@@ -16,7 +16,7 @@ import click
 
 from kafka_assignors.background import Background
 from kafka_assignors.cli.common import client_settings, connection_options, output_option
-from kafka_assignors.cli.pipeline.spark_size import spark_size_options
+from kafka_assignors.cli.pipeline.spark import spark_size_options
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
@@ -36,23 +36,23 @@ class RecordingOptions:
     """The options of both commands.
 
     Args:
-        wanted: groups, sources and folder; a command adds its own options to it.
-        for_s: how long to record (s); None: until interrupted.
+        pipeline: options of the pipeline; a command adds its own ones.
+        for_s: how long to record, seconds; None: until interrupted.
         once: process the available data, then end.
-        cores: of the local Spark; None: all.
-        memory: of the local Spark.
+        cores: number of cores of the local Spark; None: all.
+        memory: memory of the local Spark.
         as_json: print the results as JSON.
     """
 
-    wanted: PipelineOptions
+    pipeline: PipelineOptions
     for_s: float | None
     once: bool
     cores: int | None
     memory: str
     as_json: bool
 
-    def run(self, name: str, runner: PipelineRunner, wanted: PipelineOptions, *hints: str) -> None:
-        """Call ``runner`` on Spark with a progress view, then print the results and ``hints``."""
+    def run(self, name: str, runner: PipelineRunner, options: PipelineOptions, *hints: str) -> None:
+        """Call ``runner`` with a Spark session and a progress view, then print the results and ``hints``."""
         with (
             ProgressView(_LINE_EVERY_S) as view,
             session(name, cores=self.cores, memory=self.memory, on_progress=view.step) as spark,
@@ -63,14 +63,14 @@ class RecordingOptions:
 
             try:
                 if self.once:
-                    report = runner(spark, wanted, stop=None, on_report=show_totals)
+                    report = runner(spark, options, stop=None, on_report=show_totals)
                 else:
                     with stopping(self.for_s) as stop:
-                        report = runner(spark, wanted, stop=stop, on_report=show_totals)
+                        report = runner(spark, options, stop=stop, on_report=show_totals)
             except OptionError as error:
                 raise click.UsageError(f"{error.option}: {error.reason}") from error
         if self.as_json:
-            click.echo(json.dumps(as_json(report, wanted.root)))
+            click.echo(json.dumps(as_json(report, options.root)))
         else:
             click.echo("\n".join([*lines(report), *hints]))
 
@@ -81,7 +81,7 @@ class PipelineRunner(Protocol):
     def __call__(
         self,
         spark: SparkSession,
-        wanted: PipelineOptions,
+        options: PipelineOptions,
         *,
         stop: threading.Event | None,
         on_report: OnReport,
@@ -114,10 +114,10 @@ def recording_command(command: Callable[..., None]) -> Callable[..., None]:
         if once and for_s is not None:
             raise click.UsageError("--for has no effect with --once: leave one out")
         settings = client_settings(bootstrap, config)
-        wanted = PipelineOptions(
+        options = PipelineOptions(
             root, settings, groups=groups, groups_like=groups_like, every_s=every_s, keep_days=keep_days
         )
-        command(RecordingOptions(wanted, for_s, once, cores, memory, output == "json"), **own)
+        command(RecordingOptions(options, for_s, once, cores, memory, output == "json"), **own)
 
     with_options = call
     for option in reversed(_OPTIONS):
@@ -181,8 +181,8 @@ _OPTIONS = (
 def stopping(for_s: float | None) -> Iterator[threading.Event]:
     """Yield an event that Ctrl-C, SIGTERM or a timer sets; a second Ctrl-C interrupts at once.
 
-    Enter it after Spark has started, because a starting Spark installs its own Ctrl-C handler, which cancels
-    all jobs.
+    Enter the block after Spark has started, because Spark installs its own Ctrl-C handler at its start, which
+    cancels all jobs.
     """
     stop = threading.Event()
 
@@ -204,7 +204,7 @@ def stopping(for_s: float | None) -> Iterator[threading.Event]:
 
 
 def in_a_line(report: PipelineReport) -> str:
-    """Return ``samples 1,200, commits 340, steps 96, forecasts sent 12, left out 3``."""
+    """Return a line such as ``samples 1,200, commits 340, steps 96, forecasts sent 12, left out 3``."""
     parts = []
     if report.samples is not None:
         parts.append(f"samples {report.samples.rows:,}")

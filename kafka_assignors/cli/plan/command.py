@@ -200,7 +200,7 @@ def _refuse_partition_options(given: object) -> None:
 def _plan_stateful(
     file: BinaryIO, content: object, options: tuple[str, ...], *, as_json: bool, everything: bool
 ) -> None:
-    """Plan tasks (KIP-441), which have a JSON format of their own."""
+    """Plan the tasks of a stateful group (KIP-441), which has a JSON format of its own."""
     try:
         problem = parse_stateful(content, dict(named_value(text) for text in options))
     except ProblemError as error:
@@ -218,7 +218,7 @@ def _from_file(file: BinaryIO, content: object) -> Problem:
     except ProblemError as error:
         raise click.UsageError(f"{_name(file)}: {error}") from error
     if problem.strategy is not None:
-        _strategy(problem.strategy, None)  # checked even if --strategy names another
+        _strategy(problem.strategy, None)  # refuses an unknown one even if --strategy names another
     return problem
 
 
@@ -228,7 +228,7 @@ def _name(file: BinaryIO) -> str:
 
 
 def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
-    """Read the live group; its strategy takes the place of a file's."""
+    """Read the live group, and the name of the strategy that it runs."""
     live = read_live_group(settings, group_id)
     return Problem(live.group, live.strategy)
 
@@ -236,7 +236,7 @@ def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
 def _expected(
     problem: Problem, settings: Mapping[str, Any], group_id: str | None, topic: str | None
 ) -> Expected | None:
-    """Return the forecasts of the file or the feed; None without either."""
+    """Return the forecasts of the feed or of the file; None: there are none."""
     if group_id is not None and topic is not None:
         return read_feed(problem.group, settings, group_id, topic)
     return None if problem.expected is None else Expected(problem.expected)

@@ -17,6 +17,7 @@ from kafka_assignors.plan import UNKNOWN_LAG, Group, enough_expected, with_expec
 MAX_AGE_MS = 900_000
 """The default of a consumer's ``load_max_age_ms``."""
 TIMEOUT_S = 10.0
+"""Maximum time for reading the feed."""
 
 
 def read_feed(group: Group, settings: Mapping[str, Any], group_id: str, topic: str) -> Expected:
@@ -40,11 +41,11 @@ def with_forecasts(
 
     Args:
         group: the group with its lags.
-        expected: the forecasts; None without a feed and a file's forecasts.
+        expected: the forecasts; None: there are none.
         assignors: the strategies that plan.
 
     Returns:
-        The group with loads in place of lags, or ``group`` itself if forecasts cannot be used, and notes.
+        The group with loads in place of lags, or ``group`` itself if forecasts cannot be used; and notes.
     """
     if expected is None:
         return group, []

@@ -11,9 +11,9 @@ from kafka_assignors.errors import LagError
 from kafka_assignors.lag import LagFetcher, Reading
 from kafka_assignors.plan import UNKNOWN_LAG, Group, TopicPartition
 
-TIMEOUT_MS = 5_000  # the lag of later partitions stays unknown
+TIMEOUT_MS = 5_000  # lag that was not read by then stays unknown
 _DEFAULT = "earliest"
-_MOST_REASONS = 3  # a large cluster may have many
+_MOST_REASONS = 3  # in a note, because a large cluster may have many
 
 
 def with_live_lag(
@@ -23,7 +23,7 @@ def with_live_lag(
 
     Args:
         group: as ``read_live_group`` returns it.
-        settings: as ``connection_settings`` makes them.
+        settings: connection settings, as ``connection_settings`` returns them.
         group_id: the group whose commits count.
         reset: where the group's consumers start without a commit, ``earliest`` or ``latest``; None: not
             given, so ``earliest`` is assumed, with a note if it matters.
@@ -50,13 +50,13 @@ def _about_missing(reading: Reading) -> Iterator[str]:
     shown = [f"{why}: {count:,}" for why, count in reasons[:_MOST_REASONS]]
     if (more := len(reasons) - _MOST_REASONS) > 0:
         shown.append(f"{more} more reasons")
-    unknown, asked = len(reading.missing), len(reading.missing) + len(reading.lags)
-    then = "each counts as its topic's mean" if reading.lags else "planning by counts"
-    yield f"no lag for {unknown:,} of {asked:,} partitions ({', '.join(shown)}); {then}"
+    unknown, total = len(reading.missing), len(reading.missing) + len(reading.lags)
+    effect = "each counts as its topic's mean" if reading.lags else "planning by counts"
+    yield f"no lag for {unknown:,} of {total:,} partitions ({', '.join(shown)}); {effect}"
 
 
 def _about_commits(reading: Reading, reset: str | None) -> Iterator[str]:
-    """Note partitions without a commit: their lag depends on a consumer setting the cluster does not know."""
+    """Note partitions without a commit, whose lag depends on a setting that the cluster does not know."""
     never = sum(offsets.committed is None and reading.lags[tp] > 0 for tp, offsets in reading.offsets.items())
     if never and reset is None:
         yield (

@@ -55,7 +55,7 @@ def _about_racks(group: Group) -> Iterator[str]:
 
 
 def about_given_lags(group: Group, assignors: Sequence[Assignor]) -> list[str]:
-    """Return notes on lags that a file leaves out, and on lags larger than a plan can add up."""
+    """Return notes on lags that a file does not have, and on lags larger than a plan can add up."""
     if not group.knows_lag:
         needs_lag = group.size and all(assignor.by_lag for assignor in assignors)
         return ["no lags: planning by counts"] if needs_lag else []

@@ -16,6 +16,7 @@ from kafka_assignors.plan import shown
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.strict_json import json_or_text
 
+# Option of one consumer -> field of a member in a file.
 _IN_FILES = {
     "rack": "rack",
     "priority": "priority",
@@ -24,11 +25,11 @@ _IN_FILES = {
 }
 
 KNOWN = f"one of {', '.join(STRATEGIES)}, or your own as MODULE:CLASS"
-"""What ``--strategy`` takes, for errors."""
+"""The values of ``--strategy``, for errors."""
 
 
 def named_value(text: str) -> tuple[str, Any]:
-    """Split ``name=value``; the value is JSON, or else text."""
+    """Split ``name=value``; a value that is not JSON is text."""
     name, equals, value = text.partition("=")
     if not (name and equals):
         raise click.UsageError(f"--option {text}: expected NAME=VALUE")
@@ -44,10 +45,10 @@ def check_options(where: str, names: Iterable[str], own: Sequence[type[Assignor]
     """Raise a usage error unless every name is an option that changes some strategy's plans."""
     kinds = [*STRATEGIES.values(), *own]
     known = sorted(set().union(*map(option_names, kinds)))
-    consumers = {field.name for kind in kinds for field in fields(kind.options_type)} - {*known}
+    of_consumers = {field.name for kind in kinds for field in fields(kind.options_type)} - {*known}
     hint_known = f"expected one of {', '.join(known)}" if known else "no strategy has options for its plan"
     for name in names:
-        if name in consumers:
+        if name in of_consumers:
             hint = f"; here it is members[].{_IN_FILES[name]}" if name in _IN_FILES else ""
             raise click.UsageError(f"{where}{name}: an option of one consumer{hint}")
         if name not in known:
@@ -61,7 +62,7 @@ def refuse_foreign(where: str, kind: type[Assignor], names: Iterable[str]) -> No
 
 
 def about_foreign(kind: type[Assignor], names: Iterable[str]) -> list[str]:
-    """Return notes on a file's options that have no effect under the strategy of the command line."""
+    """Return notes on options of a file that have no effect under the strategy of the command line."""
     return [f"options.{name}: {owner}" for name, owner in _foreign(kind, names)]
 
 

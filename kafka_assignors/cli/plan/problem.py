@@ -1,6 +1,6 @@
 """Parses and checks the JSON that ``plan`` reads, version 1.
 
-Pure: text in, values out.  Errors name a field by its path, ``members[2].owned[0][1]``.
+Pure: parsed JSON in, values out.  Errors name a field by its path, ``members[2].owned[0][1]``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from kafka_assignors.cli.fields import (
     checked,
     each,
     keyed,
-    load,
 )
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, TopicPartition
@@ -31,7 +30,7 @@ from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, Topi
 VERSION = 1
 
 MOST_PROBLEM_PARTITIONS = 1_000_000
-"""In all topics together: ten times the largest clusters, and the limit of a plan's memory."""
+"""Maximum of all topics together: ten times the largest clusters, and the limit of a plan's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +40,7 @@ class Problem:
     Attributes:
         group: members, their owned partitions, topics and lags.
         strategy: name of a strategy; None leaves the choice to the caller.
-        options: of the strategy.
+        options: options of the strategy.
         expected: forecast arrivals (records) of partitions that have a forecast; None: the file has none.
     """
 
@@ -52,7 +51,7 @@ class Problem:
 
 
 class _File(Struct, forbid_unknown_fields=True):
-    """The whole file.  Objects keyed by topic are converted one entry at a time, which knows their paths."""
+    """The whole file.  Entries of objects that are keyed by topic are converted later, with their paths."""
 
     version: int = VERSION
     strategy: Text | None = None
@@ -77,7 +76,7 @@ class _Member(Struct, forbid_unknown_fields=True):
     def member(self, everything: frozenset[str]) -> Member:
         """Return the member; without ``topics`` it subscribes to every topic."""
         owned: dict[str, list[int]] = {}
-        for topic, partition in self.owned:  # Claimed partitions need not exist, as with a live member.
+        for topic, partition in self.owned:  # claimed partitions need not exist, as with a live member
             owned.setdefault(topic, []).append(partition)
         return Member(
             member_id=self.id,
@@ -89,15 +88,6 @@ class _Member(Struct, forbid_unknown_fields=True):
             priority=self.priority,
             capacity=1.0 if self.capacity is None else self.capacity,
         )
-
-
-def read(data: bytes) -> Problem:
-    """Parse a file's content.
-
-    Raises:
-        ProblemError: it is not JSON (with line and column), or not in this format (with the field).
-    """
-    return parse(load(data))
 
 
 def parse(value: object) -> Problem:
@@ -157,7 +147,7 @@ def check_total(path: str, partitions: Iterable[int]) -> None:
 def _by_partition(
     path: str, given: Mapping[str, object], kind: Any, topics: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Convert arrays by topic, with an entry for each of its first partitions."""
+    """Convert arrays by topic; an array has an entry for each of the topic's first partitions."""
     arrays = keyed(path, given, kind)
     for topic, entries in arrays.items():
         if topic not in topics:

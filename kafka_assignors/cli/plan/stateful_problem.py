@@ -59,7 +59,7 @@ class _Subtopology(Struct, forbid_unknown_fields=True):
 
 
 class _Member(Struct, forbid_unknown_fields=True):
-    """A member's claims.  Its tasks need not exist."""
+    """A member and its claims; claimed tasks need not exist."""
 
     id: Text
     process: Text | None = None
@@ -70,7 +70,7 @@ class _Member(Struct, forbid_unknown_fields=True):
     lags: dict[str, Any] = {}
 
     def member(self, path: str) -> StatefulMember:
-        """Return the member.  It may send a negative lag, which counts as no history, as of a live member."""
+        """Return the member.  A negative lag counts as no history, as that of a live member does."""
         return StatefulMember(
             self.id,
             process=self.process,
@@ -83,7 +83,7 @@ class _Member(Struct, forbid_unknown_fields=True):
 
 
 def is_stateful(value: object) -> bool:
-    """Whether parsed JSON names the strategy ``stateful``."""
+    """Return whether parsed JSON names the strategy ``stateful``."""
     return isinstance(value, dict) and value.get("strategy") == STATEFUL
 
 

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from kafka_assignors.cli.plan.problem import VERSION
 from kafka_assignors.cli.plan.stateful_problem import STATEFUL
-from kafka_assignors.cli.tables import MEMBERS, ROWS, Columns, columns, counted, more, short_names
+from kafka_assignors.cli.tables import MEMBERS, ROWS, Columns, counted, more, short_names
 from kafka_assignors.plan import shown
 from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, Task
 
@@ -35,7 +35,7 @@ def stateful_json(plan: StatefulPlan) -> dict[str, Any]:
 def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool) -> Lines:
     """Return each member's tasks now and in the target, and the tasks that move."""
     names = short_names(plan.active)
-    table = columns("member", ">active", ">standby", ">warm-up", ">in the end: active", ">standby")
+    table = Columns("member", ">active", ">standby", ">warm-up", ">in the end: active", ">standby")
     parts = (plan.active, plan.standby, plan.warmup, plan.target_active, plan.target_standby)
     ids = list(plan.active)
     for member in ids if everything else ids[:MEMBERS]:
@@ -55,7 +55,7 @@ def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool
     moves = _moves(group, plan)
     if moves:
         shown_moves = moves if everything else moves[:ROWS]
-        move_table = columns("task", "from", "now", "in the end", "warming up")
+        move_table = Columns("task", "from", "now", "in the end", "warming up")
         for task, *members in shown_moves:
             cells = (", ".join(names.get(m) or shown(m) for m in owners) or "-" for owners in members)
             move_table.add_row(Text(shown(str(task))), *map(Text, cells))
@@ -68,7 +68,10 @@ def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool
 def _moves(
     group: StatefulGroup, plan: StatefulPlan
 ) -> list[tuple[Task, list[str], list[str], list[str], list[str]]]:
-    """Return tasks that change their active member or have a warm-up, with members before, now and later."""
+    """Return tasks that change their active member or have a warm-up.
+
+    Each has its active members before, in the plan and in the target, and its warm-ups.
+    """
 
     def by_task(tasks: Mapping[str, tuple[Task, ...]]) -> dict[Task, list[str]]:
         members_of: dict[Task, list[str]] = {}
@@ -77,13 +80,10 @@ def _moves(
                 members_of.setdefault(task, []).append(member)
         return members_of
 
-    had: dict[Task, list[str]] = {}
-    for member in group.members:
-        for task in dict.fromkeys(member.active):
-            had.setdefault(task, []).append(member.member_id)
+    before = by_task({member.member_id: tuple(dict.fromkeys(member.active)) for member in group.members})
     now, target, warm = by_task(plan.active), by_task(plan.target_active), by_task(plan.warmup)
     return [
-        (task, had.get(task, []), now[task], target[task], warm.get(task, []))
+        (task, before.get(task, []), now[task], target[task], warm.get(task, []))
         for task in sorted(now)
-        if not had.get(task, []) == now[task] == target[task] or task in warm
+        if not before.get(task, []) == now[task] == target[task] or task in warm
     ]

@@ -31,12 +31,12 @@ class StrategyPlan:
     """One strategy's plan for a group.
 
     Attributes:
-        strategy: its name.
-        group: the group planned for.
+        strategy: name of the strategy.
+        group: the group that was planned for.
         assignment: the target of every partition.
         first_round: the assignment of the first round; None for an eager strategy, which has one round.
-        metrics: of ``assignment``.
-        load_lower_bound: lower bound of any plan's ``max_load``, in the same unit.
+        metrics: metrics of ``assignment``.
+        load_lower_bound: lower bound of the ``max_load`` of any plan, in the same unit.
         why: a reason for each partition.
     """
 
@@ -66,7 +66,10 @@ class StrategyPlan:
         return "records" if self.group.capacities.equal else "weighted records"
 
     def lag_of_members(self) -> dict[str, int] | None:
-        """Map members to their lag in the target; unknown lag counts as the topic's mean.  None: no lag."""
+        """Map each member to its lag in the target, in records; None: the group has no lag.
+
+        The unknown lag of a partition counts as its topic's mean.
+        """
         if not in_records(self.group):
             return None
         lag = np.zeros(len(self.group.members), np.int64)
@@ -105,12 +108,12 @@ class StrategyPlan:
 
 
 def lower_bound(group: Group) -> int:
-    """Return a lower bound of any valid plan's ``max_load``."""
+    """Return a lower bound of the ``max_load`` of any valid plan."""
     return lag_lower_bound(group) if in_records(group) else load_lower_bound(group)
 
 
 def in_records(group: Group) -> bool:
-    """Whether loads are in records: some lag is known and not 0.  Otherwise they count partitions."""
+    """Return whether loads are in records: some lag is known and not 0.  If not, they are in partitions."""
     return bool(group.lag.any())
 
 
@@ -125,9 +128,9 @@ def solve(
 
     Args:
         assignor: the strategy, with its options.
-        group: the group; under a strategy that can be cooperative its members hold their owned partitions.
+        group: the group.  Under a strategy that can be cooperative, its members still own their partitions.
         departed: members that have just left, with the partitions they owned.
-        load_lower_bound: of the group, by ``lower_bound``.
+        load_lower_bound: result of ``lower_bound`` for the group.
         by_lag: the group before forecasts were added to its loads, for strategies that use no forecasts.
             None: no forecasts were added.
     """

@@ -13,7 +13,6 @@ from kafka_assignors.cli.tables import (
     MEMBERS,
     ROWS,
     Columns,
-    columns,
     counted,
     more,
     partition_name,
@@ -69,10 +68,10 @@ def one_plan(plan: StrategyPlan, *, everything: bool) -> Lines:
 
 
 def comparison(plans: Sequence[StrategyPlan]) -> Lines:
-    """Return a table of all strategies, a row each."""
+    """Return a table with a row for each strategy."""
     by_rack = any(plan.metrics.near is not None for plan in plans)
     figures = (">kept", ">moved", ">wait", ">max load", ">spread", ">balance score", *[">near"] * by_rack)
-    table = columns("strategy", *figures)
+    table = Columns("strategy", *figures)
     for plan in plans:
         waiting = sum(why.waits_for is not None for why in plan.why)
         table.add_row(
@@ -104,7 +103,7 @@ def _members(plan: StrategyPlan, names: Mapping[str, str], *, everything: bool) 
     cooperative = plan.first_round is not None
     lag = plan.lag_of_members()
     figures = (">partitions", *[">lag"] * (lag is not None), ">kept", ">gained", ">lost")
-    table = columns("member", *figures, *[">first round"] * cooperative)
+    table = Columns("member", *figures, *[">first round"] * cooperative)
     ids = list(plan.assignment)
     for member_id in ids if everything else ids[:MEMBERS]:
         load, stay = _load(plan.assignment[member_id]), kept[member_id]
@@ -117,7 +116,7 @@ def _members(plan: StrategyPlan, names: Mapping[str, str], *, everything: bool) 
 
 
 def _owned_and_kept(plan: StrategyPlan) -> tuple[Counter[str], Counter[str]]:
-    """Count the partitions that each member owned, and keeps, from the reasons."""
+    """Count from the reasons the partitions that each member owned, and those that it keeps."""
     had: Counter[str] = Counter()
     kept: Counter[str] = Counter()
     for why in plan.why:
@@ -132,7 +131,7 @@ def _owned_and_kept(plan: StrategyPlan) -> tuple[Counter[str], Counter[str]]:
 def _changes(plan: StrategyPlan, changed: Collection[Why], names: Mapping[str, str]) -> Columns:
     group = plan.group
     with_lag = in_records(group)
-    table = columns("partition", *[">lag"] * with_lag, "from", "to", "why")
+    table = Columns("partition", *[">lag"] * with_lag, "from", "to", "why")
     for why in changed:
         lag = int(group.known_lag[group.first[why.topic] + why.partition])
         table.add_row(
@@ -150,5 +149,5 @@ def _load(topics: Mapping[str, Sequence[int]]) -> int:
 
 
 def _records(plan: StrategyPlan) -> str:
-    """Return the unit to print behind a load; none for a number of partitions."""
+    """Return the unit to print after a load; nothing for a number of partitions."""
     return "" if plan.load_unit == "partitions" else f" {plan.load_unit}"

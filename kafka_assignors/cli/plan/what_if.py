@@ -8,11 +8,11 @@ from dataclasses import replace
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import Group, Member, shown
 
-_MOST_NAMES = 5  # of a large group, in an error
+_MOST_NAMES = 5  # in an error, because a group may be large
 
 
 def without(group: Group, names: Sequence[str]) -> tuple[Group, tuple[Member, ...]]:
-    """Return the group without these members, and the removed members.  Topics stay.
+    """Return the group without these members, and the removed members.  The topics stay.
 
     Args:
         group: the group with all its members.
@@ -41,7 +41,7 @@ def _find(group: Group, name: str) -> str:
 def joined(group: Group, count: int, departed: Collection[Member] = ()) -> Group:
     """Return the group with ``count`` more members, ``new-1`` and so on.
 
-    They subscribe to the topics of all members, ``departed`` ones included; without members, to all topics.
+    They subscribe to the topics of all members, including ``departed`` ones; without members, to all topics.
     """
     others = (*group.members, *departed)
     topics = frozenset[str]().union(*(m.topics for m in others)) if others else frozenset(group.topics)

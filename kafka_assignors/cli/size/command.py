@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import sys
 import time
@@ -10,17 +9,22 @@ from collections.abc import Mapping
 from contextlib import closing
 from datetime import datetime
 from functools import partial
-from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 from rich.console import Console
 
 from kafka_assignors.cli.backtest.options import read_moment
-from kafka_assignors.cli.common import client_settings, connection_options, sigterm_as_interrupt
+from kafka_assignors.cli.common import (
+    client_settings,
+    connection_options,
+    output_option,
+    reset_option,
+    sigterm_as_interrupt,
+)
 from kafka_assignors.cli.lag.limits import milliseconds
 from kafka_assignors.cli.lag.reader import LagReader, is_pattern
-from kafka_assignors.cli.pipeline.spark_size import spark_size_options
+from kafka_assignors.cli.pipeline.spark import recording_folder, require_spark, spark_size_options
 from kafka_assignors.cli.plan.forecasts import read_feed
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.size.recording import Recording, recorded_size
@@ -31,7 +35,7 @@ from kafka_assignors.errors import MissingExtraError, OptionError
 from kafka_assignors.lag import Reset
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.rates import WINDOW_S
-from kafka_assignors.pipeline.session import session, submitted
+from kafka_assignors.pipeline.session import session
 from kafka_assignors.plan import Group
 from kafka_assignors.simulation.sizing import Target
 from kafka_assignors.strategies import load_strategy
@@ -61,7 +65,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     callback=_seconds,
     default="1h",
     show_default=True,
-    help="How far ahead the size has to do.",
+    help="How far ahead the size must hold the time lag.",
 )
 @click.option(
     "--headroom",
@@ -74,7 +78,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--rate",
     metavar="RECORDS/S",
     type=click.FloatRange(0, min_open=True),
-    help="What a member of capacity 1 can read.  [default: measured of members that have lag at both looks]",
+    help="What a member of capacity 1 can read.  [default: measured, of members with lag at both looks]",
 )
 @click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the group.")
 @click.option("--strategy", metavar="NAME", help="The strategy.  [default: the one the group runs]")
@@ -87,13 +91,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     show_default=True,
     help="Time between two looks at the group, over which arrivals are measured.",
 )
-@click.option(
-    "--reset",
-    type=click.Choice(["earliest", "latest"]),
-    default="earliest",
-    show_default=True,
-    help="The group's auto_offset_reset, for the lag of partitions without a commit.",
-)
+@reset_option("The group's auto_offset_reset, for the lag of partitions without a commit.")
 @click.option(
     "--recording",
     metavar="FOLDER",
@@ -118,7 +116,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     metavar="HOST:PORT",
     help="Serve the size to autoscalers until interrupted: JSON at /size, metrics at /metrics.",
 )
-@click.option("--output", type=click.Choice(["table", "json"]), default="table", show_default=True)
+@output_option
 def command(
     *,
     group_id: str,
@@ -154,12 +152,13 @@ def command(
     request = SizeRequest(group_id, target, horizon_s, rate, _known(strategy), load_topic)
     if recording is not None:
         if bootstrap or config or load_topic or listen:
-            raise click.UsageError("--recording is instead of a cluster, --load-topic and --serve")
-        recorded = Recording(_folder_url(recording), until, recorded_members, every_s)
+            raise click.UsageError("--recording takes the place of a cluster, --load-topic and --serve")
+        folder = recording_folder("--recording", recording)
+        recorded = Recording(folder, until, recorded_members, every_s)
         _end(_recorded(recorded, request, cores, memory), output)
         return
     if until or recorded_members:
-        raise click.UsageError("--until and --recorded-members are only with --recording")
+        raise click.UsageError("--until and --recorded-members go with --recording")
     settings = client_settings(bootstrap, config)
     feed = None if load_topic is None else partial(_forecasts, settings, group_id, load_topic)
     # The rate of a member needs a longer time than arrivals, because members commit every few seconds.
@@ -169,7 +168,8 @@ def command(
             _serve(listen, every_s, sizes, group_id)
             return
         sizes.look()
-        with Console(stderr=True).status(f"looking again in {duration(1000 * every_s)}"):  # a terminal only
+        # Prints only on a terminal.
+        with Console(stderr=True).status(f"looking again in {duration(1000 * every_s)}"):
             time.sleep(every_s)
         report = sizes.read()
     _end(report, output)
@@ -186,7 +186,7 @@ def _end(report: SizeReport, output: str) -> None:
 
 
 def _serve(listen: str, every_s: float, sizes: GroupSizes, group_id: str) -> None:
-    """Serve sizes; needs an extra that a single size does not."""
+    """Serve sizes.  Imported here, because it needs an extra that a single size does not need."""
     try:
         from kafka_assignors.cli.size.serve import serve
     except ModuleNotFoundError as error:
@@ -196,10 +196,8 @@ def _serve(listen: str, every_s: float, sizes: GroupSizes, group_id: str) -> Non
 
 
 def _recorded(recording: Recording, request: SizeRequest, cores: int | None, memory: str) -> SizeReport:
-    """Read the recording on a Spark of its own."""
-    for module in ("pyspark", "pandas", "pyarrow"):
-        if importlib.util.find_spec(module) is None:
-            raise MissingExtraError("spark", module)
+    """Return the size at the end of a recording, read on a Spark of its own."""
+    require_spark()
     with (
         sigterm_as_interrupt(),
         ProgressView() as view,
@@ -207,15 +205,6 @@ def _recorded(recording: Recording, request: SizeRequest, cores: int | None, mem
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
         return recorded_size(spark, recording, request)
-
-
-def _folder_url(folder: str) -> str:
-    """Return the folder as Spark reads it; a path without a scheme is local, unless on a cluster."""
-    if ":" in folder or submitted():
-        return folder
-    if not Path(folder).is_dir():
-        raise click.UsageError(f"--recording: no folder {folder!r}")
-    return str(Path(folder).resolve())  # the JVM may have another working directory
 
 
 def _forecasts(

@@ -1,4 +1,7 @@
-"""The load of a live group for its size: arrivals, lag, owners, and the rate of a member.  Pure."""
+"""The load of a live group: arrivals, lag, owners, and the rate of a member.  Pure.
+
+A *look* is one report of the group.  Arrivals and rates are measured between looks.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,18 @@ from statistics import fmean
 
 import numpy as np
 
-from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.lag.capacity import capacities, median_rate
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.cli.lag.report import Report, total_rate
+from kafka_assignors.cli.live_group import member_report
 from kafka_assignors.cli.tables import counted
-from kafka_assignors.errors import CodecError, GroupError
+from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
+from kafka_assignors.pipeline.backtest.service_rate import COMMIT_S
 from kafka_assignors.plan import NO_MEMBER, Group, TopicPartition
 from kafka_assignors.simulation import History
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.strategies import STRATEGIES
-
-_COMMIT_S = 10.0
-"""Records read but not committed count as lag: twice the default interval of auto-commit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,11 @@ class Forecasts:
 
     Attributes:
         source: the topic they were read from, or the model that made them.
-        partitions: number of partitions that have one.
+        partitions: number of partitions with a forecast.
         period_s: the time they cover, seconds from now.
-        age_s: age of the oldest one, seconds.
-        mean_from_s: seconds from now from which a step has the mean of this time.  None: each step has a
-            forecast of its own.
+        age_s: age of the oldest forecast, seconds.
+        mean_from_s: from this time on (seconds from now) the load is the mean of the forecasts over their
+            period.  None: each step has a forecast of its own.
     """
 
     source: str
@@ -49,8 +50,8 @@ class GroupLoad:
     """A group, its lag and its expected arrivals.
 
     Attributes:
-        history: its lag, and arrivals in a step for now, and one for the forecast if there is one.
-        members: number of members; None: unknown, or none.
+        history: its lag, and its arrivals in steps: one for now, and others for forecasts if there are any.
+        members: number of members; None: unknown, or there are none.
         owners: owner of each partition, as an index into the members; None: not all have one.
         notes: remarks on the load, a sentence each.
         forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
@@ -80,33 +81,33 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
     """Return the records/s of each member with a backlog, divided by its capacity.
 
     A member without a backlog reads all that arrives, which does not show its capacity.  So a member counts
-    if it had the same partitions and lag at all looks.
+    only if it had the same partitions, and lag, at all looks.
 
     Args:
-        looks: all looks of the time over which the rates of the last one were measured, oldest first.
+        looks: all looks of the time over which the rates of the last look were measured, oldest first.
     """
     now, lags = looks[-1], [look.by_member() for look in looks]
-    owned, capacities = [look.partitions_of() for look in looks], capacities_of(now)
+    owned, capacity_of = [look.partitions_of() for look in looks], capacities_of(now)
     rates = []
     for member_id, partitions in owned[-1].items():
         rate = total_rate(partitions)
         if rate is None or not rate.records_out or any(member_id not in lag for lag in lags):
             continue
         tps = [partition.tp for partition in partitions]
-        is_same = all([partition.tp for partition in then[member_id]] == tps for then in owned)
-        if is_same and min(lag[member_id][2] for lag in lags) > rate.records_out * _COMMIT_S:
-            rates.append(rate.records_out / capacities[member_id])
+        is_same = all([partition.tp for partition in look[member_id]] == tps for look in owned)
+        if is_same and min(lag[member_id][2] for lag in lags) > rate.records_out * COMMIT_S:
+            rates.append(rate.records_out / capacity_of[member_id])
     return rates
 
 
 def has_stopped(looks: Sequence[Report], span_s: float) -> bool:
-    """Return whether records waited at all looks and no look has seen another commit.
+    """Return whether records waited at all looks, but no commit changed between them.
 
-    The members do not read, or commit less often than the group is looked at.
+    Then the members do not read, or commit less often than the group is looked at.
 
     Args:
         looks: as in ``member_rates``.
-        span_s: seconds from the first to the last one.
+        span_s: seconds from the first to the last look.
     """
     is_late = all(any(partition.lag for partition in look.partitions) for look in looks)
     rates = [partition.rate for partition in looks[-1].partitions if partition.rate is not None]
@@ -114,29 +115,23 @@ def has_stopped(looks: Sequence[Report], span_s: float) -> bool:
 
 
 def capacities_of(report: Report) -> dict[str, float]:
-    """Return the capacity of each member; 1 if it sends none, or one that the leader ignores."""
+    """Return the capacity of each member; 1 if it sends none, or one that the leader would ignore."""
     names = [member.member_id for member in report.members]
     return dict(zip(names, capacities(_reports(report)), strict=True))
 
 
 def reported_rate(report: Report) -> float | None:
-    """Return the records/s of a member of capacity 1, as members that measure their capacity report it."""
+    """Return the records/s of a member of capacity 1 by the reports of members that measure their capacity.
+
+    None: no member reports it.
+    """
     return median_rate(_reports(report)) or None
 
 
 def _reports(report: Report) -> list[MemberReport]:
     kind = STRATEGIES.get(report.group.strategy)
-    if kind is None or not kind.by_lag:
-        return [MemberReport() for _member in report.members]
-    strategy = kind()
-    return [_read(strategy, member.subscription_user_data) for member in report.members]
-
-
-def _read(strategy: Assignor, user_data: bytes) -> MemberReport:
-    try:
-        return strategy.decode_user_data(user_data)
-    except CodecError:
-        return MemberReport()
+    strategy = kind() if kind is not None and kind.by_lag else None
+    return [member_report(strategy, member.subscription_user_data) for member in report.members]
 
 
 def group_load(
@@ -150,9 +145,9 @@ def group_load(
     """Return the load of a group.
 
     Args:
-        now: a look at it that has rates.
-        horizon_s: length of the horizon; the measured arrivals, or the forecast ones after its first half,
-            are taken to last until its end.
+        now: a look that has rates.
+        horizon_s: length of the horizon.  The measured arrivals are taken to last until its end; with
+            forecasts until its middle, and the forecast arrivals from there on.
         rate: records/s that a member of capacity 1 reads; None: unknown.
         expected: forecasts; a partition without one keeps its measured arrivals.
         source: name of their topic.
@@ -164,22 +159,22 @@ def group_load(
     if not topics:
         raise GroupError(f"group {now.group.group_id!r} has neither members nor commits: nothing to size")
     group = Group((), topics)
-    index = {group.at(place): place for place in range(group.size)}
-    number = {member.member_id: place for place, member in enumerate(now.members)}
+    index_of = {group.at(index): index for index in range(group.size)}
+    member_index = {member.member_id: index for index, member in enumerate(now.members)}
     arriving, lag = np.zeros(group.size), np.zeros(group.size, np.int64)
     owners = np.full(group.size, NO_MEMBER, np.int64)
     without_rate, without_lag = group.size, group.size
     for partition in now.partitions:
-        if (place := index.get(partition.tp)) is None:
+        if (index := index_of.get(partition.tp)) is None:
             continue
         if partition.lag is not None:
-            lag[place] = partition.lag
+            lag[index] = partition.lag
             without_lag -= 1
         if partition.rate is not None:
-            arriving[place] = partition.rate.records_in
+            arriving[index] = partition.rate.records_in
             without_rate -= 1
-        if partition.member_id is not None:  # in a rebalance, the last known one, which may have left
-            owners[place] = number.get(partition.member_id, NO_MEMBER)
+        if partition.member_id is not None:  # in a rebalance, the last known owner, which may have left
+            owners[index] = member_index.get(partition.member_id, NO_MEMBER)
     notes = [
         f"{what} of {counted(unknown, 'partition')} {verb} unknown and {count} as none"
         for what, verb, count, unknown in (
@@ -188,23 +183,29 @@ def group_load(
         )
         if unknown
     ]
-    capacities = list(capacities_of(now).values()) or [1.0]
-    if len(set(capacities)) > 1:
+    member_capacities = list(capacities_of(now).values()) or [1.0]
+    if len(set(member_capacities)) > 1:
         notes.append(
-            f"members have capacities from {min(capacities):g} to {max(capacities):g}: "
-            f"sizes are of members with their mean, {fmean(capacities):.3g}"
+            f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
+            f"sizes are of members with their mean, {fmean(member_capacities):.3g}"
         )
     if expected is not None and expected.problem:
         notes.append(expected.problem)
     steps, forecasts = [arriving], None
     if expected is not None and expected.arrivals and expected.period_s > 0:
-        steps.append(_forecast(expected, arriving, index))
+        steps.append(_forecast(expected, arriving, index_of))
         forecasts = Forecasts(
             source, len(expected.arrivals), expected.period_s, expected.age_s, mean_from_s=horizon_s / 2
         )
     return GroupLoad(
         history=history_of(
-            now.group.group_id, topics, steps, lag, horizon_s=horizon_s, rate=rate, capacity=fmean(capacities)
+            now.group.group_id,
+            topics,
+            steps,
+            lag,
+            horizon_s=horizon_s,
+            rate=rate,
+            capacity=fmean(member_capacities),
         ),
         members=len(now.members) or None,
         owners=None if (owners == NO_MEMBER).any() else owners,
@@ -232,7 +233,7 @@ def history_of(
         lag: records left to read, by partition.
         horizon_s: length of the horizon.
         rate: records/s of a member of capacity 1; None: unknown.
-        capacity: of the members.
+        capacity: mean capacity of the members.
     """
     step_s = horizon_s / len(steps)
     return History(
@@ -245,9 +246,9 @@ def history_of(
     )
 
 
-def _forecast(expected: Expected, arriving: Levels, index: Mapping[TopicPartition, int]) -> Levels:
+def _forecast(expected: Expected, arriving: Levels, index_of: Mapping[TopicPartition, int]) -> Levels:
     """Return the records/s of each partition in the period of the forecasts."""
     rates: Levels = arriving.copy()
     for partition, records in expected.arrivals.items():
-        rates[index[partition]] = records / expected.period_s
+        rates[index_of[partition]] = records / expected.period_s
     return rates

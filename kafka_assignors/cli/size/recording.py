@@ -1,4 +1,4 @@
-"""The load of a group for its size, at the end of a recording of the pipeline."""
+"""The size of a group at the end of a recording of the pipeline."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from kafka_assignors.errors import HistoryError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket.parts import forecast_parts
 from kafka_assignors.forecast.settings import QUARTER
-from kafka_assignors.pipeline.backtest.recorded import MICROSECONDS, LoadColumns, Recorded, assemble
+from kafka_assignors.pipeline.backtest.parts import MICROSECONDS, LoadColumns
+from kafka_assignors.pipeline.backtest.recorded import Recorded, assemble
 from kafka_assignors.simulation.history import History, Levels
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PARTS = 4
-"""Steps of the horizon, if it has as many whole steps of the recording."""
+"""Maximum number of parts of the horizon; each is of whole steps of the recording."""
 
 _STEP_US = 300 * MICROSECONDS
-"""The model learns steps of five minutes, if those of the recording are shorter: its cost is by step."""
+"""Steps of a recording that are shorter are joined for the model up to this length: its cost is per step."""
 
 _LEARNT_US = 28 * 86_400 * MICROSECONDS
-"""The model learns the last four weeks; it forecasts by the three weeks before."""
+"""The model learns the last four weeks, because its usual rates are means of the last weeks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,9 @@ class Recording:
 
     Attributes:
         folder: folder of a pipeline, a path or a URI that Spark can read.
-        until: the end to size the group at; None: the last step.
-        members: number of members then; None: unknown.
-        window_s: arrivals are the mean of this time.
+        until: time at which to size the group; None: the end of the last step.
+        members: number of members at that time; None: unknown.
+        window_s: current arrivals are the mean of this last time, seconds.
     """
 
     folder: str
@@ -60,11 +61,11 @@ def recorded_size(spark: SparkSession, recording: Recording, request: SizeReques
     rows = read_columns(spark, recording.folder, request.group_id, until=recording.until)
     recorded = assemble(request.group_id, rows, recorded_members=recording.members)
     load = load_at_end(rows, recorded, recording, request)
-    name = request.strategy or DEFAULT
+    strategy = request.strategy or DEFAULT
     end = datetime.fromtimestamp(int(rows.time.max()) / MICROSECONDS, timezone.utc)
-    report = size_report(request, load, name, end.isoformat(timespec="milliseconds"), recorded=True)
-    guess = f"a recording does not have the strategy: sizes are planned with {DEFAULT} (--strategy)"
-    return report if request.strategy else report.with_notes(guess)
+    report = size_report(request, load, strategy, end.isoformat(timespec="milliseconds"), recorded=True)
+    note = f"a recording does not have the strategy: sizes are planned with {DEFAULT} (--strategy)"
+    return report if request.strategy else report.with_notes(note)
 
 
 def load_at_end(
@@ -122,7 +123,7 @@ def load_at_end(
 def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | None:
     """Return the records/s that the load model expects in each part of a horizon.
 
-    The model learns the arrivals of the last weeks; unknown ones are interpolated, as in the history.
+    The model learns the arrivals of the last weeks, with the interpolated ones of the history.
 
     Args:
         history: the recorded arrivals.
@@ -130,36 +131,36 @@ def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | Non
         horizon_s: length of the horizon.
 
     Returns:
-        Records/s, of shape (parts, partitions), at most four parts; NaN where the history is too short.
-        None: the horizon has no two parts of whole steps.
+        Records/s, of shape (parts, partitions), with two to four parts; NaN where the history is too short.
+        None: the horizon cannot be divided into parts of whole steps.
     """
     step_us, horizon_us = (round(seconds * MICROSECONDS) for seconds in (history.step_s, horizon_s))
     for parts in range(_PARTS, 1, -1):
-        fits = [
+        joinable = [
             count
             for count in range(1, max(_STEP_US // step_us, 1) + 1)
             if not QUARTER % (count * step_us) and not horizon_us % (parts * count * step_us)
         ]
-        if fits:
+        if joinable:
             break
     else:
         return None
-    together = fits[-1]
-    steps = min(history.steps, _LEARNT_US // step_us) // together
-    arrivals = history.arrivals[history.steps - steps * together :]
-    arrivals = arrivals.reshape(steps, together, history.partitions).sum(axis=1)
-    settings = LoadSettings(step_s=together * history.step_s, horizon_s=horizon_s)
+    joined = joinable[-1]  # steps of the recording in a step of the model
+    steps = min(history.steps, _LEARNT_US // step_us) // joined
+    arrivals = history.arrivals[history.steps - steps * joined :]
+    arrivals = arrivals.reshape(steps, joined, history.partitions).sum(axis=1)
+    settings = LoadSettings(step_s=joined * history.step_s, horizon_s=horizon_s)
     expected: Levels = forecast_parts(arrivals, end, settings, parts) * (parts / horizon_s)
     return expected
 
 
 def _last_lags(rows: LoadColumns, history: History, window: int) -> Levels:
-    """Return the last known lag of each partition in the last steps; NaN if there is none."""
+    """Return the last known lag of each partition in the last ``window`` steps; NaN: there is none."""
     since = int(rows.time.max()) - round(window * history.step_s * MICROSECONDS)
     known = rows.where(~np.isnan(rows.lag) & (rows.time > since))
     first = dict(zip(history.topics, np.cumsum([0, *history.topics.values()]).tolist(), strict=False))
-    place = np.array([first[topic] for topic in known.topic], np.int64) + known.partition
+    index = np.array([first[topic] for topic in known.topic], np.int64) + known.partition
     order = np.argsort(known.time, kind="stable")
     lags = np.full(history.partitions, np.nan)
-    lags[place[order]] = known.lag[order]  # of a repeated place the last value stays
+    lags[index[order]] = known.lag[order]  # the last value of an index stays
     return lags

@@ -11,7 +11,7 @@ from rich.console import Group as Lines
 from rich.text import Text
 
 from kafka_assignors.cli.size.load import Forecasts
-from kafka_assignors.cli.tables import ROWS, Columns, columns, counted, duration, partition_name
+from kafka_assignors.cli.tables import ROWS, Columns, counted, duration, partition_name
 from kafka_assignors.plan import shown
 from kafka_assignors.simulation.sizing import Cost, Least, Reason, Sizing
 
@@ -27,10 +27,10 @@ class SizeReport:
         time: when the group was read, ISO 8601.
         strategy: the strategy that the sizes were planned with.
         sizing: the sizes.
-        is_measured: the rate of a member was measured.
+        is_measured: whether the rate of a member was measured or reported, not given.
         forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
         notes: remarks, a sentence each.
-        recorded: the load is from a recording.
+        recorded: whether the load is from a recording.
     """
 
     group_id: str
@@ -44,7 +44,7 @@ class SizeReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the target is held with the advised size, and the group has it, as far as that is known."""
+        """Whether the advised size holds the target, and the group has that size, as far as it is known."""
         is_unknown = self.recorded and self.sizing.members is None
         return self.sizing.holds and (self.sizing.is_right or is_unknown)
 
@@ -54,7 +54,7 @@ class SizeReport:
 
     @property
     def problems(self) -> dict[str, str]:
-        """The notes, for a log that does not repeat them when only their figures change."""
+        """The notes, keyed without figures, so that a log does not repeat a note when they change."""
         return {re.sub(r"[\d.,]+", "#", note): note for note in self.notes}
 
     def as_json(self) -> dict[str, Any]:
@@ -79,30 +79,21 @@ class SizeReport:
             ],
             "hot": [{**asdict(hot), "arriving": round(hot.arriving, 3)} for hot in sizing.hot],
             "behind": sizing.behind,
-            "forecasts": None if self.forecasts is None else _rounded(asdict(self.forecasts)),
-            "stay": _cost(sizing.stay),
-            "scale": _cost(sizing.scale),
+            "forecasts": _rounded(self.forecasts),
+            "stay": _rounded(sizing.stay),
+            "scale": _rounded(sizing.scale),
             "notes": list(self.notes),
         }
 
 
 def _least(least: Least) -> dict[str, Any]:
-    return {
-        "members": least.members,
-        "limit": _reason_json(least.reason),
-        "missed": _reason_json(least.missed),
-    }
+    return {"members": least.members, "limit": _rounded(least.reason), "missed": _rounded(least.missed)}
 
 
-def _reason_json(reason: Reason | None) -> dict[str, Any] | None:
-    return None if reason is None else _rounded(asdict(reason))
-
-
-def _cost(cost: Cost | None) -> dict[str, Any] | None:
-    return None if cost is None else _rounded(asdict(cost))
-
-
-def _rounded(values: dict[str, Any]) -> dict[str, Any]:
+def _rounded(figures: Reason | Cost | Forecasts | None) -> dict[str, Any] | None:
+    if figures is None:
+        return None
+    values = asdict(figures)
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in values.items()}
 
 
@@ -136,7 +127,7 @@ def headline(report: SizeReport) -> str:
 
 
 def _table(sizing: Sizing) -> Columns:
-    table = columns("from", ">records/s", ">members", "limit")
+    table = Columns("from", ">records/s", ">members", "limit")
     for step in sizing.steps:
         starts = f"+{duration(1000 * step.starts_s)}" if step.starts_s else "now"
         reason = _reason(step.least.reason)

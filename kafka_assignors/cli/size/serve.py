@@ -18,7 +18,7 @@ from kafka_assignors.cli.exporter.server import parse_address, reading_repeatedl
 from kafka_assignors.cli.size.report import SizeReport
 
 KEPT_INTERVALS = 3
-"""A size stays on the pages this long while no newer one succeeds."""
+"""The last size stays on the pages for this many intervals while no newer look succeeds."""
 
 METRICS = {
     "kafka_assignors_size_up": "1 if the last look at the group gave a size, else 0",
@@ -57,7 +57,7 @@ class SizePage(Collector):
             self._is_up = False
 
     def as_json(self) -> tuple[HTTPStatus, bytes]:
-        """Return the JSON page; without a size that is fresh enough, status 503, by which KEDA falls back."""
+        """Return status and JSON of the page; status 503, by which KEDA falls back, without a recent size."""
         report = self._fresh()
         if report is None:
             return HTTPStatus.SERVICE_UNAVAILABLE, b'{"problem": "there is no recent size"}'

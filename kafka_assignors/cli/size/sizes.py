@@ -1,4 +1,4 @@
-"""Sizes of a group, from looks at it."""
+"""Sizes of a live group, from looks at it (``load``)."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from kafka_assignors.strategies import STRATEGIES, load_strategy
 DEFAULT = "cooperative-sticky"  # of a group without members
 
 _MEASUREMENTS = 9
-"""The rate of a member is the median of this many looks with a backlog: one of them must not decide."""
+"""The rate of a member is the median of this many last looks with a backlog, so no single look decides."""
 
 _LEAST_S = 20.0
-"""A rate is measured over this time at least: members commit every 5 s by default, so less shows chance."""
+"""A rate is measured over at least this time, because members commit only every 5 s by default."""
 
 _UNEQUAL = 1.5
 """Members whose rates differ by more than this factor are reported."""
 
-Forecasts = Callable[[Mapping[str, int]], Expected]
-"""Returns the forecasts of a group; takes topic -> partitions."""
+ReadForecasts = Callable[[Mapping[str, int]], Expected]
+"""Reads the forecasts of a group; takes topic -> number of partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class GroupSizes:
     Args:
         look: reads the group.
         request: the options.
-        forecasts: reads its forecasts; None: there are none.
+        read_forecasts: reads its forecasts; None: there are none.
         clock: in seconds, as ``time.monotonic``.
     """
 
@@ -76,18 +76,19 @@ class GroupSizes:
         self,
         look: Callable[[], Report],
         request: SizeRequest,
-        forecasts: Forecasts | None = None,
+        read_forecasts: ReadForecasts | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._look, self._request, self._forecasts, self._clock = look, request, forecasts, clock
+        self._look, self._request, self._clock = look, request, clock
+        self._read_forecasts = read_forecasts
         self._looks: deque[tuple[float, Report]] = deque()
         self._rates: deque[float] = deque(maxlen=_MEASUREMENTS)
-        self._before: frozenset[str] | None = None
         self._settled: frozenset[str] | None = None  # members at the last look at a stable group
+        self._before: frozenset[str] | None = None  # ``_settled`` before the last look
         self._last: SizeReport | None = None
 
     def look(self) -> Report:
-        """Read the group, and keep the looks that the reader's rates are computed from."""
+        """Read the group, and keep the looks from which the rates of the last one were computed."""
         now, report = self._clock(), self._look()
         self._before = self._settled
         if report.group.state not in REBALANCING:
@@ -100,13 +101,12 @@ class GroupSizes:
     def read(self) -> SizeReport:
         """Return the size from one more look.
 
-        The last size stands while the look shows no load: a member that crashes again and again keeps the
-        group in rebalances, but is no reason for another size.
+        While a look does not show the load of the group, the last size stays.  For example, a member that
+        crashes again and again keeps the group in rebalances, but is no reason for another size.
 
         Raises:
-            GroupError: it is the first look, the group is rebalancing or was restarted since the look before
-                and has no size yet, its strategy is unknown, it has no partitions, or no rate could be
-                measured.
+            GroupError: it is the first look; there is no size yet and the group is rebalancing or was
+                restarted; its strategy is unknown; it has no partitions; or no rate could be measured.
         """
         request, now = self._request, self.look()
         if len(self._looks) < 2:
@@ -117,7 +117,7 @@ class GroupSizes:
             return self._last.with_notes(f"{unsettled}: this is the size of {self._last.time}")
         name, notes = strategy_of(request, now.group.strategy)
         rate, unequal = self._rate()
-        expected = None if self._forecasts is None else self._forecasts(partitions_of(now))
+        expected = None if self._read_forecasts is None else self._read_forecasts(partitions_of(now))
         source = request.load_topic or ""
         load = group_load(now, request.horizon_s, rate, expected=expected, source=source)
         stay_at = None if self._last is None else self._last.sizing.advised
@@ -125,7 +125,7 @@ class GroupSizes:
         return self._last.with_notes(*notes, *unequal, *self._stopped(now))
 
     def _unsettled(self, now: Report) -> str | None:
-        """Return why a look does not show the load of the group, or None."""
+        """Return why a look does not show the load of the group; None: it does."""
         group = f"group {self._request.group_id!r}"
         if now.group.state in REBALANCING:  # the broker returns neither owners nor the strategy meanwhile
             return f"{group} is rebalancing"
@@ -137,7 +137,7 @@ class GroupSizes:
         return None
 
     def _stopped(self, now: Report) -> list[str]:
-        """Return a note if the members do not seem to read: no size helps then."""
+        """Return a note if the members do not seem to read, because then no size helps."""
         span_s, looks = self._span_s, [report for _, report in self._looks]
         if not now.members or span_s < _LEAST_S or not has_stopped(looks, span_s):
             return []
@@ -186,7 +186,7 @@ def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:
         running: the strategy that the group runs; empty: it has no members.
 
     Raises:
-        GroupError: it is another library's.
+        GroupError: the group runs a strategy of another library.
     """
     if request.strategy is not None:
         return request.strategy, []
@@ -217,7 +217,7 @@ def size_report(
         strategy: name of the strategy.
         time: of the load, ISO 8601.
         stay_at: the last advice; None: there is none.
-        recorded: the load is from a recording.
+        recorded: whether the load is from a recording.
     """
     by_load = load.forecasts is not None and load_strategy(strategy).by_forecast
     sizing = size(

@@ -1,6 +1,6 @@
 """The report of ``tasks``: a stateful group's tasks and their copies, as values and as JSON.  Pure.
 
-All of it comes from the user data of the members' last join and of the leader's last assignment.
+Everything comes from user data: that of the members' last joins, and that of the leader's last assignment.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ class ReportedCopy:
 
     Attributes:
         member_id: the member.
-        lag: records the copy was behind at the member's last join; None: no copy then, or unknown.
+        lag: records by which the copy was behind at the member's last join; None: unknown, or there was no
+            copy.
     """
 
     member_id: str
     lag: int | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return its part of the JSON."""
+        """Return the copy's part of the JSON."""
         return {"member": self.member_id, "lag": self.lag}
 
 
@@ -44,7 +45,7 @@ class TaskRow:
 
     Attributes:
         task: subtopology and partition.
-        active: the member that processes it; None: no member at the moment.
+        active: the member that processes it; None: no member does at the moment.
         standbys: members that keep a copy.
         warmups: members that restore a copy, to become active.
     """
@@ -55,7 +56,7 @@ class TaskRow:
     warmups: tuple[ReportedCopy, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return its part of the JSON."""
+        """Return the task's part of the JSON."""
         return {
             "task": f"{self.task[0]}_{self.task[1]}",
             "subtopology": self.task[0],
@@ -72,8 +73,8 @@ class TaskReport:
 
     Attributes:
         group: as the broker describes it.
-        rows: by subtopology and partition.
-        unread: id of each member with unreadable user data -> reason.
+        rows: the tasks, by subtopology and partition.
+        unread: id of a member whose user data cannot be read -> reason.
         subscriptions: member id -> its decoded subscription.
         probe_at: time of the next probing rebalance, ISO 8601; None: none is due.
         time: when the report was made, ISO 8601.
@@ -152,7 +153,7 @@ def task_report(group: GroupState, time: str) -> TaskReport:
 def _decode(
     member: GroupMember, unread: dict[str, str]
 ) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.TaskAssignment | None]:
-    """Decode a member's subscription and assignment; note in ``unread`` why one is unreadable."""
+    """Decode a member's subscription and assignment; if one cannot be read, add the reason to ``unread``."""
     try:
         sent, received = member.subscription_user_data, member.assignment_user_data
         subscription = stateful_subscription.decode(sent) if sent else None

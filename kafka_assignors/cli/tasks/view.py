@@ -4,32 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.console import Group as Lines
 from rich.text import Text
 
-from kafka_assignors.cli.tables import ROWS, Columns, columns, counted, more, short_names
+from kafka_assignors.cli.tables import ROWS, Columns, counted, fit_rows, more, short_names
 from kafka_assignors.cli.tasks.report import ReportedCopy, TaskReport, TaskRow
 from kafka_assignors.plan import shown
 
-_UNREAD = 4
-_LINES_A_ROW = 4  # most lines of a row with long names; a larger number only leaves lines free
+_UNREAD = 4  # maximum lines about members with unreadable user data
 
 
 def task_lines(report: TaskReport, *, everything: bool, timed: bool = False) -> Lines:
-    """Return the group and its tasks.  Tasks without an active member or with a warm-up first."""
+    """Return the group and its tasks.
+
+    Of many tasks, those without an active member, with a warm-up or with a large lag are chosen first.
+    """
     return _lines(report, len(report.rows) if everything else ROWS, timed=timed)
 
 
-def fitted_lines(report: TaskReport, console: Console, height: int) -> Lines:
+def fitted_lines(report: TaskReport, console: Console, height: int) -> RenderableType:
     """Return the report with its time, and with as many tasks as fit into ``height`` lines."""
     rows = min(len(report.rows), max(height, 0))
-    while True:
-        lines = _lines(report, rows, timed=True, hint="")
-        excess = len(console.render_lines(lines, pad=False)) - height
-        if excess <= 0 or rows <= 1:
-            return lines
-        rows = max(rows - max(excess // _LINES_A_ROW, 1), 1)
+    return fit_rows(lambda most: _lines(report, most, timed=True, hint=""), rows, console, height)
 
 
 def _lines(report: TaskReport, most: int, *, timed: bool, hint: str = "; --all shows them") -> Lines:
@@ -79,7 +76,7 @@ def _notes(report: TaskReport, names: Mapping[str, str]) -> list[Text]:
 
 
 def _table(rows: Iterable[TaskRow], names: Mapping[str, str]) -> Columns:
-    table = columns("task", "active", "standbys", "warm-ups")
+    table = Columns("task", "active", "standbys", "warm-ups")
     for row in rows:
         table.add_row(
             Text(f"{shown(row.task[0])}_{row.task[1]}"),

@@ -1,7 +1,7 @@
 """``kafka-assignors watch``: a live view of a group.
 
 - ``command``: the command line.
-- ``source``: reads the group and its topics, and apart from them its lag.
+- ``source``: reads the group and its topics (a *look*), and separately its lag.
 - ``history``: the rebalances between snapshots of the group.  Pure.
 - ``frame``: one screen as values and text, for a terminal of any width.  Pure.
 - ``text``: texts of names, partitions, times and rebalances.  Pure.

@@ -66,8 +66,8 @@ class _LagRead(Message):
 class WatchApp(App[None]):
     """Shows a group until the user quits.
 
-    One thread looks at the group and another reads the lag.  Reading the lag takes seconds while a broker is
-    away, and the looks must not miss the rebalances of that time.
+    One thread looks at the group and another one reads the lag.  While a broker is down, reading the lag
+    takes seconds, and the looks must not miss rebalances meanwhile.
     """
 
     CSS = """
@@ -119,14 +119,14 @@ class WatchApp(App[None]):
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
-        """Start to poll, and end on SIGTERM as on ``q``."""
+        """Start to poll; SIGTERM ends the application as ``q`` does."""
         with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; not the main thread
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
         self._background.submit(self._poll, self._interval_s)
         self._start_reading_lag()
 
     def on_unmount(self) -> None:
-        """Stop to poll.  A look under way may go on; the view does not wait for it."""
+        """Stop to poll, without waiting for a look that is under way."""
         self._background.stop()
         self._lag_background.stop()
 
@@ -223,7 +223,7 @@ class WatchApp(App[None]):
         self.query_one("#log", RebalanceLog).draw(frame.rebalances, width - _SCROLL_BAR, now_s)
 
     def _fill(self, table: DataTable[Text], rows: Rows) -> None:
-        """Fill the table, or only change the cells that differ: thousands of rows are slow to fill."""
+        """Fill the table, or change only the cells that differ, because filling thousands of rows is slow."""
         drawn, self._drawn = self._drawn, rows
         if drawn.columns == rows.columns and len(drawn.cells) == len(rows.cells):
             for y, (old, new) in enumerate(zip(drawn.cells, rows.cells, strict=True)):
@@ -245,7 +245,7 @@ def _result(read: Callable[[], T]) -> T | KafkaAssignorsError:
         return read()
     except KafkaAssignorsError as error:
         return error
-    except Exception as error:  # members and brokers send any bytes, and the view must stay
+    except Exception as error:  # members and brokers may send any bytes, and the view must go on
         return BrokerError(f"the answer cannot be read: {one_line(error)}")
 
 

@@ -27,8 +27,8 @@ from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause
 
 _TROUBLE_LINES = 2
-_LEAST_LIST = 16  # columns for a member's partitions
-_LATE_S = 2.0  # a lag older than the interval between two looks plus this shows its age
+_LEAST_LIST = 16  # minimum columns for a member's partitions
+_LATE_S = 2.0  # the age of the lag is shown if it is more than this above the interval between two looks
 
 
 class Sort(Enum):
@@ -69,16 +69,16 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What one screen shows.  Times are seconds since 1970.
+    """The content of one screen.  Times are seconds since 1970.
 
     Attributes:
         last: the last look at the group.
         owners: the owners when the group was last stable.
-        rebalances: the last ones that were seen, in the order of time.
-        opened_s: when the view opened.
-        rebalancing_s: since when the group rebalances; None: it is stable.
+        rebalances: the last rebalances that were seen, in the order of time.
+        opened_s: time at which the view opened.
+        rebalancing_s: start of the rebalance that is under way; None: the group is stable.
         interval_s: seconds between two looks.
-        trouble: why later looks failed; empty: they did not.
+        trouble: why later looks failed; empty: none failed.
     """
 
     last: Observation
@@ -90,7 +90,7 @@ class Frame:
     trouble: str = ""
 
     def head(self, width: int, frozen: bool, now_s: float) -> list[Text]:
-        """Return the lines above the tables: the group, its totals, its last rebalance, and problems."""
+        """Return the lines above the table: the group, its totals, its last rebalance, and problems."""
         group = self.last.snapshot.group
         state = state_name(group)
         state_style = "yellow" if state in REBALANCING else "green"
@@ -188,11 +188,11 @@ class Frame:
 
 
 def _fitted(names: list[str], numbers: set[int], cells: list[list[str]], sorted_by: str, width: int) -> Rows:
-    """Fit a table: shorten names and hosts in the middle, and cut the last column."""
+    """Fit a table into a width: shorten names and hosts in the middle, and cut the last column."""
     titles = [f"{name} ▼" if name == sorted_by else name for name in names]
     widths = [max([cell_len(title), *(cell_len(row[i]) for row in cells)]) for i, title in enumerate(titles)]
     texts = [i for i in range(len(names) - 1) if i not in numbers]
-    padding = 2 * len(names)  # each column has one of 1 on both sides
+    padding = 2 * len(names)  # 1 on both sides of each column
     room = width - padding - min(widths[-1], _LEAST_LIST)
     while sum(widths[:-1]) > room:
         widest = max(texts, key=lambda i: widths[i])

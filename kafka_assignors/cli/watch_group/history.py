@@ -1,13 +1,13 @@
 """The rebalances of a group, from snapshots of it.  Pure.
 
-An observer sees the group only when it looks, and a broker describes members' subscriptions and assignments
-only while the group is stable.  So a rebalance is the difference of two stable snapshots:
+A snapshot shows the group at one moment, and a broker describes members' subscriptions and assignments only
+while the group is stable.  So a rebalance is the difference of two stable snapshots:
 
-- Several rebalances between two looks appear as one.  ``generations`` has their number if members report
+- Several rebalances between two snapshots appear as one.  ``generations`` is their number if members report
   generations.
-- A rebalance between two looks that changes nothing in the description is not seen.
-- The broker does not describe the leader, its requests (skew, probe) or why a member is missing.  The cause
-  is unknown if no described change explains the rebalance.
+- A rebalance between two snapshots that changes nothing in the description is not seen.
+- The broker does not describe the leader, its requests for rebalances, or why a member is gone.  If no
+  described change explains a rebalance, its cause is unknown.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Move:
     Attributes:
         tp: the partition.
         old: its last known owner, which may have released it in an earlier round; None: no owner is known.
-        new: its owner now; None: no owner.
+        new: its owner now; None: it has none.
         why: the reason.
     """
 
@@ -62,14 +62,14 @@ class Rebalance:
     """A change of the group between two stable snapshots.  Times are seconds since 1970.
 
     Attributes:
-        after_s: time of the stable snapshot before.
-        began_s: time of the first snapshot during the rebalance; None: it took place between two looks.
-        time_s: time of the stable snapshot after.
-        causes: at least one.
-        moves: by partition.
+        after_s: time of the last stable snapshot before the rebalance.
+        began_s: time of the first snapshot during the rebalance; None: it took place between two snapshots.
+        time_s: time of the first stable snapshot after the rebalance.
+        causes: at least one cause.
+        moves: the moves, by partition.
         strategies: the strategy before and after.
-        generations: generations that passed; None: unknown.
-        is_certain: False if only the restart of a static member was seen, which needs no rebalance.
+        generations: number of generations that passed; None: unknown.
+        is_certain: False if only the restart of a static member was seen, which may need no rebalance.
     """
 
     after_s: float
@@ -89,8 +89,8 @@ class Snapshot:
     Attributes:
         time_s: seconds since 1970.
         group: state, members and commits.
-        partitions: topic -> number of its partitions, None where the broker did not return it; at least the
-            subscribed topics that exist.
+        partitions: topic -> number of partitions, for at least the subscribed topics that exist; None: the
+            broker did not return the number.
     """
 
     time_s: float
@@ -222,7 +222,7 @@ def owner_names(group: GroupState) -> dict[TopicPartition, str]:
 
 
 def _fingerprint(group: GroupState) -> object:
-    """Return everything that a rebalance may change in a description."""
+    """Return the part of a description that a rebalance may change."""
     return (
         group.strategy,
         group.epoch,
@@ -234,9 +234,9 @@ def _fingerprint(group: GroupState) -> object:
 
 
 def _seen(group: GroupState, newest: int | None) -> dict[str, SeenMember]:
-    """Return members for a comparison; ``newest`` is the generation of the group before.
+    """Return members for a comparison; ``newest`` is the group's generation before the rebalance.
 
-    A newcomer that reports a later generation took part in several rebalances between two looks.
+    A member that reports a later generation took part in several rebalances between two snapshots.
     """
     return {
         member.member_id: SeenMember(
@@ -250,12 +250,12 @@ def _seen(group: GroupState, newest: int | None) -> dict[str, SeenMember]:
 
 
 def _counts(current: Mapping[str, int | None], known: Mapping[str, int]) -> dict[str, int]:
-    """Return the current partition counts, and the known ones where the broker returned none."""
+    """Return the current partition counts, with the known ones where the broker returned none."""
     counts = {topic: known.get(topic) if count is None else count for topic, count in current.items()}
     return {topic: count for topic, count in counts.items() if count is not None}
 
 
 def _unexplained(moves: tuple[Move, ...]) -> Cause:
-    """Return the cause of a rebalance of unchanged members and topics."""
+    """Return the cause of a rebalance in which neither members nor topics changed."""
     second = bool(moves) and all(move.why is MoveReason.HELD_BACK for move in moves)
     return Cause.SECOND_ROUND if second else Cause.UNKNOWN

@@ -1,4 +1,4 @@
-"""The log of rebalances: a scrolling pane with an entry for each."""
+"""The log of rebalances: a scrolling pane with an entry for each rebalance."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class RebalanceLog(VerticalScroll, can_focus=True):
         self._entries: list[_Entry] = []  # newest first
 
     def compose(self) -> ComposeResult:
-        """Show that no rebalance was seen."""
+        """Show that no rebalance was seen yet."""
         yield Static(Text("none seen yet", "dim"), id="none")
 
     def draw(self, rebalances: Sequence[Rebalance], width: int, now_s: float) -> None:
-        """Add entries for new rebalances at the top, and remove those of dropped ones."""
+        """Add entries for new rebalances at the top, and remove those of rebalances no longer in the list."""
         entries = {id(entry.rebalance): entry for entry in self._entries}
         added = [_Entry(rebalance) for rebalance in reversed(rebalances) if id(rebalance) not in entries]
         for rebalance in rebalances:

@@ -1,4 +1,4 @@
-"""Reads a group and its topics, and apart from them its lag.  Read-only: joins no group."""
+"""Reads a group and its topics, and separately its lag.  Read-only: joins no group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafka_assignors.lag.fetch.many_groups import EndsFetch
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 
-_ENDS_S = 5.0
+_ENDS_S = 5.0  # maximum time for reading end offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class GroupLag:
     Attributes:
         time_s: when it was read, in seconds since 1970; None: not yet.
         lags: records left to read, where known.
-        problem: why a lag is unknown or old; empty: no failure.
+        problem: why a lag is unknown or old; empty: there is no problem.
     """
 
     time_s: float | None = None
@@ -42,7 +42,7 @@ class Observation:
 
     Attributes:
         snapshot: the group and its topics.
-        partitions: those that count, see `group_lag`.
+        partitions: the partitions that count (``group_lag``).
         lag: the last known lag of these partitions.
     """
 
@@ -77,7 +77,7 @@ class GroupSource:
         self._owners: Owners = {}
 
     def read(self) -> Observation:
-        """Read the group, its commits and its topics, but not the ends of their partitions.
+        """Read the group, its commits and its topics, but not the end offsets.
 
         Raises:
             BrokerError: no broker answers, or it refuses.
@@ -90,13 +90,13 @@ class GroupSource:
         return Observation(snapshot, partitions_of(group, self._owners))
 
     def read_lag(self, look: Observation) -> GroupLag:
-        """Read the ends of the look's partitions; the lag is the distance from the look's commits.
+        """Read the end offsets of the look's partitions; the lag is their distance from the look's commits.
 
         Takes up to 10 s while brokers do not answer.
 
         Raises:
             BrokerError: no broker answers, or it refuses.
-            LagError: no end is known.
+            LagError: no end offset is known.
         """
         time_s, partitions = look.snapshot.time_s, sorted(look.partitions)
         if not partitions:
@@ -105,7 +105,7 @@ class GroupSource:
         deadline = time.monotonic() + _ENDS_S
         fetch = EndsFetch(link, self._fetch_settings, partitions, deadline)
         fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
-        if fetch.connection_failed:  # a new link may help, and sees no late answers
+        if fetch.connection_failed:  # a new link may work, and gets no late answers
             self._lag_connection.close()
         commits = look.snapshot.group.commits
         reading = of_group(fetch.reading(), commits, partitions, self._fetch_settings.reset)

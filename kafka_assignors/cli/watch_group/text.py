@@ -21,7 +21,7 @@ _UNKNOWN = "unknown: nothing that a broker describes has changed"
 
 
 def rebalance_lines(rebalance: Rebalance, width: int, now_s: float) -> Iterator[Text]:
-    """Yield a line with the cause of a rebalance, and a line for the moves of each kind."""
+    """Yield a line with the causes of a rebalance, and a line for each set of equal moves."""
     line = Text.assemble((f"{time_of_day(rebalance.time_s, now_s)}  ", "dim"), (causes_of(rebalance), "bold"))
     line.append(f"; {facts_of(rebalance)}")
     yield line
@@ -35,7 +35,7 @@ def label(name: str) -> str:
 
 
 def middle(text: str, width: int) -> str:
-    """Shorten a text in the middle: ids differ at their ends."""
+    """Shorten a text in the middle, because ids differ at their ends."""
     if cell_len(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -75,7 +75,7 @@ def _cause(cause: RebalanceCause) -> str:
 
 
 def facts_of(rebalance: Rebalance) -> str:
-    """Return the number of moves, the time the rebalance took, and a change of strategy."""
+    """Return the number of moves, the duration, the number of generations, and a change of strategy."""
     if not rebalance.is_certain:
         return "no rebalance seen"
     facts = [f"{len(rebalance.moves):,} moved"]
@@ -92,7 +92,7 @@ def facts_of(rebalance: Rebalance) -> str:
 
 
 def _moves(moves: Iterable[Move], width: int) -> Iterator[str]:
-    """Yield a line for all partitions with one old owner, new owner and reason."""
+    """Yield a line for the partitions of each old owner, new owner and reason, most partitions first."""
     alike: dict[tuple[str, str, MoveReason], list[TopicPartition]] = {}
     for move in moves:
         alike.setdefault((move.old or "-", move.new or "-", move.why), []).append(move.tp)

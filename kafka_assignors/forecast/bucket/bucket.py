@@ -1,7 +1,8 @@
-"""Many partitions at once: samples in, rows out, with the rows of ``forecast.fold``.
+"""Many partitions at once: samples in, rows of the load table out, the same ones as from ``forecast.fold``.
 
-Steady partitions are folded together, in numpy.  All others go through ``Partition``, one by one: resets,
-gaps, commits without an end offset.  Both give the same bits, so a partition may change at any time.
+Steady partitions are folded together, in numpy.  Partitions with a reset, a gap or a commit without an end
+offset go through ``Partition``, one by one.  Both ways give the same bits, so a partition may change between
+them at any time.  A state that the arrays of ``table`` can hold is *plain*; the others are *odd*.
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ import numpy as np
 
 from kafka_assignors.forecast.bucket import steps
 from kafka_assignors.forecast.bucket.model import Models
-from kafka_assignors.forecast.bucket.rows import Rows
+from kafka_assignors.forecast.bucket.rows import LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples, joined
-from kafka_assignors.forecast.bucket.table import Bools, Ints, Table, rows_before
+from kafka_assignors.forecast.bucket.table import Bools, Ints, Table, last_samples
 from kafka_assignors.forecast.fold import AHEAD, Partition, SampleCounts
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample
 from kafka_assignors.forecast.settings import LoadSettings
@@ -24,9 +25,9 @@ Key = tuple[str, str, int]
 """Group, topic and partition."""
 
 _FEW = 16
-"""Numpy takes about as long for one step as ``Partition`` for as many partitions."""
+"""For one step, numpy takes about as long as ``Partition`` takes for this many partitions."""
 _AT_ONCE = 200_000
-"""Samples folded at once, if there are not more partitions: they take 700 bytes each."""
+"""Maximum number of samples folded at once, or eight per partition if that is more; one takes 700 bytes."""
 _NONE = Samples(*(np.empty(0, np.int64),) * 5)
 
 
@@ -34,11 +35,11 @@ class Bucket:
     """The load of many partitions.
 
     Attributes:
-        keys: the partitions; their index is their row.
+        keys: the partitions, by row.
         table: the plain states, and the last sample of all partitions.
-        odd: the states that are not plain, by row.
+        odd: row -> state that is not plain.
         waiting: samples that wait for earlier ones, in the order of rows and times.
-        changed: ``names`` and ``odd``, if they have changed.
+        changed: parts of ``codec`` that have changed, of ``names`` and ``odd``.
     """
 
     __slots__ = ("_models", "_row_of", "changed", "keys", "odd", "settings", "table", "waiting")
@@ -53,8 +54,8 @@ class Bucket:
         self._row_of: dict[Key, int] = {}
         self._models = Models(self.table)
 
-    def rows(self, keys: Iterable[Key]) -> Ints:
-        """Return the rows of partitions, and add the new ones."""
+    def rows_of(self, keys: Iterable[Key]) -> Ints:
+        """Return the rows of partitions; new partitions are added."""
         row_of = self._row_of
         rows = [row_of.setdefault(key, len(row_of)) for key in keys]
         if len(row_of) > self.table.size:
@@ -64,19 +65,19 @@ class Bucket:
             self._models.clear()
         return np.array(rows, np.int64)
 
-    def take(self, samples: Samples, now: int | None = None) -> tuple[Rows, SampleCounts]:
-        """Take samples in any order, and return the rows that are final now.
+    def take(self, samples: Samples, now: int | None = None) -> tuple[LoadRows, SampleCounts]:
+        """Take samples in any order, and return the rows of the load table that they complete.
 
         Args:
             samples: the samples; impossible offsets count as unknown.
-            now: current time, microseconds since 1970.  None: unknown, no sample is ahead of it.
+            now: current time, microseconds since 1970.  None: unknown, so no sample is ahead of it.
         """
         total, most = len(samples.row), max(_AT_ONCE, 8 * self.table.size)
         if total > most:  # in the order of times, so none is late for another
             order = np.lexsort(samples[:0:-1])
             slices = (samples.where(order[first : first + most]) for first in range(0, total, most))
-            rows, counts = zip(*(self.take(some, now) for some in slices), strict=True)
-            return Rows.joined(rows), SampleCounts(*map(sum, zip(*counts, strict=True)))
+            rows, counts = zip(*(self.take(part, now) for part in slices), strict=True)
+            return LoadRows.joined(rows), SampleCounts(*map(sum, zip(*counts, strict=True)))
         row, time, begin, end, committed = samples
         begin, end = (np.where(offset < 0, UNKNOWN, offset) for offset in (begin, end))
         samples = Samples(row, time, begin, end, np.where(committed < NO_COMMIT, UNKNOWN, committed))
@@ -92,8 +93,8 @@ class Bucket:
         counts = SampleCounts(total, int(late.sum()), int(again.sum()), ahead)
         return self._fold(samples.where(~waits)), counts
 
-    def flush(self, chosen: Bools | None = None) -> Rows:
-        """Take the waiting samples at the end of the input, of all or some partitions."""
+    def flush(self, chosen: Bools | None = None) -> LoadRows:
+        """Take the waiting samples at the end of the input, of the chosen partitions or of all."""
         waiting = self.waiting
         flushed = np.full(len(waiting.row), fill_value=True) if chosen is None else chosen[waiting.row]
         self.waiting = waiting.where(~flushed)
@@ -113,7 +114,7 @@ class Bucket:
         self._models.clear()
 
     def odd_state(self, row: int) -> Partition:
-        """Return a state that is not plain; the bucket has the samples that wait."""
+        """Return an odd state without its waiting samples, which are in ``waiting``."""
         partition = self.odd[row]
         partition.newest, partition.waiting = int(self.table.newest[row]), []
         return partition
@@ -128,9 +129,9 @@ class Bucket:
         return partition
 
     def _seen(self, samples: Samples) -> tuple[Bools, Bools]:
-        """Return which samples were given twice, and which are late."""
+        """Return which samples were given before, and which are late."""
         table, row = self.table, samples.row
-        last = rows_before(table, row)
+        last = last_samples(table, row)
         same, late = np.ones((2, len(row)), np.bool_)
         late[:] = False
         for column, known in zip(samples[1:], last, strict=True):
@@ -142,10 +143,10 @@ class Bucket:
             twice[1:] &= column[1:] == column[:-1]
         return same | (twice & ~late), late
 
-    def _fold(self, samples: Samples) -> Rows:
+    def _fold(self, samples: Samples) -> LoadRows:
         """Take samples in order."""
         if not len(samples.row):
-            return Rows.of(())
+            return LoadRows.of(())
         table = self.table
         odd = np.zeros(table.size, np.bool_)
         odd[list(self.odd)] = True
@@ -156,10 +157,10 @@ class Bucket:
         rows = [self._fold_together(samples.where(together))]
         if not together.all():
             rows.append(self._fold_each(samples.where(~together)))
-        return Rows.joined(rows)
+        return LoadRows.joined(rows)
 
     def _are_few(self, samples: Samples) -> bool:
-        """Return whether a step has so few partitions that one by one is faster."""
+        """Return whether the steps have so few partitions that folding them one by one is faster."""
         done = samples.time // self.settings.step
         if not len(done):
             return False
@@ -169,7 +170,8 @@ class Bucket:
         number = int((done - since // self.settings.step).max())
         return number > 4 and bool(np.count_nonzero(np.diff(samples.row)) < _FEW - 1)
 
-    def _fold_together(self, samples: Samples) -> Rows:
+    def _fold_together(self, samples: Samples) -> LoadRows:
+        """Fold steady samples in numpy, one step of all partitions after the other."""
         marks = steps.take(self.table, samples)
         order = np.argsort(marks.at, kind="stable")
         ends = marks.at[order]
@@ -183,11 +185,12 @@ class Bucket:
             whole = slice(None) if len(mark.row) == self.table.size else mark.row
             outlooks = self._models.learn(whole, int(mark.at[0]), mark.arrived)
             several.append(
-                Rows(mark.row, mark.at, mark.arrived, mark.served, mark.lag, age, mark.quality, *outlooks)
+                LoadRows(mark.row, mark.at, mark.arrived, mark.served, mark.lag, age, mark.quality, *outlooks)
             )
-        return Rows.joined(several)
+        return LoadRows.joined(several)
 
-    def _fold_each(self, samples: Samples) -> Rows:
+    def _fold_each(self, samples: Samples) -> LoadRows:
+        """Fold samples by ``Partition``, one partition after the other."""
         table, rows = self.table, []
         starts = np.flatnonzero(np.append(True, np.diff(samples.row)))
         values = list(zip(*(column.tolist() for column in samples[1:]), strict=True))
@@ -202,7 +205,7 @@ class Bucket:
                 table.clear(row)
                 self.odd[row] = partition
         self._models.clear()
-        return Rows.of(rows)
+        return LoadRows.of(rows)
 
 
 def _ordered(samples: Samples) -> Samples:

@@ -7,12 +7,13 @@ part        contents                                                    changes
 ``hot``     the arrays of ``hot``, and the waiting samples              with each sample
 ``scores``  the arrays of ``scores``                                    with forecasts to be scored
 ``season``  the arrays of ``season``                                    every quarter of an hour
-``odd``     the states that are not plain (``forecast.codec``)          with their samples
+``odd``     the odd states, each by ``forecast.codec``                  with their samples
 ==========  ==========================================================  ===========================
 
-Version 5: a version byte, and the CRC-32 of the rest.  ``hot`` begins with the settings.  Integers are the
-difference from the least of their array, in as few bytes as all of them need; everything is little-endian.
-``scores`` and ``season`` are read when they are needed.  The format is private to the checkpoints of one job.
+Version 5, little-endian: a version byte, the CRC-32 of the content, and the content.  That of ``hot`` begins
+with the settings.  An integer is stored as the difference from the least one in its array, in as few bytes as
+the largest difference needs.  ``scores`` and ``season`` are read when they are needed.  The format is private
+to the checkpoints of one job.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from kafka_assignors.forecast import codec as partition_codec
 from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.steps import Samples
-from kafka_assignors.forecast.bucket.table import Table, rows_before
+from kafka_assignors.forecast.bucket.table import Table, last_samples
 from kafka_assignors.forecast.settings import LoadSettings
 
 VERSION = 5
@@ -40,7 +41,7 @@ _NEAR = {
     "newest": "time",
     "committed": "end",
     "mark_end": "end",
-    "mark_place": "end",
+    "mark_position": "end",
     "mark_served": "served",
 }
 """Arrays that are stored as the difference from another one."""
@@ -59,7 +60,7 @@ def encode(bucket: Bucket) -> dict[str, bytes]:
         changed[part] = b"".join(_pack(array) for array in bucket.table.part(part).values())
     bucket.changed.clear()
     bucket.table.changed.clear()
-    return {part: _signed(data) for part, data in changed.items()}
+    return {part: _with_checksum(data) for part, data in changed.items()}
 
 
 def decode(settings: LoadSettings, load: Load) -> Bucket:
@@ -67,7 +68,8 @@ def decode(settings: LoadSettings, load: Load) -> Bucket:
 
     Args:
         settings: settings of the model.
-        load: returns the bytes of a part, or None.  ``scores`` and ``season`` are loaded when needed.
+        load: returns the bytes of a part; None: it was never encoded.  It is called for ``scores`` and
+            ``season`` when they are needed.
 
     Raises:
         CodecError: the version is unknown, the bytes are damaged, or the settings differ from the encoder's.
@@ -102,7 +104,7 @@ def _encode_hot(bucket: Bucket) -> bytes:
         for name, array in arrays.items()
     ]
     packed.append(_pack(np.bincount(waiting.row, minlength=table.size)))
-    before = rows_before(table, waiting.row)
+    before = last_samples(table, waiting.row)
     packed += [_pack(column - last) for column, last in zip(waiting[1:], before, strict=True)]
     head = [*partition_codec.encoded_settings(table.settings), table.size, len(waiting.row)]
     return b"".join((np.array(head, "<i8").tobytes(), *packed))
@@ -115,7 +117,7 @@ def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -
     partition_codec.check_settings(settings, table.settings, "partitions")
     if size != len(keys):
         raise CodecError(f"state of partitions: {size} states of {len(keys)} partitions")
-    bucket.rows(keys)
+    bucket.rows_of(keys)
     bucket.changed.clear()
     table.drop("scores", "season")
     reader = _Reader(content, 8 * len(head))
@@ -133,7 +135,7 @@ def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -
     row = np.repeat(np.arange(table.size), reader.take("i8", (), table.size))
     if len(row) != waiting:
         raise CodecError("state of partitions: waiting samples are missing")
-    columns = [reader.take("i8", (), len(row)) + last for last in rows_before(table, row)]
+    columns = [reader.take("i8", (), len(row)) + last for last in last_samples(table, row)]
     bucket.waiting = Samples(row, *columns)
 
 
@@ -165,13 +167,13 @@ def _decode_odd(bucket: Bucket, content: bytes) -> None:
 
 
 def _pack(array: Any) -> bytes:
-    """Pack an array: its number of entries, then its rows."""
+    """Pack an array: the number of its entries by partition, then those of each of the other dimensions."""
     head = np.array([array.shape[-1]], "<i8").tobytes()
     if array.dtype != np.int64:
         return head + bytes(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())
     table = array.reshape(int(np.prod(array.shape[:-1])), array.shape[-1])
     least = table.min(axis=1) if table.size else np.zeros(len(table), np.int64)
-    above = (table - least[:, None]).view(np.uint64)  # wraps around, and back again when it is added
+    above = (table - least[:, None]).view(np.uint64)  # may overflow; adding ``least`` again undoes that
     most = above.max(axis=1) if table.size else np.zeros(len(table), np.uint64)
     widths = [
         next(width for width in _WIDTHS if width == 8 or high < 1 << 8 * width) for high in most.tolist()
@@ -210,12 +212,12 @@ class _Reader:
         return numbers
 
 
-def _signed(content: bytes) -> bytes:
+def _with_checksum(content: bytes) -> bytes:
     return bytes([VERSION]) + zlib.crc32(content).to_bytes(4, "little") + content
 
 
 def _checked(part: str, data: bytes | None) -> bytes:
-    """Return the content of a part; its checksum rules out damage."""
+    """Return the content of a part whose version and checksum are right."""
     if not data or data[0] != VERSION:
         version = data[0] if data else "none"
         raise CodecError(f"state of partitions ({part}): version {version}, know only {VERSION}")

@@ -1,4 +1,4 @@
-"""One step of the model for many partitions at once: the rules and the bits of ``forecast.model``."""
+"""One step of the model for many partitions at once, with the same bits as ``forecast.model``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.forecast.bucket.season import Seasons, added
-from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Floats, Ints, Rows, Table
+from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Floats, Ints, RowIndex, Table
 from kafka_assignors.forecast.forecasters import (
     BELIEVED,
     DEVIATIONS,
@@ -35,7 +35,7 @@ _TREND = np.array([[forecaster.trend] for forecaster in FORECASTERS])
 
 
 class Outlooks(NamedTuple):
-    """The forecasts of many partitions, as in ``Outlook``; NaN: unknown."""
+    """The forecasts of many partitions; fields and units are those of ``Outlook``.  NaN: unknown."""
 
     level: Floats
     trend: Floats
@@ -57,8 +57,8 @@ class Models:
         """Forget cached values, because partitions have changed."""
         self._seasons.clear()
 
-    def learn(self, rows: Rows, at: int, arrived: Ints) -> Outlooks:
-        """Learn a step that ends at the same time in all partitions, and forecast from its end."""
+    def learn(self, rows: RowIndex, at: int, arrived: Ints) -> Outlooks:
+        """Learn a step that ends at the same time in all these partitions, and forecast from its end."""
         table, scale = self._table, self._table.scale
         rate = arrived / table.settings.step_s
         quarter = (at - 1) // QUARTER
@@ -88,15 +88,15 @@ class Models:
                 table.due_forecasts[slot, index, rows] = forecast
         return self._outlooks(rows, at, weights, forecasts, mixture)
 
-    def _scale(self, rows: Rows, rate: Floats, usual: Floats) -> None:
-        """Compare recent arrivals to usual ones, where they are known."""
+    def _scale(self, rows: RowIndex, rate: Floats, usual: Floats) -> None:
+        """Update the means of recent and usual arrivals, where the usual ones are known."""
         table, gain = self._table, self._table.scale.scale_gain
         known = ~np.isnan(usual)
         for array, value in ((table.recent, rate), (table.expected, usual)):
             before = array[rows]
             array[rows] = np.where(known, before + gain * (value - before), before)
 
-    def _clipped(self, rows: Rows, rate: Floats, expected: Floats) -> Floats:
+    def _clipped(self, rows: RowIndex, rate: Floats, expected: Floats) -> Floats:
         table, seconds = self._table, self._table.settings.step_s
         deviation = rate - expected
         usual, run, seen = table.deviation[rows], table.run[rows], table.seen[rows]
@@ -114,7 +114,7 @@ class Models:
         clipped: Floats = expected + deviation
         return clipped
 
-    def _follow(self, rows: Rows, values: Floats) -> None:
+    def _follow(self, rows: RowIndex, values: Floats) -> None:
         table, scale = self._table, self._table.scale
         seen, levels, trends = table.seen[rows], table.levels[:, rows], table.trends[:, rows]
         gain = np.maximum(np.array(scale.gains)[:, None], 1 / seen)
@@ -124,13 +124,13 @@ class Models:
         table.levels[:, rows] = np.where(first, values, levels + drift + gain * miss)
         table.trends[:, rows] = np.where(first, trends, drift + _TREND * gain * miss)
 
-    def _score(self, rows: Rows, at: int) -> None:
-        """Compare the forecasts whose horizon ends now."""
+    def _score(self, rows: RowIndex, at: int) -> None:
+        """Compare the forecasts whose horizon ends now to the arrivals."""
         table = self._table
-        made = at - table.settings.horizon
-        if made // table.settings.step % table.scale.stride:
+        made_at = at - table.settings.horizon
+        if made_at // table.settings.step % table.scale.stride:
             return
-        slot = table.slot(made)
+        slot = table.slot(made_at)
         rows = np.arange(table.size)[rows]
         rows = rows[table.due[slot, rows] == at]
         if not len(rows):
@@ -152,7 +152,7 @@ class Models:
         table.due[slot, rows] = table.due_total[slot, rows] = 0
         table.due_forecasts[slot][:, rows] = 0.0
 
-    def _weights(self, rows: Rows) -> Floats:
+    def _weights(self, rows: RowIndex) -> Floats:
         misses = self._table.misses[:, rows]
         best = misses.min(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -162,7 +162,7 @@ class Models:
         weights: Floats = favours / added(favours)
         return weights
 
-    def _each(self, rows: Rows, at: int) -> Floats:
+    def _each(self, rows: RowIndex, at: int) -> Floats:
         """Return the records each forecaster expects within the horizon; `OTHERS` are last."""
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
@@ -196,6 +196,7 @@ class Models:
     def _at_least_0(
         self, level: Floats, trend: Floats, stretches: list[tuple[Floats | float, float]]
     ) -> Floats:
+        """Forecast quarter by quarter; ``stretches`` are the additions and seconds of each."""
         records, end, grown_before = np.zeros(len(level)), 0.0, 0.0
         for adds, seconds in stretches:
             end += seconds
@@ -205,9 +206,9 @@ class Models:
         return records
 
     def _ahead(
-        self, rows: Rows, at: int, stretches: list[tuple[int, float]]
+        self, rows: RowIndex, at: int, stretches: list[tuple[int, float]]
     ) -> tuple[Floats, Floats, Floats]:
-        """Return what the season adds within the horizon, the earlier arrivals, and the least addition."""
+        """Return the season's records within the horizon, earlier arrivals, and the least addition."""
         seasons, stop = self._seasons, at + self._table.settings.horizon
         season, before, lowest = [], [], []
         for quarter, seconds in (stretches[0], *stretches[1:][-1:]):
@@ -232,7 +233,9 @@ class Models:
             start = end
         return stretches
 
-    def _outlooks(self, rows: Rows, at: int, weights: Floats, forecasts: Floats, mixture: Floats) -> Outlooks:
+    def _outlooks(
+        self, rows: RowIndex, at: int, weights: Floats, forecasts: Floats, mixture: Floats
+    ) -> Outlooks:
         table = self._table
         levels, trends = table.levels[:, rows], table.trends[:, rows]
         season = self._seasons.adds(at // QUARTER, rows)

@@ -13,7 +13,7 @@ from kafka_assignors.forecast.settings import LoadSettings
 def forecast_parts(arrivals: Ints, end: int, settings: LoadSettings, parts: int) -> Floats:
     """Learn arrivals, and forecast from their end on.
 
-    Cost: about half a millisecond a step, and 0.3 microseconds a step and partition.
+    Cost: about half a millisecond per step, plus 0.3 microseconds per step and partition.
 
     Args:
         arrivals: records of each step, of shape (steps, partitions).
@@ -22,8 +22,8 @@ def forecast_parts(arrivals: Ints, end: int, settings: LoadSettings, parts: int)
         parts: number of equal parts of the horizon.
 
     Returns:
-        Records of each part, of shape (parts, partitions); NaN if the arrivals are too short to know the
-        error of a forecast, which takes about one and a half horizons.
+        Records of each part, of shape (parts, partitions).  NaN: the arrivals cover less than about one
+        and a half horizons, which is too short to know the error of a forecast.
     """
     table = Table(settings)
     table.grow(arrivals.shape[1])

@@ -1,4 +1,4 @@
-"""The rows of many partitions as columns."""
+"""Rows of the load table as columns."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ QUALITIES: tuple[str, ...] = get_args(Quality)
 OK, INTERPOLATED = QUALITIES.index("ok"), QUALITIES.index("interpolated")
 
 
-class Rows(NamedTuple):
-    """Steps and forecasts, as in ``LoadRow``: ``MISSING`` and NaN stand for None."""
+class LoadRows(NamedTuple):
+    """Steps and forecasts, each a `LoadRow`: ``MISSING`` and NaN stand for None."""
 
-    row: Ints  # of the partition
+    row: Ints  # of the partition in the bucket
     at: Ints
     arrived: Ints
     served: Ints
@@ -35,19 +35,19 @@ class Rows(NamedTuple):
     error: Floats
 
     @staticmethod
-    def joined(several: Sequence[Rows]) -> Rows:
-        """Put the rows of several one after the other."""
+    def joined(several: Sequence[LoadRows]) -> LoadRows:
+        """Concatenate several."""
         if not several:
-            return Rows.of(())
-        return Rows(*(np.concatenate(columns) for columns in zip(*several, strict=True)))
+            return LoadRows.of(())
+        return LoadRows(*(np.concatenate(columns) for columns in zip(*several, strict=True)))
 
     @staticmethod
-    def of(rows: Iterable[tuple[int, LoadRow]]) -> Rows:
-        """Convert the rows of some partitions."""
-        values = [(place, *_values(row)) for place, row in rows]
-        columns: list[Any] = [*zip(*values, strict=True)] or [()] * len(Rows._fields)
+    def of(rows: Iterable[tuple[int, LoadRow]]) -> LoadRows:
+        """Convert pairs of a partition's row in the bucket and one of its load rows."""
+        values = [(row, *_values(load_row)) for row, load_row in rows]
+        columns: list[Any] = [*zip(*values, strict=True)] or [()] * len(LoadRows._fields)
         kinds = ["i8"] * 7 + ["f8"] * 5
-        return Rows(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
+        return LoadRows(*(np.array(column, kind) for column, kind in zip(columns, kinds, strict=True)))
 
 
 def _values(row: LoadRow) -> tuple[float, ...]:

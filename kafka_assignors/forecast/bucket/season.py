@@ -1,10 +1,10 @@
-"""The season of many partitions at once: the rules and the bits of ``forecast.season``."""
+"""The season of many partitions at once, with the same bits as ``forecast.season``."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.forecast.bucket.table import Bools, Floats, Ints, Rows, Table
+from kafka_assignors.forecast.bucket.table import Bools, Floats, Ints, RowIndex, Table
 from kafka_assignors.forecast.season import (
     DAY_DOUBT,
     LEAST_SEEN,
@@ -24,7 +24,7 @@ from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
 
 
 class Seasons:
-    """The additions and earlier rates of quarters of an hour; they are kept until a season changes."""
+    """Learns seasons, and caches additions and earlier rates until a season changes."""
 
     __slots__ = ("_added", "_before", "_between", "_table")
 
@@ -40,8 +40,8 @@ class Seasons:
         self._before.clear()
         self._between.clear()
 
-    def adds(self, quarter: int, rows: Rows) -> Floats:
-        """Return the addition of a quarter of an hour to each level, records/s."""
+    def adds(self, quarter: int, rows: RowIndex) -> Floats:
+        """Return what a quarter of an hour adds to each level, records/s."""
         added = self._added.get(quarter)
         if added is None:
             table, local = self._table, self._local(quarter)
@@ -54,20 +54,20 @@ class Seasons:
             self._added[quarter] = added
         return added[rows]
 
-    def before(self, quarter: int, rows: Rows) -> Floats:
-        """Return rates before a quarter of an hour, as in ``forecast.season``; NaN: unknown."""
+    def before(self, quarter: int, rows: RowIndex) -> Floats:
+        """Return earlier rates at a quarter of an hour, as ``Season.before``; NaN: unknown."""
         before = self._before.get(quarter)
         if before is None:
-            table, slot = self._table, quarter_of_week(self._local(quarter))
-            yesterday = (slot - QUARTERS) % WEEK_QUARTERS
-            known = table.slots_seen[[yesterday, slot, slot]] > 0
-            rates = np.stack([table.latest[yesterday], table.latest[slot], table.usual[slot]])
+            table, index = self._table, quarter_of_week(self._local(quarter))
+            yesterday = (index - QUARTERS) % WEEK_QUARTERS
+            known = table.usual_seen[[yesterday, index, index]] > 0
+            rates = np.stack([table.latest[yesterday], table.latest[index], table.usual[index]])
             before = np.where(known, rates.astype(np.float64), np.nan)
             self._before[quarter] = before
         return before[:, rows]
 
-    def weight(self, start: int, stop: int, rows: Rows) -> Floats | float:
-        """Return the seconds that a part of a quarter of an hour weighs, by the shares of its slots."""
+    def weight(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
+        """Return the share of a part of a quarter of an hour in the quarter's records, times 900 s."""
         if stop - start == QUARTER:
             return QUARTER_S
         table, slots = self._table, self._table.slots
@@ -81,18 +81,18 @@ class Seasons:
         return weight
 
     def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
-        """Return added records, earlier records and the least addition of some quarters of an hour."""
+        """Return added records, earlier records and the least addition of whole quarters of an hour."""
         known = self._between.get((first, stop))
         if known is None:
             every = slice(None)
             adds = [self.adds(quarter, every) for quarter in range(first, stop)]
             before = [self.before(quarter, every) * QUARTER_S for quarter in range(first, stop)]
-            known = (added([some * QUARTER_S for some in adds]), added(before), np.minimum.reduce(adds))
+            known = (added([add * QUARTER_S for add in adds]), added(before), np.minimum.reduce(adds))
             self._between[first, stop] = known
         return known
 
-    def learn(self, rows: Rows, at: int, arrived: Ints) -> None:
-        """Add the records of a step."""
+    def learn(self, rows: RowIndex, at: int, arrived: Ints) -> None:
+        """Add the records of a step to its quarter, and let the means learn a quarter that is over."""
         table, quarter = self._table, self._local((at - 1) // QUARTER)
         new = table.quarter[rows] != quarter
         if new.any():
@@ -137,11 +137,11 @@ class Seasons:
         table.quarters[rows[again]] += 1
         value = rate - _week_adds(table, hour_of_week(quarter), rows)
         _into(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
-        slot = quarter_of_week(quarter)
-        _into(table.usual, table.slots_seen, (slot, rows), rate, USUAL_WEEKS)
-        table.latest[slot, rows] = rate
+        week_index = quarter_of_week(quarter)
+        _into(table.usual, table.usual_seen, (week_index, rows), rate, USUAL_WEEKS)
+        table.latest[week_index, rows] = rate
         total, count = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
-        for day, seen in zip(table.day, table.day_seen, strict=True):  # the order of the scalar sum
+        for day, seen in zip(table.day, table.day_seen, strict=True):  # in the order of ``Season``
             known: Bools = seen[rows] > 0
             total += np.where(known, day[rows], 0.0)
             count += known
@@ -156,13 +156,13 @@ class Seasons:
         counts = table.counts[:, rows]
         total = counts.sum(axis=0)
         for slot, count in enumerate(counts):
-            place = index * table.slots + slot, rows
-            share = table.shares[place].astype(np.float64)
-            table.shares[place] = share + gain * (WHOLE * (count / total) - share) + 0.5
+            entries = index * table.slots + slot, rows
+            share = table.shares[entries].astype(np.float64)
+            table.shares[entries] = share + gain * (WHOLE * (count / total) - share) + 0.5
 
 
 def added(values: Floats | list[Floats]) -> Floats:
-    """Add from the first to the last."""
+    """Add values from the first to the last."""
     total = values[0] + 0.0
     for value in values[1:]:
         total = total + value
@@ -175,8 +175,8 @@ def _week_adds(table: Table, hour: Ints, rows: Ints) -> Floats:
     return added
 
 
-def _into(means: Floats, seen: Ints, places: tuple[Ints, Ints], value: Floats, most: int) -> None:
-    """Add a value to each mean, with a weight of at least 1/``most``."""
-    count = np.minimum(seen[places].astype(np.int64) + 1, most)
-    seen[places] = count
-    means[places] += (value - means[places]) / count
+def _into(means: Floats, seen: Ints, entries: tuple[Ints, Ints], value: Floats, most: int) -> None:
+    """Add a value to some entries of ``means``, with a weight of at least 1/``most``."""
+    count = np.minimum(seen[entries].astype(np.int64) + 1, most)
+    seen[entries] = count
+    means[entries] += (value - means[entries]) / count

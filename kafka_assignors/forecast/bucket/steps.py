@@ -1,7 +1,7 @@
-"""From samples to steps for many partitions: the rules of ``forecast.counters``, ``steps`` and ``age``.
+"""From samples to steps for many partitions, with the rules of ``forecast.counters``, ``steps`` and ``age``.
 
-The counters of all samples are computed at once, because a step needs only the two samples around each of its
-ends.  The age of the oldest unread record and the model need the step before, so they go step by step.
+`take` computes the counters of all samples at once, because a step needs only the two samples around each of
+its ends.  The age of the oldest unread record needs the step before, so `time_lags` is called step by step.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ import numpy as np
 
 from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.bucket.rows import INTERPOLATED, MISSING, OK
-from kafka_assignors.forecast.bucket.table import Bools, Ints, State, Table, rows_before
+from kafka_assignors.forecast.bucket.table import Bools, Ints, State, Table, last_samples
 from kafka_assignors.forecast.counters import on_line
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN
 
-_EXACT = 2.0**62
+_EXACT = 2.0**62  # products below have at most 63 bits
 _HALF = MOST_POINTS // 2
+# Points that stay when there are too many, as in ``Growth.add``.
 _THINNED = np.array([0, *range(2, _HALF, 2), *range(_HALF, MOST_POINTS)])
 
 
@@ -32,12 +33,12 @@ class Samples(NamedTuple):
     committed: Ints
 
     def where(self, chosen: Any) -> Samples:
-        """Return some of them."""
+        """Return the chosen samples."""
         return Samples(*(column[chosen] for column in self))
 
 
 def joined(several: Iterable[Samples]) -> Samples:
-    """Put samples one after the other."""
+    """Concatenate samples."""
     return Samples(*(np.concatenate(columns) for columns in zip(*several, strict=True)))
 
 
@@ -47,7 +48,7 @@ class Marks(NamedTuple):
     row: Ints
     at: Ints
     end: Ints
-    place: Ints  # offset of the next record of the group; MISSING: no group
+    position: Ints  # offset of the group's next record; MISSING: the samples are of no group
     arrived: Ints
     served: Ints
     lag: Ints
@@ -55,12 +56,12 @@ class Marks(NamedTuple):
     is_start: Bools  # start of the partition's first step; no step ends there
 
     def where(self, chosen: Any) -> Marks:
-        """Return some of them."""
+        """Return the chosen marks."""
         return Marks(*(column[chosen] for column in self))
 
 
 def steady(table: Table, samples: Samples) -> Bools:
-    """Return for each sample whether it begins or continues a plain state: no reset, loss or gap."""
+    """Return which samples begin or continue a plain state: without a reset, lost records or a gap."""
     before = _before(table, samples)
     new = before.time == UNKNOWN
     near = samples.time - before.time <= table.settings.max_gap
@@ -79,17 +80,17 @@ def steady(table: Table, samples: Samples) -> Bools:
 
 
 def take(table: Table, samples: Samples) -> Marks:
-    """Take steady samples of new partitions and plain states, and return the ends of steps they complete."""
+    """Take steady samples, and return the ends of the steps they complete."""
     step = table.settings.step
     before = _before(table, samples)
-    new = before.time == UNKNOWN  # as if the same offsets had been sampled just before
+    new = before.time == UNKNOWN  # taken as if the same offsets had been sampled just before
     for column, value in zip(before[1:], (samples.time - 1, *samples[2:]), strict=True):
         column[new] = value[new]
     table.plain[samples.row[new]] = State.BEGUN
     known = samples.committed != UNKNOWN
     read = np.maximum(samples.committed - np.maximum(before.committed, before.begin), 0)
     read[before.committed < 0] = 0
-    place, place_before = _place(table, samples), _place(table, before)
+    position, position_before = _position(table, samples), _position(table, before)
     served = table.served[samples.row] + _running(samples.row, read)
 
     done = samples.time // step - before.time // step
@@ -102,7 +103,7 @@ def take(table: Table, samples: Samples) -> Marks:
         return _on_lines(values_before[source], values[source], start, stop, step_end)
 
     end, far = on_lines(before.end, samples.end), stop - start > step
-    marked, marked_place = on_lines(served - read, served), on_lines(place_before, place)
+    marked, marked_position = on_lines(served - read, served), on_lines(position_before, position)
     through = far & (step_end != stop)
 
     first = _firsts(row)
@@ -114,10 +115,10 @@ def take(table: Table, samples: Samples) -> Marks:
         row=row,
         at=step_end,
         end=end,
-        place=np.where(known, marked_place, MISSING),
+        position=np.where(known, marked_position, MISSING),
         arrived=end - end_before,
         served=np.where(known, marked - marked_before, MISSING),
-        lag=np.where(known, np.maximum(end - marked_place, 0), MISSING),
+        lag=np.where(known, np.maximum(end - marked_position, 0), MISSING),
         quality=np.where(far | through_before, INTERPOLATED, OK),
         is_start=first & (table.plain[row] == State.BEGUN),
     )
@@ -132,32 +133,32 @@ def take(table: Table, samples: Samples) -> Marks:
     table.mark_end[rows], table.mark_through[rows] = end[last], through[last]
     group = rows[known[last]]
     table.mark_served[group] = marked[last][known[last]]
-    table.mark_place[group] = marked_place[last][known[last]]
+    table.mark_position[group] = marked_position[last][known[last]]
     return marks
 
 
 def time_lags(table: Table, marks: Marks) -> Ints:
-    """Add a point to the growth of each log; return the ages of the oldest unread records.
+    """Add a point to the growth of each log; return the ages of the oldest unread records, microseconds.
 
-    Each partition has one mark.
+    ``marks`` has at most one mark of each partition.
     """
     _add_points(table, marks)
     ages = np.where(marks.lag == 0, 0, MISSING)
     behind = np.flatnonzero(marks.lag > 0)
-    row, place = marks.row[behind], marks.place[behind]
+    row, position = marks.row[behind], marks.position[behind]
     first, points = table.point_first[row], table.points[row]
     more = np.arange(len(row))
     while len(more):
         following = (first[more] + 1) % MOST_POINTS
-        passed = (points[more] > 1) & (table.point_end[following, row[more]] <= place[more])
+        passed = (points[more] > 1) & (table.point_end[following, row[more]] <= position[more])
         more = more[passed]
         first[more] = following[passed]
         points[more] -= 1
     following = np.where(points > 1, (first + 1) % MOST_POINTS, first)
     t0, t1 = table.point_at[first, row], table.point_at[following, row]
     e0, e1 = table.point_end[first, row], table.point_end[following, row]
-    arrival = np.where(points > 1, _on_lines(t0, t1, e0, np.maximum(e1, e0 + 1), place), t0)
-    ages[behind] = np.where(e0 <= place, marks.at[behind] - arrival, MISSING)
+    arrival = np.where(points > 1, _on_lines(t0, t1, e0, np.maximum(e1, e0 + 1), position), t0)
+    ages[behind] = np.where(e0 <= position, marks.at[behind] - arrival, MISSING)
     table.point_first[row], table.points[row] = first, points
     return ages
 
@@ -176,15 +177,15 @@ def _add_points(table: Table, marks: Marks) -> None:
 
 
 def _before(table: Table, samples: Samples) -> Samples:
-    """Return the sample before each."""
+    """Return the sample before each sample, in its partition; UNKNOWN for the first of a new one."""
     first = _firsts(samples.row)
-    last = rows_before(table, samples.row)
+    last = last_samples(table, samples.row)
     columns = (_shifted(column, first, known) for column, known in zip(samples[1:], last, strict=True))
     return Samples(samples.row, *columns)
 
 
-def _place(table: Table, samples: Samples) -> Ints:
-    """Return the position of each group: ``samples.position`` with a known end."""
+def _position(table: Table, samples: Samples) -> Ints:
+    """Return the position of each group, as ``forecast.samples.position`` with a known end."""
     committed = samples.committed
     inside = (committed != NO_COMMIT) & (samples.begin <= committed) & (committed <= samples.end)
     start = samples.begin if table.settings.reset == "earliest" else samples.end
@@ -192,7 +193,7 @@ def _place(table: Table, samples: Samples) -> Ints:
 
 
 def _on_lines(first: Ints, last: Ints, start: Ints, stop: Ints, at: Ints) -> Ints:
-    """Interpolate between two values, rounded down; in Python where the product has more than 63 bits."""
+    """Interpolate as ``on_line``; in Python where the product has more than 63 bits."""
     growth, passed = last - first, at - start
     values: Ints = first + growth * passed // (stop - start)
     large = np.abs(growth.astype(np.float64)) * passed > _EXACT
@@ -203,7 +204,7 @@ def _on_lines(first: Ints, last: Ints, start: Ints, stop: Ints, at: Ints) -> Int
 
 
 def _running(row: Ints, values: Ints) -> Ints:
-    """Add up the values of each partition."""
+    """Return the running sum of the values within each partition."""
     total = np.cumsum(values)
     first = np.flatnonzero(_firsts(row))
     counts = np.diff(np.append(first, len(row)))
@@ -211,7 +212,7 @@ def _running(row: Ints, values: Ints) -> Ints:
 
 
 def _shifted(values: Any, first: Bools, before: Any) -> Any:
-    """Return the value before each in its partition; ``before`` for the first."""
+    """Return the value before each value, in its partition; ``before`` for the first."""
     shifted = np.empty_like(values)
     shifted[1:] = values[:-1]
     shifted[first] = before[first]

@@ -1,14 +1,14 @@
-"""The states of many partitions as arrays: one entry a partition, in the last dimension.
+"""The states of many partitions as arrays: the last dimension of each has an entry for each partition.
 
-Only *plain* states are in the arrays, and the rest of this folder assumes so:
+The arrays hold only *plain* states, and the rest of this folder relies on that:
 
-- The last sample has the begin and end of the log.  It has a commit if the group ever committed.
-- The last step ended at the last step boundary before that sample, with known offsets; or none ended yet.
-- No reset is half known, and no mark of a commit waits for an end offset.
+- The last sample has the begin and end of the log.  It has a commit, or no sample so far had one.
+- The last step ended at the last possible time up to that sample, with known offsets; or no step ended yet.
+- No report of a reset is pending (``commit_order``), and no mark of a commit waits for an end offset.
 
-Steady traffic has only such states.  `absorb` says whether a state is plain.  Arrays belong to *parts*, which
-change at different times: ``hot`` with each sample, ``scores`` with each forecast to be scored, ``season``
-with each quarter of an hour.
+Steady traffic has only such states.  `absorb` returns whether a state is plain.  Arrays belong to *parts*,
+which change at different times: ``hot`` with each sample, ``scores`` with each forecast to be scored,
+``season`` with each quarter of an hour.
 """
 
 from __future__ import annotations
@@ -32,37 +32,40 @@ from kafka_assignors.forecast.settings import LoadSettings
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Rows = Any
-"""Selects partitions: ``slice(None)`` for all, which copies nothing, or indices."""
+RowIndex = Any
+"""Selects partitions in an array: ``slice(None)`` for all, which copies nothing, or an array of rows."""
 
 MODELS = len(FORECASTERS)
 ERRORS = MODELS + OTHERS
 
 
 class State(IntEnum):
-    """Whether the table has the state of a partition: an entry of ``plain``."""
+    """Whether the table holds the state of a partition: an entry of the array ``plain``."""
 
-    NONE = 0  # a new partition, or one whose state is not plain
+    NONE = 0  # the partition is new, or its state is not plain
     PLAIN = 1
-    BEGUN = 2  # a plain one before the end of its first step
+    BEGUN = 2  # the state is plain, and the first step has not ended
 
 
-_LISTED = ("day", "day_seen", "week", "week_seen", "latest", "usual", "slots_seen", "shares", "counts")
+# Lists of `Season`.
+_LISTED = ("day", "day_seen", "week", "week_seen", "latest", "usual", "usual_seen", "shares", "counts")
 _SAMPLE = ("time", "begin", "end", "committed", "newest")
 
 
 class Field(NamedTuple):
-    """One array: its part, its type, and its entries for each partition."""
+    """One array of a table."""
 
     part: str
-    kind: str = "i8"
-    depth: tuple[int, ...] = ()
-    start: float = 0  # value in a new partition
+    kind: str = "i8"  # numpy's name of the type
+    depth: tuple[int, ...] = ()  # shape of the entries of one partition
+    start: float = 0  # value for a new partition
 
 
 def fields(settings: LoadSettings) -> dict[str, Field]:
-    """Return the arrays of a table."""
-    waiting, slots = forecast_slots(settings), slots_of(settings.step)
+    """Return the arrays of a table, by name."""
+    # Maximum number of forecasts of a partition whose horizon is not over.
+    pending = -(-(settings.horizon // settings.step) // Model(settings).stride)
+    slots = slots_of(settings.step)
     hot = Field("hot")
     unknown = Field("hot", start=UNKNOWN)
     real = Field("hot", "f8")
@@ -73,7 +76,7 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "plain": Field("hot", "u1"),
         **dict.fromkeys(("epoch", "commit_epoch", "resets", "served"), hot),
         # the end of the last step
-        **dict.fromkeys(("mark_end", "mark_served", "mark_place"), hot),
+        **dict.fromkeys(("mark_end", "mark_served", "mark_position"), hot),
         "mark_through": Field("hot", "u1"),
         # growth of the log: a ring of points
         "point_first": hot,
@@ -89,9 +92,9 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "spread": Field("hot", "f8", start=NORMAL),
         "last": Field("hot", "f8", start=np.nan),
         # forecasts to be scored, by the step they were made in
-        "due": Field("scores", depth=(waiting,)),
-        "due_total": Field("scores", depth=(waiting,)),
-        "due_forecasts": Field("scores", "f4", (waiting, ERRORS + 1)),
+        "due": Field("scores", depth=(pending,)),
+        "due_total": Field("scores", depth=(pending,)),
+        "due_forecasts": Field("scores", "f4", (pending, ERRORS + 1)),
         # the season: the current quarter of an hour, and the means
         "quarter": Field("hot", start=-1),
         "quarter_steps": hot,
@@ -104,14 +107,9 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "week": Field("season", "f8", (WEEK_HOURS,)),
         "week_seen": Field("season", "u1", (WEEK_HOURS,)),
         **dict.fromkeys(("latest", "usual"), Field("season", "f4", (WEEK_QUARTERS,))),
-        "slots_seen": Field("season", "u1", (WEEK_QUARTERS,)),
+        "usual_seen": Field("season", "u1", (WEEK_QUARTERS,)),
         "shares": Field("season", "u2", (QUARTERS * slots,), WHOLE // slots),
     }
-
-
-def forecast_slots(settings: LoadSettings) -> int:
-    """Return how many forecasts of a partition wait for their horizon at most."""
-    return -(-(settings.horizon // settings.step) // Model(settings).stride)
 
 
 class Table:
@@ -119,10 +117,10 @@ class Table:
 
     Attributes:
         scale: a new model, for its constants.
-        slots: of a quarter of an hour.
-        arrays: the arrays by name, as far as they are loaded.
-        load: returns the arrays of a part, of all partitions or the first ones.
-        changed: parts that have changed, beside ``hot``.
+        slots: number of slots of a quarter of an hour.
+        arrays: the loaded arrays, by name; they are attributes of the table as well.
+        load: returns the arrays of a part, by name; they may lack the last partitions.
+        changed: parts that have changed, of ``scores`` and ``season``.
     """
 
     __slots__ = ("arrays", "changed", "fields", "load", "scale", "settings", "size", "slots")
@@ -160,26 +158,29 @@ class Table:
         self.arrays = {name: a for name, a in self.arrays.items() if self.fields[name].part not in parts}
 
     def grow(self, size: int) -> None:
-        """Add new partitions at the end."""
+        """Add new partitions at the end, up to ``size``."""
         self.size = size
         self.arrays = {name: self._filled(name, array) for name, array in self.arrays.items()}
 
     def keep(self, rows: Bools) -> None:
-        """Drop the other partitions."""
+        """Drop all other partitions."""
         self.changed |= {"scores", "season"}
         every = self.part("hot") | self.part("scores") | self.part("season")
         self.arrays = {name: array[..., rows] for name, array in every.items()}
         self.size = int(rows.sum())
 
     def _filled(self, name: str, array: Any) -> Any:
-        """Add new partitions to an array."""
+        """Add the partitions that an array lacks; None: it lacks all."""
         field = self.fields[name]
         known = 0 if array is None else array.shape[-1]
         more = np.full((*field.depth, self.size - known), field.start, field.kind)
         return more if array is None else np.concatenate((array, more), axis=-1)
 
     def clear(self, row: int) -> None:
-        """Clear what `absorb` sets in the hot part; the other parts are not used until the next `absorb`."""
+        """Reset the arrays of the hot part that `absorb` sets.
+
+        The other parts are not used until the next `absorb`.
+        """
         for name, field in self.fields.items():
             if field.part == "hot" and name not in _SAMPLE:
                 self.arrays[name][..., row] = field.start
@@ -207,11 +208,11 @@ class Table:
         commits, last, group = partition.steps.commits, partition.last, partition.steps.last_group
         if last.committed == UNKNOWN or group is None:
             return last.committed == commits.time == UNKNOWN and group is None
-        place = position(last.begin, last.end, last.committed, self.settings.reset)
-        known = (last.time, last.committed, last.begin, place)
+        known_position = position(last.begin, last.end, last.committed, self.settings.reset)
+        known = (last.time, last.committed, last.begin, known_position)
         step_end = partition.steps.last_end.at
         return (
-            (commits.time, commits.committed, commits.start, commits.place) == known
+            (commits.time, commits.committed, commits.start, commits.position) == known
             and (group.at, group.epoch, group.resets) == (step_end, commits.epoch, commits.resets)
             and group.position >= 0
         )
@@ -234,7 +235,7 @@ class Table:
             **{name: getattr(season, name) for name in _LISTED},
         }  # fmt: skip
         if group is not None:
-            values |= {"mark_served": group.served, "mark_place": group.position}
+            values |= {"mark_served": group.served, "mark_position": group.position}
         self.clear(row)
         self.point_at[: len(growth.times), row] = growth.times
         self.point_end[: len(growth.ends), row] = growth.ends
@@ -251,7 +252,7 @@ class Table:
                 array[..., row] = value
 
     def slot(self, at: int) -> int:
-        """Return the slot of a forecast made at the end of a step."""
+        """Return the index in ``due`` of a forecast made at the end of a step."""
         return int(at // (self.scale.stride * self.settings.step) % len(self.due))
 
     def restore(self, row: int) -> Partition:
@@ -264,7 +265,7 @@ class Table:
             return int(getattr(self, name)[row])
 
         partition.newest = whole("newest")
-        last = partition.last = self.sample(row)
+        last = partition.last = Sample(*map(whole, _SAMPLE[:4]))
         if self.plain[row] == State.NONE:
             return partition
         step_end = last.time // self.settings.step * self.settings.step
@@ -273,8 +274,8 @@ class Table:
         commits.order.committed = [last.committed, whole("recorded")]
         if last.committed != UNKNOWN:
             commits.time, commits.committed, commits.start = last.time, last.committed, last.begin
-            commits.place = position(last.begin, last.end, last.committed, self.settings.reset)
-            mark = (step_end, whole("mark_served"), whole("mark_place"), commits.epoch, commits.resets)
+            commits.position = position(last.begin, last.end, last.committed, self.settings.reset)
+            mark = (step_end, whole("mark_served"), whole("mark_position"), commits.epoch, commits.resets)
             steps.last_group = GroupMark(*mark) if self.plain[row] == State.PLAIN else None
         if self.plain[row] == State.BEGUN:
             return partition
@@ -316,11 +317,7 @@ class Table:
             setattr(season, name, listed(name))
         return model
 
-    def sample(self, row: int) -> Sample:
-        """Return the last sample of a partition."""
-        return Sample(*(int(array[row]) for array in (self.time, self.begin, self.end, self.committed)))
 
-
-def rows_before(table: Table, row: Ints) -> tuple[Ints, Ints, Ints, Ints]:
-    """Return time, begin, end and commit of the last samples of partitions."""
+def last_samples(table: Table, row: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Return time, begin, end and commit of the last sample of each partition in ``row``."""
     return table.time[row], table.begin[row], table.end[row], table.committed[row]

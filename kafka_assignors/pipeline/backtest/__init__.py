@@ -5,8 +5,8 @@ file             purpose                                                 key nam
 ===============  ======================================================  ====================================
 ``grid``         the combinations to try                                 ``Grid``, ``Candidate``, ``Trial``
 ``simulated``    strategies as picklable values                          ``simulated``
-``parts``        rows of the load table as some partitions               ``Frame``, ``part_of``
-``recorded``     parts as a history                                      ``Recorded``, ``assemble``
+``parts``        rows of the load table as parts of a history            ``Frame``, ``part_of``
+``recorded``     a history from its parts                                ``Recorded``, ``assemble``
 ``service_rate`` the service rate of a member, from a history            ``service_rate``
 ``job``          the trials on Spark, one task each                      ``run_trials``
 ``results``      the shape of results.json                               ``Results``
@@ -14,7 +14,7 @@ file             purpose                                                 key nam
 ``files``        results.parquet, series.parquet, results.json           ``save``, ``prepare``
 ``phrases``      the results as sentences and as rows of a table         ``verdict``, ``ROWS``
 ``figures``      plots; imports plotly                                   ``drawn``, ``course``
-``page``         the HTML report, of ``templates``                       ``render``
+``page``         the HTML report, made with ``templates``                ``render``
 ===============  ======================================================  ====================================
 
 All but ``job`` and ``files`` are pure.

@@ -23,12 +23,12 @@ BARS = {
     "pauses": ("pause time", "pause_s", "pause (member-seconds)"),
     "late": ("time lag p99", "time_lag_p99", "time lag p99 (s)"),
 }
-"""Id of a figure -> label of its row in the table, key of its result, title of its axis."""
+"""Id of a figure -> label of its row in the table, key in ``CandidateResult``, title of its axis."""
 
 HOUR, DAY = 3600.0, 86400.0
-IN_A_ROW, LEGEND_ROW = 3, 22  # of a legend: entries in a row, px of a row
-DWARFS = 4  # a recorded lag this many times the largest simulated one is hidden at first
-WRAP = 30  # maximum letters of a line of a candidate's name
+IN_A_ROW, LEGEND_ROW = 3, 22  # of a legend: entries in a row, height of a row (px)
+DWARFS = 4  # the recorded lag is hidden at first if it is more than this many times the largest simulated one
+WRAP = 30  # maximum characters of a line of a candidate's name
 _WORDS = {"join": "a member joins", "leave": "one leaves", "kill": "one is killed"}
 
 
@@ -36,7 +36,7 @@ def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
     """Draw the course of each plotted situation, and the main figures of the best candidates."""
     shown = results["candidates"][:MOST_BARS]
     show = {row.label: row.show for row in ROWS}
-    figures = {f"course-{place}": course(plot, colours) for place, plot in enumerate(results["plots"])}
+    figures = {f"course-{number}": course(plot, colours) for number, plot in enumerate(results["plots"])}
     for name, (label, key, title) in BARS.items():
         figures[name] = bars(
             ["<br>".join(wrap(candidate["candidate"], WRAP, break_on_hyphens=False)) for candidate in shown],
@@ -49,7 +49,7 @@ def drawn(results: Results, colours: Mapping[str, str]) -> dict[str, go.Figure]:
 
 
 def _beside(text: str, candidate: CandidateResult) -> str:
-    """Give an interval a line of its own, because there is little room beside a bar."""
+    """Put an interval on a line of its own, because there is little room beside a bar."""
     return text.replace(" (", "<br>(") if candidate["intervals"] else text
 
 

@@ -47,7 +47,7 @@ RESULTS: dict[str, str] = {
     "simulated_s": "double",
     "error": "string",
 }
-"""Columns of results.parquet, a row a scenario; ``parameters`` is JSON.  See docs/reference/backtest.md."""
+"""Columns of results.parquet, one row per scenario (docs/reference/backtest.md); ``parameters`` is JSON."""
 
 SERIES: dict[str, str] = {
     "scenario": "int32",
@@ -58,11 +58,11 @@ SERIES: dict[str, str] = {
     "time_lag_s": "double",
     "members": "int32",
 }
-"""Columns of series.parquet, up to 300 rows a scenario, in the order of scenarios and of time."""
+"""Columns of series.parquet, up to 300 rows per scenario, in the order of scenarios and of time."""
 
 
 def prepare(folder: Path | Storage) -> None:
-    """Create a folder before the back-test starts.
+    """Create the folder of the results before the back-test starts.
 
     Args:
         folder: a local one, or one on Spark's storage.
@@ -81,10 +81,11 @@ def prepare(folder: Path | Storage) -> None:
             folder.make("")
             is_empty = not (folder.folders() or folder.files("*"))
     if not is_empty:
-        raise KafkaAssignorsError(f"{_name(folder)} is not empty: give --out a new folder")
+        name = folder.root if isinstance(folder, Storage) else folder
+        raise KafkaAssignorsError(f"{name} is not empty: give --out a new folder")
 
 
-def save(folder: Path | Storage, results: Results, found: Sequence[TrialResult]) -> None:
+def save(folder: Path | Storage, results: Results, trial_results: Sequence[TrialResult]) -> None:
     """Write all files into a folder, each atomically.
 
     Raises:
@@ -96,7 +97,7 @@ def save(folder: Path | Storage, results: Results, found: Sequence[TrialResult])
     rows = [{**row, "parameters": json.dumps(row["parameters"])} for row in results["scenarios"]]
     tables = {
         "results.parquet": pa.Table.from_pylist(rows, _schema(RESULTS)),
-        "series.parquet": _series(found),
+        "series.parquet": _series(trial_results),
     }
     for name, table in tables.items():
         sink = pa.BufferOutputStream()
@@ -106,22 +107,18 @@ def save(folder: Path | Storage, results: Results, found: Sequence[TrialResult])
     _write(folder, "report.html", render(results).encode())
 
 
-def _series(found: Sequence[TrialResult]) -> Any:
+def _series(trial_results: Sequence[TrialResult]) -> Any:
     import numpy as np
     import pyarrow as pa
 
     columns: dict[str, list[Any]] = {name: [np.empty(0)] for name in SERIES}
-    for result in found:
-        if result.series is None:
-            continue
-        series = result.series
-        columns["scenario"].append(np.full(len(series.at), result.number))
-        columns["at_s"].append(series.at)
-        columns["lag"].append(series.lag)
-        columns["largest_member_lag"].append(series.largest_member_lag)
-        columns["unowned_lag"].append(series.unowned_lag)
-        columns["time_lag_s"].append(series.time_lag)
-        columns["members"].append(series.members)
+    for result in trial_results:
+        if (series := result.series) is not None:
+            columns["scenario"].append(np.full(len(series.at), result.number))
+            columns["at_s"].append(series.at)
+            columns["time_lag_s"].append(series.time_lag)
+            for name in ("lag", "largest_member_lag", "unowned_lag", "members"):
+                columns[name].append(getattr(series, name))
     schema = _schema(SERIES)
     arrays = [
         pa.array(np.concatenate(parts)).cast(field.type)
@@ -146,7 +143,3 @@ def _write(folder: Path | Storage, name: str, data: bytes) -> None:
         atomic_write(path, data)
     except OSError as error:
         raise KafkaAssignorsError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _name(folder: Path | Storage) -> str:
-    return folder.root if isinstance(folder, Storage) else str(folder)

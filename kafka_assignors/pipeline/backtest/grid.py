@@ -1,7 +1,8 @@
-"""The trials of a back-test: groups x candidates x members x churn x replicates x surroundings.  Pure.
+"""The trials of a back-test: all combinations of candidates and situations.  Pure.
 
 A *candidate* is a choice of the user: a strategy with its parameters, and a policy for requesting rebalances.
-All else is the *situation*: the load, the members, their churn, the cost of a rebalance.
+All else is the *situation*: the load, the members, their *churn* (joins, leaves and kills), and the
+*surroundings*, such as the cost of a rebalance.  A *replicate* is one draw of the times of the churn.
 """
 
 from __future__ import annotations
@@ -37,14 +38,14 @@ CHOICES = ("load", "rebalance_on_skew", "replan_s")
 """
 
 SURROUNDINGS = (*(pause.name for pause in fields(Pauses)), "forecast_delay_s", "drain_limit_s")
-"""The cost of a rebalance (see ``Pauses``), the age of forecasts, and the limit after the history."""
+"""The cost of a rebalance (``Pauses``), the age of forecasts, and the time limit after the history."""
 
 NO_RATE = "its members never had more to read than they could: give --service-rate"
 NO_FORECASTS = "it has no forecasts"
 """Reasons to skip a group."""
 
 _SPARE = 1.3
-"""Default number of members, as a multiple of the number the mean load needs."""
+"""Default number of members, as a multiple of the members that the mean load needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +68,11 @@ class Trial:
     """One scenario of a back-test, and one task on Spark.
 
     Attributes:
-        number: from 0.
+        number: number of the trial, from 0.
         group: group of the history.
-        scale: factor of the recorded arrivals.
+        scale: factor on the recorded arrivals.
         scenario: the simulated scenario.
-        replicate: from 1; 0: the churn is the given one, or none, and not drawn.
+        replicate: number of the replicate, from 1; 0: the times of the churn are as given, not drawn.
     """
 
     number: int
@@ -89,7 +90,7 @@ class Grid:
         candidates: the candidates.
         members: numbers of members at the start; empty: `usual_members`.
         churn: the churns; empty: `usual_churn`.
-        scales: factors of the recorded arrivals.
+        scales: factors on the recorded arrivals.
         service_rates: records/s of one member; None: the history's.
         surroundings: name -> values, see `SURROUNDINGS`.
         replicates: number of draws of the times of each churn; 1: the times as given.
@@ -106,7 +107,7 @@ class Grid:
     seed: int = 0
 
     def left_out(self, histories: Iterable[History]) -> dict[str, str]:
-        """Return the groups that cannot be tried, each with the reason."""
+        """Return the groups that cannot be tried -> the reason."""
         reasons: dict[str, str] = {}
         for history in histories:
             if history.service_rate is None and None in self.service_rates:
@@ -116,7 +117,7 @@ class Grid:
         return reasons
 
     def trials(self, histories: Iterable[History]) -> list[Trial]:
-        """Return all combinations, in the order of situations, without the groups of `left_out`.
+        """Return all combinations, situation by situation, without the groups of `left_out`.
 
         Raises:
             OptionError: a combination is invalid, or no group can be tried.
@@ -127,29 +128,30 @@ class Grid:
         if left_out and not known:
             raise _no_group(left_out)
         loads = [
-            (history, scale, speed)
-            for history, scale, rate in itertools.product(known, self.scales, self.service_rates)
-            if (speed := rate or history.service_rate)
+            (history, scale, service_rate)
+            for history, scale, given_rate in itertools.product(known, self.scales, self.service_rates)
+            if (service_rate := given_rate or history.service_rate)
         ]
         trials: list[Trial] = []
-        for history, scale, speed in loads:
-            for members, around in itertools.product(
-                self.members or (usual_members(history, scale, speed),), _combinations(self.surroundings)
+        for history, scale, service_rate in loads:
+            for members, surroundings in itertools.product(
+                self.members or (usual_members(history, scale, service_rate),),
+                _combinations(self.surroundings),
             ):
                 for (replicate, churn), candidate in itertools.product(
                     self._churn_of(history, members), self._candidates_of(history)
                 ):
                     scenario = Scenario(
-                        history=_name(history.group, scale, around),
+                        history=_name(history.group, scale, surroundings),
                         strategy=candidate.strategy,
                         members=members,
-                        service_rate=speed,
+                        service_rate=service_rate,
                         churn=churn,
-                        pauses=Pauses(**{name: value for name, value in around.items() if name in _COSTS}),
+                        pauses=Pauses(**{name: surroundings[name] for name in surroundings.keys() & _COSTS}),
                         replan_s=candidate.replan_s,
                         skew=candidate.skew,
-                        forecast_delay_s=around.get("forecast_delay_s", FORECAST_DELAY_S),
-                        drain_limit_s=around.get("drain_limit_s"),
+                        forecast_delay_s=surroundings.get("forecast_delay_s", FORECAST_DELAY_S),
+                        drain_limit_s=surroundings.get("drain_limit_s"),
                     )
                     trials.append(Trial(len(trials), history.group, scale, scenario, replicate))
         return trials
@@ -157,18 +159,18 @@ class Grid:
     def _churn_of(self, history: History, members: int) -> Iterator[tuple[int, tuple[ChurnStep, ...]]]:
         """Yield each churn with the number of its replicate."""
         seen = set[tuple[ChurnStep, ...]]()
-        for place, churn in enumerate(self.churn or (usual_churn(history, members),)):
+        for number, churn in enumerate(self.churn or (usual_churn(history, members),)):
             if self.replicates == 1 or not churn or churn[-1].at >= history.length_s:
                 yield 0, churn  # there is nothing to draw, or the scenario will be refused
                 continue
-            drawn = draws(churn, history.length_s, (self.seed, place))
+            drawn = draws(churn, history.length_s, (self.seed, number))
             for replicate in range(1, self.replicates + 1):
                 steps = next(steps for steps in drawn if steps not in seen)
                 seen.add(steps)
                 yield replicate, steps
 
     def _candidates_of(self, history: History) -> list[Candidate]:
-        """Return the candidates for a history; those with forecasts need a history with some."""
+        """Return the candidates for a history, without those that use forecasts if it has none."""
         return [
             candidate
             for candidate in self.candidates
@@ -181,11 +183,11 @@ def draws(
 ) -> Iterator[tuple[ChurnStep, ...]]:
     """Yield endless draws of the times of a churn.
 
-    The time of a step is drawn evenly from halfway to the step before (or the start) to halfway to the next
-    step (or the end).  So the order of the steps stays.
+    The time of a step is drawn evenly from an interval: from halfway after the previous step (or the start of
+    the history) to halfway before the next step (or the end).  So the order of the steps stays.
 
     Args:
-        churn: a step at least, in the order of their times.
+        churn: at least one step, in the order of times.
         length_s: length of the history, above the time of the last step.
         seed: the same seed gives the same draws.
     """
@@ -193,7 +195,7 @@ def draws(
     halfway = [(step.at + after.at) / 2 for step, after in itertools.pairwise(churn)]
     while True:
         times = random.uniform([0.0, *halfway], [*halfway, length_s]).tolist()
-        # Rounded as the script shows them, because the script identifies an outcome.
+        # Rounded as in the churn script, because the script identifies an outcome.
         steps = tuple(ChurnStep(step.kind, float(f"{at:g}")) for step, at in zip(churn, times, strict=True))
         ascending = [0.0, *(step.at for step in steps), length_s]
         if all(at < after for at, after in itertools.pairwise(ascending)):
@@ -276,14 +278,14 @@ def _combinations(values: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
-def _name(group: str, scale: float, around: Mapping[str, float]) -> str:
+def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
     """Name a load with its surroundings, because outcomes of one name are compared."""
-    more = [f"x{scale:g}"] * (scale != 1) + [f"{name}={value:g}" for name, value in sorted(around.items())]
-    return " ".join((group, *more))
+    values = [f"{name}={value:g}" for name, value in sorted(surroundings.items())]
+    return " ".join((group, *[f"x{scale:g}"] * (scale != 1), *values))
 
 
 def usual_members(history: History, scale: float, service_rate: float) -> int:
-    """Return 1.3 times the members that the mean load needs; at least 2, at most one a partition."""
+    """Return 1.3 times the members that the mean load needs; at least 2, at most the number of partitions."""
     rate = scale * history.records / history.length_s
     return max(2, min(math.ceil(_SPARE * rate / service_rate), history.partitions))
 

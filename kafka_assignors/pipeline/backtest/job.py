@@ -1,10 +1,11 @@
 """The trials of a back-test on Spark, one task each.
 
 Each group is a Spark job with a broadcast of its own history, so a worker has only the history it simulates.
-Two jobs run at a time: the second one uses the cores that the last tasks of the first one leave idle.  A task
-simulates one scenario and returns its figures and a downsampled series,
-about 10 kB, through an accumulator.  Spark applies an accumulator once for each task of an action, even if
-the task is retried, and as soon as the task ends.  So results arrive while other tasks run.
+Two jobs run at a time: the second one uses the cores that the last tasks of the first one leave idle.
+
+A task simulates one scenario, and returns its figures and a downsampled series, about 10 kB, through an
+accumulator.  Spark applies an accumulator as soon as a task ends, and once even if the task is retried.  So
+results arrive while other tasks run.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class TrialResult:
 
 
 def try_out(history: History, trial: Trial) -> TrialResult:
-    """Simulate one trial.  An exception becomes its result, so that other trials go on."""
+    """Simulate one trial.  An exception becomes its result, so other trials go on."""
     try:
         load = history if trial.scale == 1 else history.scaled(trial.scale)
         outcome = simulate(load, trial.scenario)
@@ -65,9 +66,9 @@ def try_out(history: History, trial: Trial) -> TrialResult:
 
 
 def downsampled(series: Series, points: int = POINTS) -> Series:
-    """Keep the point with the largest lag of each few points, so that no peak is lost.
+    """Keep up to ``points`` points of a series: the first, the last, and the largest lag of each interval.
 
-    The first and the last point stay.  A short series is returned unchanged.
+    A short series is returned unchanged.
     """
     count = len(series.at)
     if count <= points:
@@ -91,16 +92,16 @@ def run_trials(
         trials: the trials, numbered from 0.
 
     Raises:
-        KafkaAssignorsError: Spark gave up; results yielded before are valid.
+        KafkaAssignorsError: Spark gave up.  The results yielded before are valid.
     """
     context = spark.sparkContext
     if not trials:
         return
     results: Any = context.accumulator([], cast(Any, _Collected()))
-    of_groups: dict[str, list[Trial]] = {}
+    by_group: dict[str, list[Trial]] = {}
     for trial in trials:
-        of_groups.setdefault(trial.group, []).append(trial)
-    waiting = iter(of_groups.items())  # shared by the threads
+        by_group.setdefault(trial.group, []).append(trial)
+    waiting = iter(by_group.items())  # shared by the threads
     stopped = threading.Event()
     tag = f"backtest-{uuid.uuid4().hex}"
     failures: list[Exception] = []
@@ -124,7 +125,7 @@ def run_trials(
         except Exception as error:  # raised below by the caller's thread
             failures.append(error)
 
-    threads = [_inheritable_thread(work) for _ in range(min(_JOBS, len(of_groups)))]
+    threads = [_inheritable_thread(work) for _ in range(min(_JOBS, len(by_group)))]
     for thread in threads:
         thread.start()
     seen = 0

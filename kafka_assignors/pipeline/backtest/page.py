@@ -44,4 +44,4 @@ def _colours(results: Results) -> dict[str, str]:
     plotted = {line["candidate"] for plot in results["plots"] for line in plot["lines"]}
     order = [candidate["candidate"] for candidate in results["candidates"]]
     own = [candidate for candidate in order if candidate in plotted]
-    return dict.fromkeys(order, NO_OWNER) | {name: strategy_colour(place) for place, name in enumerate(own)}
+    return dict.fromkeys(order, NO_OWNER) | {name: strategy_colour(number) for number, name in enumerate(own)}

@@ -1,4 +1,4 @@
-"""Rows of the load table as a part of a history: some partitions of a group.  Pure."""
+"""Arranges rows of the load table as parts of a history, each of some partitions of a group.  Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 MICROSECONDS = 1_000_000  # in a second
 MOST = 200_000_000
-"""Maximum steps x partitions of a group in memory: one array of them takes 1.6 GB."""
+"""Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ class LoadColumns:
     horizon_s: Floats
 
     def where(self, wanted: npt.NDArray[np.bool_]) -> LoadColumns:
-        """Return the wanted rows."""
+        """Return the rows that a mask selects."""
         return LoadColumns(*(getattr(self, column.name)[wanted] for column in fields(self)))
 
 
@@ -58,8 +58,9 @@ class Frame:
         first: end of the first step, microseconds since 1970.
         steps: number of steps.
         step_s: length of a step, seconds.
-        topics: topic -> partitions, by name.
-        horizon_s: most frequent horizon of the forecasts; others cannot be compared.  None: no forecasts.
+        topics: topic -> number of partitions, by name.
+        horizon_s: most frequent horizon of the forecasts; forecasts of other horizons are ignored.  None:
+            there are no forecasts.
     """
 
     group: str
@@ -82,17 +83,17 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Part:
-    """The history of some partitions of a group, the columns from ``begin`` on.
+    """The history of some consecutive partitions of a group.
 
     Attributes:
-        begin: number of the first partition, in the planners' order.
-        arrivals: records by step and partition, like ``History``.
-        start_lags: records by partition.
-        expected: records by step and partition; None: no forecasts.
+        begin: index of the first partition among all of the group, in the planners' order.
+        arrivals: records by step and partition.
+        start_lags: records by partition, at the start.
+        expected: forecast records by step and partition; None: no forecasts.
         lag: sum of the lag by step; NaN if the lag of a partition is unknown.
-        cells: number of arrivals, without those before a partition appeared.
-        unknown: number of unknown ones among them, which are interpolated.
-        never_known: see `Recorded`, like ``appeared``.
+        cells: number of pairs of step and partition, from the step on in which the partition appeared.
+        unknown: number of these pairs with unknown arrivals, which are interpolated.
+        never_known: see `Recorded`.
         appeared: see `Recorded`.
         rates: see ``service_rate.largest_rates``.
         served: sum of the records served by step; NaN if those of a partition are unknown.
@@ -138,7 +139,7 @@ def frame_of(group: str, rows: LoadColumns) -> Frame:
 
 
 def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
-    """Arrange the rows of the partitions from number ``begin`` to before ``end``.
+    """Arrange the rows of the partitions from index ``begin`` to before ``end``.
 
     Raises:
         HistoryError: steps do not follow each other, or a partition has a step twice.
@@ -167,6 +168,7 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
     known = ~np.isnan(arrived)
     arrivals = np.where(before, 0.0, _filled(arrived))
     late = first_seen > 0
+    # The lag with which a partition appears later counts as arrivals of its first step.
     arrivals[first_seen[late], np.flatnonzero(late)] += waiting[late]
     expected = None
     if frame.horizon_s is not None:
@@ -208,10 +210,10 @@ def step_length(group: str, shortest: float, longest: float, partition: int) -> 
         group: id of the group.
         shortest: length of its shortest step, seconds.
         longest: length of its longest step.
-        partition: its lowest number of a partition.
+        partition: lowest number of a partition.
 
     Raises:
-        HistoryError: steps have different lengths or none, or the number is negative.
+        HistoryError: steps have different lengths or no length, or the number is negative.
     """
     if shortest != longest:
         raise HistoryError(
@@ -240,8 +242,8 @@ def _waiting_when_first_seen(
 ) -> Floats:
     """Return the lag before the first step of each partition, records of shape (partitions,)."""
     every = np.arange(arrived.shape[1])
-    then = lag[first_seen, every] + np.nan_to_num(served[first_seen, every] - arrived[first_seen, every])
-    waiting: Floats = np.maximum(np.nan_to_num(then), 0.0)
+    before = lag[first_seen, every] + np.nan_to_num(served[first_seen, every] - arrived[first_seen, every])
+    waiting: Floats = np.maximum(np.nan_to_num(before), 0.0)
     return waiting
 
 

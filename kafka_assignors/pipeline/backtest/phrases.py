@@ -14,7 +14,7 @@ COMPARED = ("drain time", "largest lag", "time lag p99", "partitions moved")
 
 
 def _figure(name: str, shape: str, unit: str = "") -> Callable[[CandidateResult], str]:
-    """Format a figure, with its interval in brackets if there are replicates."""
+    """Return a function that formats a figure, with its interval in brackets if there are replicates."""
 
     def show(candidate: CandidateResult) -> str:
         values: dict[str, Any] = {**candidate}
@@ -50,28 +50,28 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     Row(
         "place",
         lambda r: "-" if r["place"] is None else str(r["place"]),
-        "In the recommendation; shared by those between which there is no real difference.",
+        "Rank in the recommendation; candidates without a real difference share it.",
         "#",
     ),
     Row(
         "drain time",
         _drain,
-        "From the last record that arrived until all were read; in brackets: in how many scenarios they "
-        "were, where not in all.",
+        "From the arrival of the last record until all records were read; in brackets: in how many scenarios "
+        "they were, if not in all.",
         "drain",
     ),
     Row(
         "recovery",
         _seconds("recovery_s"),
-        "The longest time after the start or a step of the churn until the lag was no more than before it.",
+        "The longest time from the start or a step of the churn until the lag was as small as before it.",
     ),
     Row(
         "largest lag",
         _figure("largest_lag", ",.0f"),
-        "Of the whole group at any moment, records.",
+        "Largest lag of the whole group at any moment, records.",
         "largest lag",
     ),
-    Row("mean lag", _figure("mean_lag", ",.0f"), "Of the whole group, over the history.", "mean lag"),
+    Row("mean lag", _figure("mean_lag", ",.0f"), "Mean lag of the whole group over the history.", "mean lag"),
     Row(
         "time lag p50",
         _seconds("time_lag_p50"),
@@ -81,7 +81,7 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     Row(
         "time lag p99",
         _seconds("time_lag_p99"),
-        "The same, of which one in a hundred is above.",
+        "The same age: the 99th percentile over partitions and steps.",
         "p99",
     ),
     Row(
@@ -121,7 +121,7 @@ def reasons(results: Results) -> list[str]:
         return ["Every candidate failed in some scenario."]
     why = _why(best[0])
     last = [candidate for candidate in candidates if candidate["place"] is not None][-1]
-    comparable = last["place"] != 1 and len(results["by_group"]) == 1  # means over groups are not
+    comparable = last["place"] != 1 and len(results["by_group"]) == 1  # means over several groups are not
     if comparable and (difference := _compared(best[0], last)):
         why.append(f"compared with the last, {last['candidate']}: {difference}")
     if len(best) > 1:
@@ -155,7 +155,7 @@ def for_each_group(results: Results) -> list[str]:
 
 
 def left_out(results: Results) -> list[str]:
-    """Return the groups that were not tried, a line each."""
+    """Return a line for each group that was not tried."""
     return [f"left out: {group['group']} ({group['why']})" for group in results["left_out"]]
 
 
@@ -171,7 +171,7 @@ def _use(candidates: Sequence[CandidateResult]) -> str:
 
 
 def _all_agree(results: Results) -> bool:
-    """Return whether the best candidates of each group are those of all groups."""
+    """Return whether the best candidates are the same for each group and for all groups together."""
     best = [
         {candidate["candidate"] for candidate in candidates if candidate["place"] == 1}
         for candidates in (results["candidates"], *(group["candidates"] for group in results["by_group"]))

@@ -1,7 +1,4 @@
-"""The history of a group, from columns of the load table.  Pure.
-
-``Recorded`` has the amount of unknown data, and how it was replaced.
-"""
+"""The history of a group, from columns of the load table.  Pure."""
 
 from __future__ import annotations
 
@@ -27,8 +24,6 @@ from kafka_assignors.pipeline.backtest.parts import (
 from kafka_assignors.pipeline.backtest.service_rate import largest_rates, service_rate
 from kafka_assignors.simulation import History
 
-__all__ = ["MICROSECONDS", "LoadColumns", "Recorded", "assemble", "check_size", "joined", "missing_times"]
-
 _MOMENT = "%Y-%m-%d %H:%M"
 
 
@@ -37,12 +32,12 @@ class Recorded:
     """The recorded history of a group.
 
     Attributes:
-        history: the history; its ``service_rate`` is measured, None: the group never had a long backlog.
+        history: the history.  Its ``service_rate`` is measured; None: the group never had a long backlog.
         lag: recorded lag of the whole group at the end of each step, of shape (steps,); NaN if the lag of a
             partition is unknown.
-        unknown: unknown part of the arrivals, 0 to 1; interpolated in time, by partition.
-        never_known: number of partitions without any known arrivals; these count as 0.
-        appeared: number of partitions that first appear after the first step; 0 arrivals before.
+        unknown: unknown part of the arrivals, 0 to 1; they are interpolated in time, by partition.
+        never_known: number of partitions without any known arrivals; they count as empty.
+        appeared: number of partitions whose first row is after the first step; no arrivals before count.
     """
 
     history: History
@@ -52,8 +47,8 @@ class Recorded:
     appeared: int
 
 
-Table = Callable[[str, tuple[int, int], type], npt.NDArray[Any]]
-"""Makes an empty array of a name, a shape and a type."""
+MakeArray = Callable[[str, tuple[int, int], type], npt.NDArray[Any]]
+"""Makes an array to be filled; takes its name, shape and type."""
 
 
 def in_memory(_: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
@@ -62,7 +57,7 @@ def in_memory(_: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
 
 
 def assemble(
-    group: str, rows: LoadColumns, *, recorded_members: int | None = None, table: Table = in_memory
+    group: str, rows: LoadColumns, *, recorded_members: int | None = None, make_array: MakeArray = in_memory
 ) -> Recorded:
     """Arrange the rows of a group by steps and partitions.
 
@@ -72,7 +67,7 @@ def assemble(
         group: id of the group.
         rows: rows of this group, at least one.
         recorded_members: number of members of the group; see ``service_rate``.
-        table: makes the arrays of the history.
+        make_array: makes the arrays of the history.
 
     Raises:
         HistoryError: steps have different lengths, a partition has a step twice, or no arrivals are known.
@@ -80,11 +75,15 @@ def assemble(
     frame = frame_of(group, rows)
     check_size(group, frame.steps, frame.partitions)
     part = part_of(frame, rows, 0, frame.partitions)
-    return joined(frame, [part], recorded_members=recorded_members, table=table)
+    return joined(frame, [part], recorded_members=recorded_members, make_array=make_array)
 
 
 def joined(
-    frame: Frame, parts: Iterable[Part], *, recorded_members: int | None = None, table: Table = in_memory
+    frame: Frame,
+    parts: Iterable[Part],
+    *,
+    recorded_members: int | None = None,
+    make_array: MakeArray = in_memory,
 ) -> Recorded:
     """Join the parts of a history, each taken and dropped before the next one.
 
@@ -92,14 +91,14 @@ def joined(
         frame: the steps and partitions.
         parts: parts that have each partition once, in any order.
         recorded_members: number of members of the group; see ``service_rate``.
-        table: makes the arrays of the history.
+        make_array: makes the arrays of the history.
 
     Raises:
         HistoryError: no arrivals are known.
     """
     shape = frame.steps, frame.partitions
-    arrivals = table("arrivals", shape, np.int64)
-    expected = None if frame.horizon_s is None else table("expected", shape, np.float64)
+    arrivals = make_array("arrivals", shape, np.int64)
+    expected = None if frame.horizon_s is None else make_array("expected", shape, np.float64)
     start_lags = np.zeros(frame.partitions, np.int64)
     lag, served, known_lag = (np.zeros(frame.steps) for _ in range(3))
     rates = np.zeros(1)
@@ -137,7 +136,7 @@ def joined(
 
 
 def missing_times(recorded: Recorded, since: datetime | None, until: datetime | None) -> str | None:
-    """Describe the requested time that is not in a history; None if the history has all of it."""
+    """Describe the requested times that a history does not cover; None: it covers all."""
     history = recorded.history
     first = datetime.fromtimestamp(history.starts_at, timezone.utc)
     last = first + timedelta(seconds=len(history.arrivals) * history.step_s)

@@ -13,7 +13,7 @@ VERSION = 2
 
 
 class RunResult(TypedDict):
-    """The run: ``seconds`` is the wall clock time of all scenarios, on ``cores`` cores."""
+    """The run: ``seconds`` is the wall-clock time of all scenarios together, on ``cores`` cores."""
 
     history: str
     cores: int
@@ -25,9 +25,9 @@ class RunResult(TypedDict):
 class GroupResult(TypedDict):
     """The history of a group.
 
-    ``unknown`` is the interpolated part of the arrivals.  ``never_known`` counts partitions taken for empty,
-    ``appeared`` partitions that appeared later than others.  ``service_rate`` is measured in the history;
-    None if it has none.
+    ``unknown`` is the interpolated part of the arrivals, 0 to 1.  ``never_known`` is the number of partitions
+    without known arrivals, which count as empty; ``appeared`` the number of those that appeared after the
+    first step.  ``service_rate`` is measured in the history; None: the history does not show it.
     """
 
     group: str
@@ -45,16 +45,16 @@ class GroupResult(TypedDict):
 
 
 class CandidateResult(TypedDict):
-    """The figures of a candidate: means over the situations in which it did not fail; see `Outcome`.
+    """The figures of a candidate (see `Outcome`): means over the situations in which it did not fail.
 
-    With replicates a figure is the median of the replicates' means, and ``intervals`` has the 5th and the
-    95th percentile of these; without replicates ``intervals`` is empty.  A situation without churn is part of
-    each replicate.
+    With replicates, a figure is the median of the means of the replicates, and ``intervals`` has the 5th and
+    the 95th percentile of these means.  Without replicates, ``intervals`` is empty.  A situation without
+    churn is part of each replicate.
 
-    In ``drained`` of them the lag drained; ``drain_s`` and ``recovery_s`` are means over these.  ``place``
-    counts from 1 and is shared by equal candidates.  It comes from comparing each situation, not from the
-    means; see ``reasons``.  ``place`` None: not ranked, because the candidate failed where others did not, or
-    was only tried on some groups (with forecasts).
+    ``drained`` is the number of situations in which the lag drained; ``drain_s`` and ``recovery_s`` are means
+    over those in which it drained or recovered.  ``place`` counts from 1, and equal candidates share it.  It
+    comes from comparing each situation, not from the means; see ``reasons``.  None: the candidate is not
+    ranked, because it failed where others did not, or was tried only on some groups (those with forecasts).
     """
 
     candidate: str
@@ -108,7 +108,7 @@ class LineResult(TypedDict):
 class PlotResult(TypedDict):
     """One situation of a group, with the courses of the best candidates.
 
-    ``recorded`` is the recorded lag, [time, records]; empty if the load was scaled.
+    ``recorded`` is the recorded lag as pairs of time and records; it is empty if the load was scaled.
     """
 
     group: str
@@ -123,9 +123,10 @@ class PlotResult(TypedDict):
 class Results(TypedDict):
     """A whole back-test.
 
-    ``candidates`` are in the order of their places, ranked by ``judged_by`` situations of all groups.
-    ``by_group`` ranks them for each group, in the order of ``groups``.  ``replicates`` is the number of
-    draws of each churn; 1: the churn as given.  ``scenarios`` are the rows of results.parquet.
+    ``candidates`` are in the order of their places.  ``judged_by`` is the number of situations, of all
+    groups, by which they are ranked.  ``by_group`` ranks them for each group, in the order of ``groups``.
+    ``replicates`` is the number of draws of each churn; 1: the churn as given.  ``scenarios`` are the rows of
+    results.parquet.
     """
 
     kind: str

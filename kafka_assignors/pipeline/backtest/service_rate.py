@@ -1,9 +1,9 @@
 """The service rate of one member, measured in a history.  Pure.
 
-A history does not have the owners of partitions.  So unless the number of members is known, the service rate
-is that of the fastest partition with a backlog.  One member read it, so a member can read at least as much.
-With a known number of members it is the rate of the whole group with a backlog, divided by the members, which
-is right if all of them had lag.
+A history does not contain the owners of partitions.  So without the number of members, the service rate is
+that of the fastest partition with a backlog: one member read that partition, so a member can read at least as
+fast.  With the number of members, it is the rate of the whole group while it has a backlog, divided by the
+number.  That is right if all members had lag.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 COMMIT_S = 10.0
-"""Records read but not committed count as lag: up to 5 s of reading, the default interval of auto-commit in
-kafka-python and in Java.  Twice that, because end offsets and commits are not sampled at the same time."""
+"""Up to this many seconds of reading are no backlog, because records read but not committed count as lag.
+
+The default interval of auto-commit is 5 s, in kafka-python and in Java.  This is twice as long, because end
+offsets and commits are not sampled at the same time.
+"""
 
 _BUSY_S = 30.0
 """A rate is measured over this many seconds, because commits come in bursts."""
 
 _CHANCE = 3.0
-"""Standard deviations of random arrivals that are no backlog."""
+"""Lag within this many standard deviations of random arrivals is no backlog."""
 
 _HIGH = 95.0
 """The percentile of the measured rates that is returned."""
@@ -31,7 +34,7 @@ def service_rate(rates: Floats, step_s: float) -> float | None:
     """Return the records/s that one member reads while it has lag: the 95th percentile of measured rates.
 
     Args:
-        rates: records a step, by window; 0 without a measurement.
+        rates: of `largest_rates`, records per step; 0: no measurement.
         step_s: length of a step, seconds.
 
     Returns:
@@ -42,19 +45,21 @@ def service_rate(rates: Floats, step_s: float) -> float | None:
 
 
 def largest_rates(served: Floats, lag: Floats, step_s: float) -> Floats:
-    """Measure the rates with which a history shows that one reader reads.
+    """Measure how fast readers read while they have a backlog.
 
-    A backlog is lag all the time, and at both ends more lag than pending commits (``COMMIT_S``) and random
-    arrivals explain.  A group without a backlog reads all arrivals, which does not show its capacity.
+    A *backlog* is lag during a whole window, and at both ends of it more lag than pending commits
+    (`COMMIT_S`) and random arrivals explain.  A reader without a backlog reads all arrivals, which does not
+    show its capacity.
 
     Args:
-        served: records, of shape (steps, readers); NaN: unknown.
+        served: records, of shape (steps, readers); NaN: unknown.  A reader is a partition, or the whole
+            group.
         lag: records at the end of each step, of the same shape.
         step_s: length of a step, seconds.
 
     Returns:
-        The largest rate of a reader with a backlog over each 30 s (or step, if longer), records a step; 0
-        without a backlog.  Empty for a history that is too short.
+        For each window of 30 s (or one step, if longer) the largest rate of a reader with a backlog, records
+        per step; 0: no reader has one.  Empty for a history that is too short.
     """
     window = max(1, round(_BUSY_S / step_s))
     known = ~np.isnan(served)

@@ -20,7 +20,7 @@ from kafka_assignors.strategies import load_strategy
 
 @dataclass(frozen=True)
 class NamedPlan:
-    """The planner of a strategy, pickled as name and options; the planner is made where it is called.
+    """The planner of a strategy.  It is pickled as name and options, and built in the process that calls it.
 
     Attributes:
         name: name on the wire, or ``module:Class``.
@@ -46,12 +46,11 @@ def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: b
     Args:
         name: name on the wire, or ``module:Class``.
         options: options that affect plans; others concern a single consumer.
-        by_load: use forecasts, too; only for strategies by lag.
+        by_load: use forecasts in addition to lag; only for strategies by lag.
 
     Raises:
-        ConfigurationError: the strategy is unknown, an option is unknown, invalid or does not affect plans,
-        or
-            ``by_load`` is given for a strategy that ignores lag.
+        ConfigurationError: the strategy is unknown; an option is unknown, invalid or does not affect plans;
+            or ``by_load`` is given for a strategy that ignores lag.
     """
     given = dict(options or {})
     kind = load_strategy(name)
@@ -59,7 +58,7 @@ def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: b
     for option in given:
         if option not in plans:
             known = ", ".join(plans) or "none"
-            raise ConfigurationError(option, f"{name} has no such option that decides on plans ({known})")
+            raise ConfigurationError(option, f"{name} has no such option that affects plans ({known})")
     assignor = kind(**given)
     if by_load and not kind.by_lag:
         raise ConfigurationError("by_load", f"{name} does not plan by lag")

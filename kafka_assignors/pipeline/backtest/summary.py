@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import Any
@@ -33,16 +33,16 @@ FIGURES = (
     *("time_lag_p50", "time_lag_p99", "time_lag_max", "moved", "r_score", "r_score_mean", "rebalances"),
     *("pause_s", "unserved_s", "simulated_s"),
 )
-"""Figures of an `Outcome`, in the order of the columns."""
+"""Figures of an `Outcome` that are columns of results.parquet, in their order."""
 
 MOST_LINES = 10
-"""Maximum lines in a plot, because more colours cannot be distinguished."""
+"""Maximum lines in a plot: more colours could not be told apart."""
 
 
 def summed_up(
     recorded: Sequence[Recorded],
     trials: Sequence[Trial],
-    found: Sequence[TrialResult],
+    trial_results: Sequence[TrialResult],
     *,
     run: RunResult,
     started: datetime,
@@ -53,14 +53,14 @@ def summed_up(
     Raises:
         KafkaAssignorsError: every trial failed; the message has the first reason.
     """
-    if not any(result.outcome for result in found):
-        why = found[0].error if found else "there is none"
+    if not any(result.outcome for result in trial_results):
+        why = trial_results[0].error if trial_results else "there is none"
         raise KafkaAssignorsError(f"every scenario failed, the first one: {why}")
     groups = {trial.group for trial in trials}
     tried = [recording for recording in recorded if recording.history.group in groups]
-    of_all = _ranking("", trials, found)
-    by_group = [_of_group(recording.history.group, trials, found) for recording in tried]
-    reasons = Counter(result.error for result in found if result.error)
+    of_all = _ranking(groups, trials, trial_results)
+    by_group = [_ranking({recording.history.group}, trials, trial_results) for recording in tried]
+    reasons = Counter(result.error for result in trial_results if result.error)
     return Results(
         kind=KIND,
         version=VERSION,
@@ -73,13 +73,15 @@ def summed_up(
         judged_by=of_all["judged_by"],
         notes=of_all["notes"],
         by_group=by_group,
-        failures=[f"{count:,} of {len(found):,}: {reason}" for reason, count in reasons.most_common()],
+        failures=[
+            f"{count:,} of {len(trial_results):,}: {reason}" for reason, count in reasons.most_common()
+        ],
         plots=[
             plot
             for recording, ranking in zip(tried, by_group, strict=True)
-            if (plot := _plot(recording, trials, found, ranking["candidates"]))
+            if (plot := _plot(recording, trials, trial_results, ranking["candidates"]))
         ],
-        scenarios=[scenario_row(trial, result) for trial, result in zip(trials, found, strict=True)],
+        scenarios=[scenario_row(trial, result) for trial, result in zip(trials, trial_results, strict=True)],
     )
 
 
@@ -113,20 +115,20 @@ def _situation(trial: Trial) -> Situation:
 # --- the ranking -------------------------------------------------------------------------------------------
 
 
-def _of_group(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) -> GroupRanking:
-    own = [(trial, result) for trial, result in zip(trials, found, strict=True) if trial.group == group]
-    return _ranking(group, [trial for trial, _ in own], [result for _, result in own])
+def _ranking(
+    groups: Collection[str], trials: Sequence[Trial], trial_results: Sequence[TrialResult]
+) -> GroupRanking:
+    """Rank the candidates by their results for some groups, the best first.
 
-
-def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) -> GroupRanking:
-    """Rank the candidates, the best first.
-
-    Candidates that failed, or were not tried, where others succeeded are last and have no place.
+    Candidates that failed or were not tried in a situation in which another one succeeded are last, without a
+    place.
     """
     tried: dict[str, dict[Situation, TrialResult]] = {}
     strategies: dict[str, Strategy] = {}
     replicates: dict[Situation, int] = {}
-    for trial, result in zip(trials, found, strict=True):
+    for trial, result in zip(trials, trial_results, strict=True):
+        if trial.group not in groups:
+            continue
         name, situation = str(trial.scenario.strategy), _situation(trial)
         tried.setdefault(name, {})[situation] = result
         strategies[name] = trial.scenario.strategy
@@ -144,7 +146,7 @@ def _ranking(group: str, trials: Sequence[Trial], found: Sequence[TrialResult]) 
     ranked = {str(strategy): strategy for strategy in recommendation.ranking} if recommendation else {}
     order = [*ranked, *(name for name in tried if name not in ranked)]
     return GroupRanking(
-        group=group,
+        group=", ".join(sorted(groups)),
         candidates=[
             _candidate(strategies[name], tried[name], replicates, ranked.get(name), len(possible))
             for name in order
@@ -165,8 +167,8 @@ def _candidate(
     for situation, result in tried.items():
         if result.outcome:
             by_replicate.setdefault(replicates[situation], []).append(result.outcome)
-    outcomes = [outcome for some in by_replicate.values() for outcome in some]
-    undrawn = by_replicate.pop(0, [])  # part of each replicate
+    outcomes = [outcome for of_replicate in by_replicate.values() for outcome in of_replicate]
+    undrawn = by_replicate.pop(0, [])  # situations without drawn churn, which are part of each replicate
     samples = [undrawn + drawn for drawn in by_replicate.values()] or [undrawn]
     failed = len(tried) - len(outcomes)
     why = f"failed in {failed:,} of {len(tried):,} scenarios"
@@ -176,8 +178,8 @@ def _candidate(
     intervals: dict[str, tuple[float, float]] = {}
 
     def median(figure: str) -> float | None:
-        """Return the median of the replicates' means, and keep their interval."""
-        known = [[v for outcome in some if (v := getattr(outcome, figure)) is not None] for some in samples]
+        """Return the median of the means of the replicates, and keep the interval of the means."""
+        known = [[v for o in sample if (v := getattr(o, figure)) is not None] for sample in samples]
         means = [float(np.mean(values)) for values in known if values]
         if not means:
             return None
@@ -235,12 +237,12 @@ def _group(recorded: Recorded) -> GroupResult:
 def _plot(
     recorded: Recorded,
     trials: Sequence[Trial],
-    found: Sequence[TrialResult],
+    trial_results: Sequence[TrialResult],
     candidates: Sequence[CandidateResult],
 ) -> PlotResult | None:
-    """Choose the situation with the most successful candidates, and among those the largest mean lag."""
+    """Plot the situation with the most successful candidates, and of several the one with the most lag."""
     tried: dict[Situation, dict[str, tuple[Trial, TrialResult]]] = {}
-    for trial, result in zip(trials, found, strict=True):
+    for trial, result in zip(trials, trial_results, strict=True):
         if trial.group == recorded.history.group and result.outcome:
             tried.setdefault(_situation(trial), {})[str(trial.scenario.strategy)] = trial, result
     if not tried:
@@ -253,7 +255,7 @@ def _plot(
     chosen = max(tried, key=weight)
     of_chosen = tried[chosen]
     names = [name for c in candidates if (name := c["candidate"]) in of_chosen][:MOST_LINES]
-    as_it_was = all(trial.scale == 1 for trial, _ in of_chosen.values())
+    is_unscaled = all(trial.scale == 1 for trial, _ in of_chosen.values())
     return PlotResult(
         group=chosen.group,
         load=chosen.history,
@@ -261,7 +263,7 @@ def _plot(
         churn=chosen.churn,
         service_rate=round(chosen.service_rate, 3),
         lines=[_line(name, series) for name in names if (series := of_chosen[name][1].series)],
-        recorded=_recorded_lag(recorded) if as_it_was else [],
+        recorded=_recorded_lag(recorded) if is_unscaled else [],
     )
 
 
@@ -276,13 +278,13 @@ def _line(candidate: str, series: Series) -> LineResult:
 
 
 def _recorded_lag(recorded: Recorded) -> list[tuple[float, float]]:
-    """Return the lag at the ends of steps, downsampled by maxima; steps with unknown lag are omitted."""
+    """Return time and lag at the ends of steps, downsampled to maxima; steps with unknown lag are omitted."""
     lag, step_s = recorded.lag, recorded.history.step_s
-    each = -(-len(lag) // POINTS)
-    found: list[tuple[float, float]] = []
-    for start in range(0, len(lag), each):
-        some = lag[start : start + each]
-        if not np.isnan(some).all():
-            peak = int(np.nanargmax(some))
-            found.append((round((start + peak + 1) * step_s, 3), float(some[peak])))
-    return found
+    width = -(-len(lag) // POINTS)
+    peaks: list[tuple[float, float]] = []
+    for start in range(0, len(lag), width):
+        lags = lag[start : start + width]
+        if not np.isnan(lags).all():
+            peak = int(np.nanargmax(lags))
+            peaks.append((round((start + peak + 1) * step_s, 3), float(lags[peak])))
+    return peaks

@@ -5,8 +5,8 @@ Key and value are those of ``wire.load_feed``: UTF-8 JSON without spaces.
 Rules:
 - Spark's sink for Kafka writes a record at least once.  A duplicate is harmless.
 - A record never follows a newer one of its key, because compaction would keep the older one.  So a run first
-  reads the topic, and writes only newer records.
-- A partition without a forecast for ``FORGET_DAYS`` is removed with a tombstone.
+  reads the topic, and writes only records that are newer.
+- A key without a new forecast for ``FORGET_DAYS`` is removed with a tombstone.
 - Only one job at a time writes to a topic.
 """
 
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORGET_DAYS = 7
-"""A partition whose forecast is this much older than the newest one is removed, days."""
+"""A key is removed if its forecast is this many days older than the newest one of all keys."""
 
 Records = Mapping[str, tuple[int, str]]
-"""Key to time (ms since 1970) and value, of each partition the newest forecast."""
+"""Key -> time (ms since 1970) and value of the newest forecast of a partition."""
 
 _DAY_MS = 86_400_000
-_RECENT_DAYS = 2  # days before the newest step that are read; older forecasts are outdated
+_RECENT_DAYS = 2  # the load table is read from this many days before its newest step on
 
 
 def newest_forecasts(load: DataFrame) -> DataFrame:
@@ -70,13 +70,13 @@ def feed_records(forecasts: DataFrame) -> DataFrame:
 
 
 def newest_records(load: DataFrame) -> Records:
-    """Fetch the newest forecasts among rows of ``LOAD`` as records; no cluster is asked."""
+    """Fetch the newest forecasts among rows of ``LOAD`` as records."""
     rows = feed_records(newest_forecasts(load)).select("key", _time_ms().alias("time_ms"), "value")
     return {row.key: (row.time_ms, row.value) for row in rows.collect()}
 
 
 def landed_records(spark: SparkSession, root: str) -> Records:
-    """Fetch the newest of all landed forecasts of a folder as records."""
+    """Fetch the newest forecasts that have landed in a folder as records."""
     if not has_load(spark, root):
         return {}
     with one_line(f"the load of {root}"):
@@ -93,8 +93,8 @@ def published_times(records: DataFrame) -> DataFrame:
         records: records of the topic, with strings ``key`` and ``value``, and ``timestamp`` and ``offset``.
 
     Returns:
-        ``key``, ``known_ms``, and whether the last record is a tombstone (``gone``); keys without a record
-        with a time are omitted.
+        ``key``, the newest time ``known_ms``, and whether the last record is a tombstone (``gone``).  Keys
+        that have no record with a time are omitted.
     """
     return (
         records.withColumn("time_ms", _time_ms())
@@ -111,7 +111,7 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
     """Publish the newest forecasts of ``load/`` once; see `Feed`.
 
     Returns:
-        Number of records written; 0 if the topic has them all.
+        Number of records written; 0: the topic has them all.
 
     Raises:
         PipelineError: the cluster does not answer or denies access, or the topic is not compacted.
@@ -120,10 +120,10 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
 
 
 class Feed:
-    """Writes forecasts to one topic, whose records it reads before the first write.
+    """Writes forecasts to one topic.  It reads the topic before the first write.
 
-    Takes about 200 bytes a partition in the driver, and 400 a record to write.  Other jobs may write
-    forecasts of other groups to the topic: it is read again before old records are removed.
+    Takes about 200 bytes per partition in the driver, and 400 per record to write.  Other jobs may write
+    forecasts of other groups to the topic, so it is read again before old records are removed.
 
     Args:
         spark: the session.
@@ -139,7 +139,7 @@ class Feed:
         self._alive: set[str] = set()  # keys whose last record is not a tombstone
 
     def write(self, records: Records) -> int:
-        """Write records, unless the topic has as new ones.
+        """Write the records that are newer than those in the topic, and remove old ones.
 
         Returns:
             Number of records written.
@@ -198,7 +198,7 @@ class Feed:
 
 
 def _newest_ms(times: Iterable[int]) -> int:
-    """Return the newest time, at most now: a clock that is ahead must not make other partitions old."""
+    """Return the newest time, at most now, so that a clock that is ahead makes no other keys old."""
     return min(max(times), round(time.time() * 1000))
 
 
@@ -208,7 +208,7 @@ def _time_ms() -> Column:
 
 
 def _key() -> Column:
-    # A JSON array of Spark has elements of one type, so each name is encoded as its own array.
+    # The elements of Spark's JSON arrays have one type, so each name is encoded as an array of its own.
     def text(name: str) -> Column:
         return F.regexp_replace(F.to_json(F.array(name)), r"^\[|\]$", "")
 

@@ -24,13 +24,19 @@ class Writer(Protocol):
     """Writes forecasts, like ``feed.Feed``."""
 
     def write(self, records: Records) -> int:
-        """Write the records that are newer than those of the topic; return their number."""
+        """Write the records that are newer than those in the topic; return their number."""
 
 
 class Feeding:
     """Writes the forecasts of each batch.  A feed that fails or is slow does not hold up the model.
 
-    Records wait for the cluster in memory, of each partition only the newest one.
+    Records to be written wait in memory, only the newest one of each partition.
+
+    Args:
+        begin: makes a writer, now and after each failure.
+        newest: returns the records of the rows of a batch.
+        landed: returns the newest records of all landed batches.
+        stop: set when the pipeline ends; later failures are not reported.
 
     Raises:
         OptionError: a setting is invalid for the feed.
@@ -57,34 +63,34 @@ class Feeding:
         self._lock = threading.Lock()
         self._waiting: dict[str, tuple[int, str]] = {}
         self._thread = Background("kafka-assignors-feed")
-        self._queued = False  # whether a write will start that takes the waiting records
-        self._writes: list[Future[None]] = []  # the last one
+        self._queued = False  # whether a write that takes the waiting records is submitted
+        self._writes: list[Future[None]] = []  # the last submitted one
         self.fed = 0
         self.unfed = 0
         self.down: KafkaAssignorsError | None = None
 
     def batch(self, rows: Any, _: object = None) -> None:
-        """Take the forecasts of a landed batch of the model, and return without waiting for the cluster."""
+        """Take the forecasts of a landed batch, and return without waiting for the cluster."""
         try:
             records = self._landed() if self._behind else self._newest(rows)
             self._behind = False
-        except Exception as error:  # the model's batch has landed, and must not fail
+        except Exception as error:  # a batch that has landed must not fail
             self._behind = True
             self._failed(error)
             return
         with self._lock:
-            self._wait_for_write(records)
+            self._keep_newest(records)
             if not self._queued:
                 self._queued = True
                 self._writes = [self._thread.submit(self._write)]
 
     def close(self) -> None:
-        """Write the waiting records, for at most 30 s; the next run starts by writing the others."""
+        """Write the waiting records, for at most 30 s; the next run writes the others first."""
         wait(self._writes, _PATIENCE_S)
         self._thread.stop()
 
     def _write(self) -> None:
-        """Write the waiting records.  An outage is logged once, and its end."""
+        """Write the waiting records.  The log has one line for an outage, and one for its end."""
         with self._lock:
             records, self._waiting, self._queued = self._waiting, {}, False
         try:
@@ -93,7 +99,7 @@ class Feeding:
             written = self._writer.write(records)
         except Exception as error:
             with self._lock:
-                self._wait_for_write(records)
+                self._keep_newest(records)
             self._writer = None
             self._failed(error)
             return
@@ -102,8 +108,8 @@ class Feeding:
         self.down = None
         self.fed += written
 
-    def _wait_for_write(self, records: Records) -> None:
-        """Keep the newest record of each partition."""
+    def _keep_newest(self, records: Records) -> None:
+        """Add records to the waiting ones; keep the newest of each partition."""
         for key, record in records.items():
             self._waiting[key] = max(record, self._waiting.get(key, record))
 

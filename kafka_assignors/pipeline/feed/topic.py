@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.pipeline.connector import admin_client
 from kafka_assignors.pipeline.faults import one_line
 
 if TYPE_CHECKING:
@@ -21,15 +22,13 @@ TOPIC_SETTINGS = {
 }
 """Settings of a new topic."""
 
-_PATIENCE = {"default.api.timeout.ms": "30000", "request.timeout.ms": "10000"}
-
 
 def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> bool:
-    """Create the topic of the feed, compacted, with the cluster's default of partitions and replicas.
+    """Create the topic of the feed, compacted, with the cluster's default numbers of partitions and replicas.
 
     Args:
         spark: the session.
-        kafka_options: connection options of Spark's connector, which the admin client uses, too.
+        kafka_options: connection options of Spark's connector; the admin client uses them as well.
         topic: topic of the feed.
 
     Returns:
@@ -39,34 +38,22 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
         PipelineError: the topic exists and is not compacted, so it would lose forecasts; or the cluster does
             not answer or denies access.
     """
-    given = {
-        name.removeprefix("kafka."): value
-        for name, value in kafka_options.items()
-        if name.startswith("kafka.")
-    }
-    with one_line(f"the feed {topic!r}"):
+    with one_line(f"the feed {topic!r}"), admin_client(spark, kafka_options) as admin:
         jvm: Any = spark.sparkContext._jvm
-        config = jvm.java.util.Properties()
-        for name, value in {**_PATIENCE, **given}.items():
-            config.put(name, value)
-        admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
-        try:
-            if admin.listTopics().names().get().contains(topic):
-                with _allowed(
-                    topic,
-                    "not authorized to read its settings: the cluster's ACLs must allow DESCRIBE_CONFIGS",
-                ):
-                    _check(jvm, admin, topic)
-                return False
+        if admin.listTopics().names().get().contains(topic):
             with _allowed(
                 topic,
-                "it does not exist or is not visible, and we are not authorized to create it: the cluster's "
-                "ACLs must allow CREATE; or, if it exists, READ, WRITE and DESCRIBE_CONFIGS",
+                "not authorized to read its settings: the cluster's ACLs must allow DESCRIBE_CONFIGS",
             ):
-                _create(jvm, admin, topic)
-            return True
-        finally:
-            admin.close(jvm.java.time.Duration.ofSeconds(5))
+                _check(jvm, admin, topic)
+            return False
+        with _allowed(
+            topic,
+            "it does not exist or is not visible, and we are not authorized to create it: the cluster's "
+            "ACLs must allow CREATE; or, if it exists, READ, WRITE and DESCRIBE_CONFIGS",
+        ):
+            _create(jvm, admin, topic)
+        return True
 
 
 @contextmanager

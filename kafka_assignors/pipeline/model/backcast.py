@@ -1,7 +1,4 @@
-"""Errors of the forecasts of a written load table.
-
-One task compares the forecasts of one partition, and returns only sums.
-"""
+"""Errors of the forecasts in a load table.  A task compares those of one partition, and returns only sums."""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ _COUNTS = ("forecasts", "strong", "judged", "within")
 _TOTALS = ", ".join(f"{name} {'bigint' if name in _COUNTS else 'double'}" for name in Totals._fields)
 _SCHEMA = f"group string, horizon_s double, {_TOTALS}"
 _COLUMNS = ("arrived", "forecast", "forecast_error")
-"""Columns of ``LOAD`` that are compared."""
+"""Columns of ``LOAD`` that `compare` takes."""
 
 _Key = tuple["pa.Scalar", ...]
 
@@ -33,7 +30,7 @@ class Backcast(NamedTuple):
 
 
 def forecast_errors(load: DataFrame) -> list[Backcast]:
-    """Compare written forecasts to the arrivals; rows of ``LOAD`` in."""
+    """Compare the forecasts in rows of ``LOAD`` to the arrivals, by group and horizon."""
     from pyspark.sql import functions as F
 
     time_us = F.unix_micros("time").alias("at")

@@ -4,9 +4,9 @@
 batch is repeated with the same samples from the same state, so it gives the same rows.  They land in files
 named by the batch (``sink``), so a repeated batch replaces its files.
 
-Spark's own file sink is exactly-once, too.  But its files must be read through its list of finished files:
-other programs also see files left by a crash, and small files cannot be merged.  And after the loss of its
-checkpoint it continues silently, and drops batches that its list already has.
+Spark's own file sink is exactly-once as well.  But its files must be read through its list of finished files:
+other programs would also see files left by a crash, and could not merge small files.  And after the loss of
+its checkpoint, that sink continues silently, and drops batches that its list already has.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class LoadReport:
         late: samples dropped because they came too late.
         ahead: samples dropped because they are too far ahead of this machine's clock.
         duplicates: samples dropped as duplicates.
-        refused: samples dropped by Spark because they are older than ``forget_s``.
+        refused: samples dropped by Spark because they are behind the newest one by more than ``forget_s``.
         steps: rows written.
-        qualities: number of steps by quality.
-        unread: writers whose samples the model does not read, because its checkpoint is older than they are.
+        qualities: quality -> number of steps.
+        unread: writers whose samples the model does not read, because they are newer than its checkpoint.
         gone: files of samples that were deleted between planning and reading of a batch.
     """
 
@@ -117,13 +117,13 @@ def start_load_model(
         forget_s: the state of a partition without samples is dropped after this time, seconds.
         files_per_batch: maximum files of each writer in a batch; None: no limit.  With a limit and several
             writers, one writer gets ahead in a backlog, and samples of the others are late.  Without a limit,
-            a backlog takes about 200 bytes of a Python worker for each sample of the one bucket it folds at
-            a time: 12 MB a partition for a week of samples every 10 s.
+            a Python worker takes about 200 bytes for each sample of a backlog in the bucket that it folds:
+            12 MB per partition for a week of samples every 10 s.
         on_batch: called after each landed batch, with its rows of ``LOAD`` and the report so far.  An
-            exception of it ends the run, and the batch is repeated by the next run.
+            exception in it ends the run, and the next run repeats the batch.
 
     Raises:
-        PipelineError: there are no samples, or the checkpoint or the rows are of another model.
+        PipelineError: there are no samples; or the checkpoint or the landed rows are of another model.
     """
     with one_line(f"the load model of {root}"):
         storage = Storage(spark, root)
@@ -147,12 +147,9 @@ def start_load_model(
 def run_load_model(
     spark: SparkSession, root: str, settings: LoadSettings, *, stop: threading.Event | None = None, **how: Any
 ) -> LoadReport:
-    """Run the model until its end, until ``stop`` is set, or until it fails, which is a `PipelineError`.
+    """Run the model until it ends, fails or ``stop`` is set; return the report of the run.
 
-    Other arguments and errors are those of `start_load_model`.
-
-    Returns:
-        The report of the run.
+    Other arguments and errors are those of `start_load_model`.  A failure is a `PipelineError`.
     """
     run = start_load_model(spark, root, settings, **how)
     try:
@@ -206,7 +203,7 @@ class LoadRun:
     def land(self, steps: DataFrame, batch: int) -> None:
         """Land a batch, for ``foreachBatch``."""
         self._started.wait()
-        self._note_refused()  # of the batch before, which Spark reports only after its end
+        self._note_refused()  # samples of the previous batch; Spark reports a batch after its end
         gone = check_files(self._storage, CHECKPOINT, batch)
         steps.persist()
         try:
@@ -245,6 +242,7 @@ class LoadRun:
         return self.report()
 
     def _note_refused(self) -> None:
+        """Add the samples that Spark dropped in the last batch to the report, once."""
         progress = self.query.lastProgress
         with self._lock:
             if progress is None or progress["batchId"] <= self._refused_until:
@@ -272,7 +270,7 @@ def _count(steps: DataFrame) -> LoadReport:
 
 @contextmanager
 def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
-    """Keep Spark from running an empty batch, to advance the watermark, after each batch with samples."""
+    """Start a stream without the empty batches by which Spark advances the watermark after each batch."""
     name = "spark.sql.streaming.noDataMicroBatches.enabled"
     before = spark.conf.get(name, "true") or "true"
     spark.conf.set(name, "false")

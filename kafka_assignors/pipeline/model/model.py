@@ -1,14 +1,15 @@
-"""The load model over landed samples: a batch, or a stream.
+"""The load model over landed samples, as a batch or as a stream.
 
 Rules:
 - A stream and a batch give the same rows for the same samples, unless samples are later than ``delay_s`` or
   from the future.
-- Each partition decides by its own newest sample which samples are late (``forecast.fold``).  Samples ahead
+- The newest sample of a partition decides which of its samples are late (``forecast.fold``).  Samples ahead
   of the time of their batch, by the clock of Spark's driver, are dropped.  Both are counted with the rows.
-- Spark's watermark only drops old state.  It is ``forget_s`` behind the newest sample of all.  A partition
-  behind it is flushed and dropped.  Spark drops and counts samples behind it.
-- Partitions are in `BUCKETS` by a hash of their names, and Spark keeps the state by bucket: a call folds all
-  partitions of a bucket (``forecast.bucket``).  So Spark's cost for a key is paid per bucket.
+- Spark's watermark only drops old state.  It is ``forget_s`` behind the newest sample of all partitions.  A
+  partition behind it is flushed and dropped.  Spark drops and counts samples behind it.
+- A hash of its names puts a partition into one of `BUCKETS` buckets.  Spark keeps a state for each bucket,
+  and one call folds all its partitions (``forecast.bucket``).  So Spark's cost for a key is paid once a
+  bucket.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from kafka_assignors.forecast import LoadSettings
 
 BUCKETS = 64
-"""Number of buckets; a checkpoint keeps it."""
+"""Number of buckets; it is fixed, because a checkpoint depends on it."""
 
 FORGET_S = 30 * 86_400.0
 """The state of a partition without samples is dropped after this time, seconds of the samples' clock."""
@@ -32,13 +33,13 @@ FORGET_S = 30 * 86_400.0
 def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True) -> DataFrame:
     """Run the model over a whole history; a task holds the states of its partitions in memory.
 
-    No clock is used, so no sample is from the future: samples of a clock that was ahead for a while are taken
-    in the order of their times, like all others.
+    No sample counts as ahead, because no current time is used: samples of a clock that was ahead for a while
+    are taken in the order of their times, like all others.
 
     Args:
         samples: rows of ``SAMPLES``.
         settings: settings of the model.
-        flush: also take the samples still waiting for earlier ones, which a stream does not.
+        flush: take the samples that still wait for earlier ones at the end; a stream does not.
 
     Returns:
         Rows of ``LOAD``.
@@ -48,7 +49,7 @@ def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True
 
 
 def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float = FORGET_S) -> DataFrame:
-    """Run the model over a stream of samples, and count dropped samples.
+    """Run the model over a stream of samples.
 
     Args:
         samples: a streaming DataFrame with rows of ``SAMPLES``.

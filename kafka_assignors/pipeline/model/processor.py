@@ -1,4 +1,4 @@
-"""The load model as a processor of Spark: one call folds the new samples of all partitions of a bucket."""
+"""The load model as a stateful processor of Spark: a call folds the new samples of one bucket."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from kafka_assignors.forecast import LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket
-from kafka_assignors.forecast.bucket.rows import Rows
+from kafka_assignors.forecast.bucket.rows import LoadRows
 from kafka_assignors.forecast.bucket.steps import joined
 from kafka_assignors.pipeline.model.steps import KEY, ORDER, samples_into, table_of
 
@@ -24,18 +24,18 @@ _COLUMNS = [*KEY, *ORDER]
 
 
 class LoadProcessor(StatefulProcessor):
-    """Folds samples in any order.  The state of a bucket is one value of Spark's for each part of the codec.
+    """Folds samples in any order.  The state of a bucket is one Spark value for each part of the codec.
 
     Samples ahead of the batch's time are dropped; a repeated batch has the same time again.  A bucket has one
-    timer, at the time from which its oldest partition is behind the watermark.  Then partitions behind the
-    watermark are flushed and dropped.
+    timer.  It expires when the oldest partition is behind the watermark; then all partitions behind it are
+    flushed and dropped.
     """
 
     def __init__(self, settings: LoadSettings) -> None:
         self._settings = settings
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Open the states."""
+        """Open the states of the parts."""
         self._handle = handle
         self._parts = {part: handle.getValueState(part, "data binary") for part in codec.PARTS}
 
@@ -70,7 +70,7 @@ class LoadProcessor(StatefulProcessor):
         yield frame
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, because nothing is open."""
 
     def _set_timer(self, bucket: Bucket, now: TimerValues) -> None:
         oldest = int(bucket.table.newest.min()) // 1000
@@ -85,7 +85,7 @@ class LoadProcessor(StatefulProcessor):
             self._parts[part].update((data,))
 
 
-def _frame(bucket: Bucket, rows: Rows, counts: SampleCounts) -> pd.DataFrame:
-    """Return rows of ``STEPS``; usual integers of pandas cannot be missing."""
+def _frame(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pd.DataFrame:
+    """Return rows of ``STEPS``, with pandas' nullable integers."""
     whole = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
     return table_of(bucket, rows, counts).to_pandas(types_mapper=whole.get)

@@ -3,9 +3,9 @@
 Rules:
 - Rows of a batch are written to a staging folder first, then moved to
   ``load/date=.../part-BATCH-N.parquet``.  A repeated batch has the same rows and replaces its files.
-- Files are plain Parquet: any program may read them, merge small ones or delete old days.  While a batch is
-  moved, a reader may see only some of its days.
-- The staging folder belongs to a batch and a run, so a run that was wrongly taken for dead has its own.
+- Files are plain Parquet: any program may read them, merge small ones or delete old days.  While the files of
+  a batch are moved, a reader may see only some of its days.
+- Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
   one of them is lost or does not match, nothing is written.
 """
@@ -47,7 +47,7 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
 
 
 def has_load(spark: SparkSession, root: str) -> bool:
-    """Return whether any row has landed; the first step needs two samples, and lands some time after them.
+    """Return whether any row has landed.  The first step needs two samples, and lands some time after them.
 
     Raises:
         PipelineError: the folder cannot be read.
@@ -89,7 +89,7 @@ class LoadSink:
         }
 
     def bind(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """Store one token with rows and checkpoint, or check that they have the same.
+        """Store one token with the rows and with the checkpoint, or check that both have the same token.
 
         Returns:
             The token; the writers whose samples the model reads, which existed at its first start; and the
@@ -152,12 +152,12 @@ class LoadSink:
             for number, name in enumerate(staged)
         }
         # A repeated batch has the same rows, so its files are in the same folders.
-        folders = sorted({to.rpartition("/")[0] for to in targets.values()})
+        folders = sorted({target.rpartition("/")[0] for target in targets.values()})
         for old in self._landed(batch, folders):
             if old not in targets.values():
                 self._storage.remove(old)
-        for name, to in targets.items():
-            self._storage.move(name, to)
+        for name, target in targets.items():
+            self._storage.move(name, target)
         # The staging folder may have the only copy, and Spark drops the batch after this method.
         landed = self._landed(batch, folders)
         if missing := set(targets.values()).difference(landed):
@@ -172,7 +172,7 @@ class LoadSink:
 
 
 def _stored(storage: Storage, name: str, kinds: dict[str, type]) -> dict[str, Any] | None:
-    """Read a file of the model; None without a file."""
+    """Read a JSON file of the model, with values of these types; None if it does not exist."""
     text = storage.read(name)
     if text is None:
         return None

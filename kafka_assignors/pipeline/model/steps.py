@@ -1,4 +1,4 @@
-"""The fold of ``kafka_assignors.forecast`` over a table: samples of a partition in, steps out.
+"""Folds tables of samples to tables of steps, with ``kafka_assignors.forecast``.
 
 A batch and a stream fold partitions with the same code, so they give the same rows.  Python gets samples as
 columns of integers.  Spark converts times back to timestamps.
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.forecast import UNKNOWN, LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket.bucket import Bucket
-from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, Rows
+from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KEY = ("group", "topic", "partition")
 ORDER = ("at", "begin_offset", "end_offset", "committed_offset")
-"""Columns of a sample, by which samples are ordered."""
+"""Columns of a sample after `KEY`; samples of a partition are sorted by them."""
 
 STEPS = """
     group string, topic string, partition int,
@@ -32,7 +32,7 @@ STEPS = """
     samples bigint COMMENT 'given in the call', late bigint, duplicates bigint,
     ahead bigint
 """
-"""Rows of the fold: one a step; the first row of each call has only the counts of samples."""
+"""Rows of the fold, one for each step.  The first row of each call has only the counts of samples."""
 
 _NO_COUNTS = SampleCounts(0, 0, 0)
 
@@ -52,7 +52,7 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
     """Convert steps to rows of ``LOAD``."""
     from pyspark.sql import functions as F
 
-    from kafka_assignors.pipeline.time import utc_date
+    from kafka_assignors.pipeline.tables.landing import utc_date
 
     step_s = F.lit(float(settings.step_s))
     timed = steps.where(F.col("at").isNotNull()).withColumn("time", F.timestamp_micros("at"))
@@ -86,8 +86,8 @@ def fold_all(
         import pyarrow as pa
 
         bucket = Bucket(settings)
-        for some in _chunks(batches, bucket):
-            rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(some)))
+        for chunk in _chunks(batches, bucket):
+            rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(chunk)))
             yield from table_of(bucket, rows, counts).to_batches()
         if flush:
             yield from table_of(bucket, bucket.flush(), _NO_COUNTS).to_batches()
@@ -96,37 +96,37 @@ def fold_all(
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], bucket: Bucket) -> Iterator[list[pa.RecordBatch]]:
-    """Join batches until there are some samples a partition: each call looks at all samples that wait."""
-    some: list[pa.RecordBatch] = []
+    """Join batches up to eight samples per partition, because each fold sorts all waiting samples."""
+    chunk: list[pa.RecordBatch] = []
     for batch in batches:
-        some.append(batch)
-        if sum(map(len, some)) >= 8 * len(bucket.keys):
-            yield some
-            some = []
-    if some:
-        yield some
+        chunk.append(batch)
+        if sum(map(len, chunk)) >= 8 * len(bucket.keys):
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk
 
 
 def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
-    """Return the samples of rows of `with_numbers`, and add new partitions to the bucket."""
+    """Convert rows of `with_numbers` to samples, and add new partitions to the bucket."""
     import numpy as np
 
     group, topic = (table.column(name).combine_chunks().dictionary_encode() for name in KEY[:2])
-    group_of, topic_of = (codes.indices.to_numpy().astype(np.int64) for codes in (group, topic))
-    place = group_of * len(topic.dictionary) + topic_of
-    # A partition is below 2^31.
-    places, inverse = np.unique(place << 31 | table.column("partition").to_numpy(), return_inverse=True)
+    group_of, topic_of = (column.indices.to_numpy().astype(np.int64) for column in (group, topic))
+    pair = group_of * len(topic.dictionary) + topic_of
+    # The number of a partition is below 2^31.
+    codes, inverse = np.unique(pair << 31 | table.column("partition").to_numpy(), return_inverse=True)
     groups, topics = group.dictionary.to_pylist(), topic.dictionary.to_pylist()
     keys = [
-        (groups[(number >> 31) // len(topics)], topics[(number >> 31) % len(topics)], number & (1 << 31) - 1)
-        for number in places.tolist()
+        (groups[(code >> 31) // len(topics)], topics[(code >> 31) % len(topics)], code & (1 << 31) - 1)
+        for code in codes.tolist()
     ]
     columns = (table.column(name).to_numpy() for name in ORDER)
-    return Samples(bucket.rows(keys)[inverse], *columns)
+    return Samples(bucket.rows_of(keys)[inverse], *columns)
 
 
-def table_of(bucket: Bucket, rows: Rows, counts: SampleCounts) -> pa.Table:
-    """Return rows of ``STEPS``; a first one has only the counts."""
+def table_of(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pa.Table:
+    """Return rows of ``STEPS``.  The first one has only the counts."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -1,8 +1,8 @@
-"""An Arrow column of byte strings, read at a position of each row, all rows at once.  Pure.
+"""Reads numbers and texts from an Arrow column of byte strings, for all rows at once.  Pure.
 
 Positions count from 0 within a row.  A value that is not wholly inside a row's bytes is *unknown*: it is 0,
-and False in the mask beside it.  No bytes raise an error, and no row becomes a Python object (but see
-``is_text``).
+and False in the mask returned with it.  No bytes raise an error, and no row becomes a Python object, except
+in ``is_text``.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 _LONGEST_VARINT = 3
-"""Maximum bytes read of a varint, for values up to 2 million.  Kafka allows 5, which no length here needs."""
+"""Maximum bytes read of a varint: values up to 2 million.  Kafka allows 5, but no length here needs more."""
 
 
 class ByteColumn:
     """Byte strings, some of them null; the bytes are not copied.
 
     Args:
-        column: a binary array with offsets of 32 or 64 bits, whole or a slice of another.
+        column: a binary array with offsets of 32 or 64 bits; it may be a slice of another one.
 
     Attributes:
         valid: which rows are not null.
-        size: bytes of each row; 0: null.
+        size: number of bytes of each row; 0 for null.
     """
 
     def __init__(self, column: Any) -> None:
@@ -49,26 +49,25 @@ class ByteColumn:
     def number(self, width: int, at: Ints | int) -> tuple[Ints, Mask]:
         """Read a signed big-endian number of 2, 4 or 8 bytes, and the mask of known ones."""
         known = self.valid & (np.greater_equal(at, 0) & (at + width <= self.size))
-        return self._taken(f">i{width}", self._start + at, known), known
+        return self._numbers(f">i{width}", self._start + at, known), known
 
     def varint(self, at: Ints) -> tuple[Ints, Ints, Mask, Mask]:
         """Read an unsigned varint.
 
-        Bytes beyond the end of the row count as 0.  Such a varint ends beyond the end of the row, which the
-        caller checks anyway.
+        Bytes beyond the end of the row count as 0, so a cut varint ends there.  Callers check the end anyway.
 
         Returns:
-            Its value, its size in bytes, the mask of rows that have its first byte, and the mask of rows in
+            The value, its size in bytes, the mask of rows that have its first byte, and the mask of rows in
             which it ends within the bytes read.  Value and size are meaningless in other rows.
         """
         begun = self.valid & (at >= 0) & (at < self.size)
-        place = self._start + at
-        byte = self._taken("u1", place, begun)
+        start = self._start + at
+        byte = self._numbers("u1", start, begun)
         value, size = byte & 0x7F, np.ones(len(byte), np.int64)
         more = np.flatnonzero(byte >= 0x80)  # few, because nearly all varints have one byte
         for i in range(1, _LONGEST_VARINT):
             inside = begun[more] & (at[more] + i < self.size[more])
-            byte = self._taken("u1", place[more] + i, inside)
+            byte = self._numbers("u1", start[more] + i, inside)
             value[more] |= (byte & 0x7F) << 7 * i
             size[more] = i + 1
             more = more[byte >= 0x80]
@@ -84,11 +83,11 @@ class ByteColumn:
         return rows
 
     def rows(self, which: Ints) -> ByteColumn:
-        """Return some of the rows, in that order."""
-        some = ByteColumn.__new__(ByteColumn)
-        some._type, some._bits, some._data = self._type, self._bits, self._data
-        some._start, some.valid, some.size = self._start[which], self.valid[which], self.size[which]
-        return some
+        """Return the rows at these indices, in their order."""
+        chosen = ByteColumn.__new__(ByteColumn)
+        chosen._type, chosen._bits, chosen._data = self._type, self._bits, self._data
+        chosen._start, chosen.valid, chosen.size = self._start[which], self.valid[which], self.size[which]
+        return chosen
 
     def pieces(self, at: Ints | int, length: Ints, rows: Ints) -> Any:
         """Return a part of each given row, as an array of the column's type without nulls.
@@ -96,7 +95,7 @@ class ByteColumn:
         Args:
             at: position of the part, for all rows.
             length: length of the part in bytes, for all rows.
-            rows: increasing; the part must be inside each of them.
+            rows: indices of the rows, increasing; the part must be inside each of them.
         """
         first = (self._start + at)[rows]
         # Every second element is a gap between two parts, so the array can share the bytes.
@@ -107,19 +106,19 @@ class ByteColumn:
         both = pa.Array.from_buffers(self._type, len(edges) - 1, [None, pa.py_buffer(edges), self._data])
         return both.take(pa.array(np.arange(0, len(edges), 2)))
 
-    def _taken(self, kind: str, place: Ints, known: Mask) -> Ints:
-        """Read numbers at positions of the data; 0 for unknown ones."""
+    def _numbers(self, kind: str, start: Ints, known: Mask) -> Ints:
+        """Read the numbers that start at these bytes of the data; 0 for unknown ones."""
         width = np.dtype(kind).itemsize
         if not known.any():
-            return np.zeros(len(place), np.int64)
+            return np.zeros(len(start), np.int64)
         # A view with a number at each byte, because numpy also reads unaligned ones.
         numbers = np.ndarray((self._data.size - width + 1,), kind, self._data, 0, (1,))
-        taken: Ints = np.zeros(len(place), np.int64)
+        read: Ints = np.zeros(len(start), np.int64)
         if known.all():
-            taken[:] = numbers[place]
-            return taken
-        taken[known] = numbers[place[known]]
-        return taken
+            read[:] = numbers[start]
+        else:
+            read[known] = numbers[start[known]]
+        return read
 
 
 def is_text(pieces: Any) -> Mask:

@@ -1,33 +1,32 @@
-"""Records commits from ``__consumer_offsets``: reads, decodes and lands them, and counts all others.
+"""Records commits from ``__consumer_offsets``: lands those of the wanted groups, and counts all records.
 
-The checkpoint knows the landed records, so each commit lands once, even after a kill.  Compaction leaves only
-the last commit of each partition, and earlier ones that are not compacted yet.  So the history hardly goes
-back before the start of the recording.
+The checkpoint contains the position in the topic, so each commit lands once, even after a kill.  Compaction
+leaves only the last commit of each partition, and earlier ones that are not compacted yet.  So the history
+hardly goes back before the start of the recording.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.connector import connector_options
+from kafka_assignors.pipeline.connector import admin_client, connector_options
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.record.cluster_id import cluster_id
-from kafka_assignors.pipeline.record.offsets_decoder import Groups
+from kafka_assignors.pipeline.record.offsets_decoder import COLUMNS, FOR_GROUPS, Groups, decode_batches
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport, OffsetsTally, observed
-from kafka_assignors.pipeline.record.offsets_topic import commits, decode
 from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.session import OFFSET_FETCHING
-from kafka_assignors.pipeline.tables.landing import land_stream
+from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 TOPIC = "__consumer_offsets"
-WRITER = "offsets-topic"
+WRITER = "offsets-topic"  # also the source of its samples
 
 _AT_ONCE = 2_000_000  # maximum records a batch, so a large topic fits into memory
 
@@ -57,10 +56,11 @@ def record_offsets(
 
     Raises:
         OptionError: groups, the pattern or a setting are invalid, or the connector cannot take a setting.
-        PipelineError: the cluster or the topic cannot be read, or this Spark would read it as empty; or the
-            checkpoint is of another cluster or topic, or of other groups: it has skipped their commits.
+        PipelineError: the cluster or the topic cannot be read, or this Spark would read the topic as empty;
+            or the checkpoint is of another cluster or topic, or of other groups, so commits of these groups
+            were skipped.
     """
-    # Parsed like the sampler's options, for the same errors.
+    # Parsed as the sampler's options are, so errors are the same.
     given = {"groups": json.dumps(list(groups)), "groups_like": groups_like}
     wanted = SamplerOptions.from_options({name: text for name, text in given.items() if text is not None})
     options = connector_options(settings)
@@ -78,11 +78,9 @@ def record_offsets(
             .option("kafka.isolation.level", "read_committed")
             .load()
         )
-        about = {
-            "cluster": cluster_id(spark, options),
-            "topic": topic,
-            "groups": _text_of(wanted),
-        }
+        with admin_client(spark, options) as admin:  # the cluster's id, because addresses may change cluster
+            cluster = str(admin.describeCluster().clusterId().get())
+        about = {"cluster": cluster, "topic": topic, "groups": _text_of(wanted)}
         decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))
         samples = commits(decoded.observe(watch.metrics, *observed()).where("landed"))
         query = land_stream(samples, root, WRITER, about=about, available_now=available_now, every_s=every_s)
@@ -95,6 +93,47 @@ def record_offsets_once(
     """Land all new commits once; arguments and errors are those of `record_offsets`."""
     recording = record_offsets(spark, settings, root, **which, available_now=True)
     return recording.finish(f"recording {which.get('topic', TOPIC)}")
+
+
+def decode(records: DataFrame, groups: Groups | None = None) -> DataFrame:
+    """Decode each record of ``__consumer_offsets``.
+
+    Args:
+        records: rows of Spark's Kafka source, with ``key``, ``value``, ``partition``, ``offset`` and
+            ``timestamp``.  Read with ``read_committed``, without control records and aborted transactions.
+        groups: the wanted groups.
+
+    Returns:
+        A row for each record.  ``kind`` is of ``KINDS``, null: unknown.  ``problem`` is of ``PROBLEMS``,
+        null: none.  Commits and tombstones without a problem have ``time``, ``group``, ``topic``,
+        ``partition`` and ``committed_offset``, -1: the commit was removed.  All rows have the position of the
+        record: ``record_partition``, ``record_offset`` and ``record_time``.
+
+        With ``groups`` there are two more columns.  ``landed``: whether the record is a commit or tombstone
+        of a wanted group without a problem.  ``counted``: some rows have a text for
+        ``offsets_counts.added_up``; together, the texts count all rows.
+    """
+    columns = COLUMNS if groups is None else f"{COLUMNS}, {FOR_GROUPS}"
+    return records.select("key", "value", "partition", "offset", "timestamp").mapInArrow(
+        partial(decode_batches, groups=groups), columns
+    )
+
+
+def commits(decoded: DataFrame) -> DataFrame:
+    """Return commits and tombstones as ``SAMPLES``, without begin and end offsets."""
+    from pyspark.sql import functions as F
+
+    return decoded.where(F.col("group").isNotNull()).select(
+        "time",
+        "group",
+        "topic",
+        "partition",
+        F.lit(None).cast("bigint").alias("begin_offset"),
+        F.lit(None).cast("bigint").alias("end_offset"),
+        "committed_offset",
+        F.lit(WRITER).alias("source"),
+        utc_date("time").alias("date"),
+    )
 
 
 def _text_of(wanted: SamplerOptions) -> str:

@@ -1,7 +1,7 @@
-"""Counts of a decoded batch, as a text in its first row.  Pure.
+"""Counts of a decoded batch, as a text in its first row, so that Spark needs only one aggregate.  Pure.
 
-Spark then needs only one aggregate.  An aggregate for each kind and problem would cost more than all other
-work, because Spark plans and compiles them again for each batch of a stream.
+An aggregate for each kind and problem would cost more than all other work, because Spark plans and compiles
+them again for each batch of a stream.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ class Counts(TypedDict):
         records: number of records.
         kinds: number of records without a problem, by kind.
         problems: number of records by problem.
-        first: record time (us since 1970), partition and offset of the first record with each problem.
+        first: problem -> record time (microseconds since 1970), partition and offset of its first record.
         landed: number of commits and tombstones of the wanted groups.
-        times: first and last time of these, us since 1970; empty without any.
+        times: first and last time of these, microseconds since 1970; empty if there are none.
     """
 
     records: int
@@ -58,15 +58,15 @@ def _of_each(names: Any) -> dict[str, int]:
 def _first(bad: Any) -> dict[str, list[int]]:
     if not len(bad):
         return {}
-    places = [
+    positions = [
         np.asarray(bad.column(name).cast(pa.int64()))
         for name in ("record_time", "record_partition", "record_offset")
     ]
-    order = np.lexsort(places[::-1])
+    order = np.lexsort(positions[::-1])
     coded = bad.column("problem").dictionary_encode()
     codes, firsts = np.unique(np.asarray(coded.indices)[order], return_index=True)
     return {
-        coded.dictionary[int(code)].as_py(): [int(place[order[n]]) for place in places]
+        coded.dictionary[int(code)].as_py(): [int(column[order[n]]) for column in positions]
         for code, n in zip(codes, firsts, strict=True)
     }
 
@@ -79,8 +79,8 @@ def added_up(texts: Iterable[str]) -> Counts:
         total["records"] += counts["records"]
         total["kinds"] = dict(Counter(total["kinds"]) + Counter(counts["kinds"]))
         total["problems"] = dict(Counter(total["problems"]) + Counter(counts["problems"]))
-        for problem, place in counts["first"].items():
-            total["first"][problem] = min(place, total["first"].get(problem, place))
+        for problem, position in counts["first"].items():
+            total["first"][problem] = min(position, total["first"].get(problem, position))
         total["landed"] += counts["landed"]
         times = [*total["times"], *counts["times"]]
         total["times"] = [min(times), max(times)] if times else []

@@ -14,9 +14,9 @@ A record without a value is a tombstone: the commit was deleted or has expired. 
 classic group.  Higher types are of consumer groups (KIP-848), share groups and streams groups.
 
 Rules:
-- Rows are processed as arrays: no row becomes a Python object.  The exception is a batch with a text that is
-  not UTF-8, of which each text that is not ASCII does.
-- No record raises an error, and none is guessed: a record that differs from the above has a ``problem``.
+- Rows are processed as arrays: no row becomes a Python object.  One exception: if a text of a batch is not
+  UTF-8, Python checks each text that is not ASCII.
+- No record raises an error, and no value is guessed: a record that differs from the above has a ``problem``.
 """
 
 from __future__ import annotations
@@ -41,31 +41,31 @@ if TYPE_CHECKING:
 
 KINDS = {
     "commit": "a commit",
-    "tombstone": "a commit that is no longer",
+    "tombstone": "the removal of a commit",
     "group": "the state of a classic group",
-    "other": "of a consumer group (KIP-848), share group or streams group",
+    "other": "a record of a consumer group (KIP-848), share group or streams group",
 }
-"""Kinds of records."""
+"""Kinds of records -> description."""
 
 PROBLEMS = {
     "no-key": "it has no key",
     "key-cut": "its key ends before it should",
-    "unknown-type": "its type is none that this package knows",
+    "unknown-type": "its type is unknown to this package",
     "key-length": "its key has a text of negative length",
-    "key-trailing": "its key goes on where it should end",
+    "key-trailing": "its key has bytes after its end",
     "key-name": "its key has an empty group or topic",
     "key-text": "its key has a text that is not UTF-8",
     "key-partition": "its key has a negative partition",
     "value-cut": "its value ends before it should",
-    "unknown-version": "its value has a version that this package does not know",
-    "value-length": "its value has a text of a length that cannot be",
+    "unknown-version": "the version of its value is unknown to this package",
+    "value-length": "its value has a text of an impossible length",
     "value-text": "its value has a text that is not UTF-8",
     "value-offset": "its offset is below -1",
     "value-time": "its commit time is not in the years 1970 to 9999",
-    "value-tags": "its tagged fields are not what they should be",
-    "value-trailing": "its value goes on where it should end",
+    "value-tags": "its tagged fields are malformed",
+    "value-trailing": "its value has bytes after its end",
 }
-"""Problems of records.  A record has the first one found, in the order of its bytes."""
+"""Problems of records -> description.  A record has only its first problem, in the order of its bytes."""
 
 COLUMNS = """
     kind string, problem string, time timestamp, group string, topic string, partition int,
@@ -74,7 +74,7 @@ COLUMNS = """
 """Columns of ``decode_batch``, as Spark's DDL."""
 
 FOR_GROUPS = "landed boolean, counted string"
-"""Additional columns with groups."""
+"""Additional columns if groups are given."""
 
 _CODES = {name: code for code, name in enumerate(PROBLEMS, start=1)}
 _KIND_NAMES = (None, *KINDS)  # by code
@@ -87,7 +87,7 @@ _KIND_OF_TYPE[[*range(3, 9), *range(10, 18), *range(19, 24)]] = _OTHER
 _LAST_VERSION = 4
 _FLEXIBLE = 4  # the first version with a compact string and tagged fields
 _WITH_EPOCH = 3
-_WITH_EXPIRY = 1  # and no other
+_WITH_EXPIRY = 1  # the only version with it
 _LONGEST_TEXT = 0x7FFF
 _LATEST_MS = 253_402_300_799_999  # the end of 9999; Spark's timestamps overflow later
 _TOPIC_ID, _UUID = 0, 16  # a tagged field, and its length
@@ -107,7 +107,7 @@ class Groups:
     like: Pattern[str] | None = None
 
     def among(self, column: Any) -> Mask:
-        """Return which rows are of wanted groups; null is of none.  Each distinct name is checked once."""
+        """Return which rows are of wanted groups.  A null is of none; each distinct name is checked once."""
         coded = column.dictionary_encode()
         wanted = [self._wanted(name) for name in coded.dictionary.to_pylist()]
         of_row = pa.array(wanted, pa.bool_()).take(coded.indices).fill_null(False)
@@ -131,9 +131,9 @@ def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
         groups: the wanted groups.
 
     Returns:
-        A batch with a row a record, and ``COLUMNS``.  With ``groups`` also ``landed``, whether the record is
-        a commit or tombstone of a wanted group without a problem, and ``counted``: in the first row the
-        counts of all, by ``offsets_counts``.
+        A batch with a row for each record, and ``COLUMNS``.  With ``groups`` also ``landed``, whether the
+        record is a commit or tombstone of a wanted group without a problem, and ``counted``: the first row
+        has the counts of all rows, by ``offsets_counts``.
     """
     key, value = ByteColumn(batch.column("key")), ByteColumn(batch.column("value"))
     problems = _Problems(len(batch))
@@ -187,7 +187,7 @@ class _Problems:
 
 
 def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> NDArray[np.int64]:
-    """Return the code of the kind of each row; 0: unknown."""
+    """Return the index in `_KIND_NAMES` of the kind of each row; 0: unknown."""
     number, known = key.number(2, 0)
     listed = known & (number >= 0) & (number < len(_KIND_OF_TYPE))
     kind = np.where(listed, _KIND_OF_TYPE[np.where(listed, number, 0)], 0)
@@ -229,10 +229,10 @@ class _Keys:
         problems.where(is_commit & (self.partition < 0), "key-partition")
 
     def names(self, fine: Mask) -> list[Any]:
-        """Return groups and topics; null for rows with a problem."""
-        place = np.zeros(len(fine), np.int64)
-        place[self._rows] = np.arange(len(self._rows))
-        which = pa.array(place, mask=~fine)
+        """Return the columns of groups and of topics; null for rows that are not ``fine``."""
+        index = np.zeros(len(fine), np.int64)
+        index[self._rows] = np.arange(len(self._rows))
+        which = pa.array(index, mask=~fine)
         return [pieces.take(which).cast(pa.string()) for pieces in (self._group, self._topic)]
 
 
@@ -272,17 +272,18 @@ def _values(value: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[In
 
 
 def _end_of_tags(value: ByteColumn, at: Ints) -> tuple[Ints, Mask]:
-    """Return the position behind the tagged fields at ``at``, and which rows are well-formed."""
+    """Return the position after the tagged fields that begin at ``at``, and which rows are well-formed."""
     left, size, _, fine = value.varint(at)
     fine = fine & (left <= _MOST_TAGS)
     end = at + size
     rows = np.flatnonzero(fine & (left > 0))
     while len(rows):
-        some = value.rows(rows)
-        tag, tag_size, _, has_tag = some.varint(end[rows])
-        length, length_size, _, has_length = some.varint(end[rows] + tag_size)
+        unfinished = value.rows(rows)
+        tag, tag_size, _, has_tag = unfinished.varint(end[rows])
+        length, length_size, _, has_length = unfinished.varint(end[rows] + tag_size)
         end[rows] += tag_size + length_size + length
-        good = has_tag & has_length & ((tag != _TOPIC_ID) | (length == _UUID)) & (end[rows] <= some.size)
+        is_sound = (end[rows] <= unfinished.size) & ((tag != _TOPIC_ID) | (length == _UUID))
+        good = has_tag & has_length & is_sound
         fine[rows] = good
         left[rows] -= 1
         rows = rows[good & (left[rows] > 0)]

@@ -22,12 +22,12 @@ class OffsetsReport:
 
     Attributes:
         records: number of records.
-        kinds: number of records without a problem, by kind (``offsets_topic.KINDS``).
-        problems: number of dropped records, by problem (``offsets_topic.PROBLEMS``).
-        first: partition and offset of the first record with each problem.
+        kinds: kind (of ``offsets_decoder.KINDS``) -> number of records without a problem.
+        problems: problem (of ``offsets_decoder.PROBLEMS``) -> number of dropped records.
+        first: problem -> partition and offset of its first record.
         landed: number of commits and tombstones of the wanted groups.
-        since: time of the first landed one; None: none landed.
-        until: time of the last landed one.
+        since: time of the first of these; None: there are none.
+        until: time of the last of these.
     """
 
     records: int = 0
@@ -59,7 +59,7 @@ class OffsetsTally:
         self.report = OffsetsReport()
 
     def add(self, seen: Mapping[str, Any]) -> None:
-        """Add a batch with the columns of ``observed``; log the first record with each problem."""
+        """Add a batch, as counted by `observed`; log the first record with each problem."""
         counts = added_up(seen["counted"])
         for problem, (_, partition, offset) in counts["first"].items():
             if problem not in self.report.problems:
@@ -81,7 +81,7 @@ class OffsetsTally:
 
 
 def observed() -> list[Any]:
-    """Return the aggregates over ``offsets_topic.decode`` that ``OffsetsTally.add`` takes."""
+    """Return the aggregates over rows of ``offsets.decode`` that ``OffsetsTally.add`` takes."""
     from pyspark.sql import functions as F
 
     return [F.collect_list("counted").alias("counted")]

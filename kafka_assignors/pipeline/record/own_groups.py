@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from re import Pattern
 
-_SPARK_S = re.compile(r"spark-kafka-(source|relation|streaming)-.*")
-"""Groups of Spark's connector: a new name at each start, and no commits."""
+_OF_SPARK = re.compile(r"spark-kafka-(source|relation|streaming)-.*")
+"""Groups of Spark's connector.  They have a new name at each start, and no commits."""
 
 
 def selects(like: Pattern[str], group: str) -> bool:
     """Return whether a pattern selects a group: it matches the whole name, and the group is not Spark's own.
 
-    The recording itself uses such groups, so each start would add a group with nothing but lag.
+    The recording itself uses Spark's groups, so each start would add a group that has only lag.
     """
-    return like.fullmatch(group) is not None and _SPARK_S.fullmatch(group) is None
+    return like.fullmatch(group) is not None and _OF_SPARK.fullmatch(group) is None

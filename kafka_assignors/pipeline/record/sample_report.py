@@ -1,6 +1,6 @@
 """Counts of samples and problems: counted in Spark, summed and logged on the driver.
 
-Spark's workers are other processes, so they return problems as rows.  ``observed`` counts these, and Spark
+Spark's workers are other processes, so they return problems as rows.  `observed` counts these rows, and Spark
 sends the counts to the driver with each batch of a stream.
 """
 
@@ -25,9 +25,9 @@ class SamplesReport:
 
     Attributes:
         looks: number of batches.
-        rows: landed samples.
+        rows: number of landed samples.
         groups: number of groups with samples in the last batch.
-        misses: number of problems by kind; a group, or one of its topics, counts once a batch.
+        misses: kind of problem -> number; a problem of a group, or of one of its topics, counts once a batch.
     """
 
     looks: int = 0
@@ -68,7 +68,7 @@ class SamplesTally:
         self.report = SamplesReport()
 
     def add(self, seen: Mapping[str, Any]) -> None:
-        """Add a batch: ``rows``, ``groups`` and ``problems`` as counted by ``observed``."""
+        """Add a batch, as counted by `observed`."""
         problems = [(row["group"], row["topic"], row["problem"]) for row in seen["problems"]]
         with self._lock:
             self._counts.update(_kind(problem) for _, _, problem in problems)
@@ -98,5 +98,5 @@ def _name(group: str, topic: str | None) -> str:
 
 
 def _kind(problem: str) -> str:
-    """Drop the details after the colon, such as a port, which differ each time."""
+    """Return a problem without the details after the colon, such as a port, which differ each time."""
     return problem.partition(":")[0]

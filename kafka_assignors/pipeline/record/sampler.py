@@ -1,8 +1,8 @@
 """A data source for Spark, ``kafka_group_samples``: offsets of groups, fetched with the admin client.
 
 It supports batch and streaming, and needs no connector jar.  A row is a sample of one partition of one group,
-with the columns of ``SAMPLES`` except the date.  A row with a ``problem`` says why a sample is missing (see
-``ROWS``).  Readers must filter these rows, as ``record_samples`` does::
+with the columns of ``SAMPLES`` except the date.  A row with a ``problem`` has the reason for a missing sample
+(see ``ROWS``).  Readers must filter these rows, as ``record_samples`` does::
 
     spark.dataSource.register(group_samples(settings))
     spark.read.format("kafka_group_samples").option("groups_like", "orders-.*").load()
@@ -12,12 +12,12 @@ names), ``every`` (seconds between two batches of a stream), ``timeout`` (second
 (tasks).
 
 Rules:
-- Connection settings are in the pickled reader, never in options: options are shown in plans, in the event
-  log, and in Spark's UI.  Files named in the settings must exist on every machine that runs tasks.
-- A stream's offset is a tick, the time rounded down to ``every``, not a position in a log.  A tick repeated
-  by a retried task or after a crash takes new samples with their own times.  No sample counts twice: the file
-  sink commits one attempt of a tick.  Two sinks get different samples.
-- Ticks that were missed while nothing ran are skipped, because past samples cannot be fetched.
+- Connection settings are in the pickled reader, never in options: Spark shows options in plans, in the event
+  log and in its UI.  Files named in the settings must exist on every machine that runs tasks.
+- The offset of a stream is a *tick*: the time rounded down to ``every``, not a position in a log.  A retried
+  task, or a tick repeated after a crash, takes new samples with their own times.  No sample counts twice,
+  because the file sink commits one attempt of a tick.  Two sinks get different samples.
+- Ticks that passed while no stream ran are skipped, because past samples cannot be fetched.
 - No fault of the cluster ends a stream.  Temporary faults are retried within ``timeout``, and then reported
   as a problem.
 """
@@ -54,7 +54,7 @@ def group_samples(settings: Mapping[str, Any]) -> type[DataSource]:
     Args:
         settings: connection settings of ``KafkaConsumer``; they must be picklable.
     """
-    # A class made at run time is pickled with its attributes, unlike a class of a module.
+    # A class that is made at run time is pickled with its attributes; one of a module is pickled by name.
     return type("GroupSamples", (_GroupSamples,), {"connection": Connection(dict(settings))})
 
 
@@ -96,7 +96,7 @@ class _Reader:
         self._wanted = wanted
 
     def _shares(self) -> list[InputPartition]:
-        """Divide groups among tasks; asks the cluster only if there is a pattern.
+        """Divide the groups among tasks; the cluster is asked only if there is a pattern.
 
         Raises:
             LagError: the cluster does not list its groups.
@@ -126,7 +126,7 @@ class _Reader:
 
 
 class _Batch(_Reader, DataSourceReader):
-    """Reads one batch of samples; an unreachable cluster is an error when Spark plans the query."""
+    """Reads one batch of samples.  If the cluster does not answer, planning the query fails."""
 
     def partitions(self) -> list[InputPartition]:
         try:
@@ -142,7 +142,7 @@ class _Stream(_Reader, DataSourceStreamReader):
         connection: connection to the cluster.
         wanted: groups and topics to sample.
         clock: seconds since 1970.
-        ticks: a monotonic clock, seconds.
+        monotonic: a clock that is never set, seconds.
     """
 
     def __init__(
@@ -150,13 +150,13 @@ class _Stream(_Reader, DataSourceStreamReader):
         connection: Connection,
         wanted: SamplerOptions,
         clock: Callable[[], float] = time.time,
-        ticks: Callable[[], float] = time.monotonic,
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         super().__init__(connection, wanted)
         self._clock = clock
-        self._ticks = ticks
-        self._last = 0
-        self._last_at = ticks()
+        self._monotonic = monotonic
+        self._last = 0  # tick
+        self._last_at = monotonic()
 
     def initialOffset(self) -> dict[str, int]:
         return {"tick": self._now() - 1}  # so the first batch is now
@@ -164,11 +164,11 @@ class _Stream(_Reader, DataSourceStreamReader):
     # Spark 4.1 calls it without arguments, 4.2 with both.
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:
         last = max(self._last, start["tick"] if start else 0)
-        tick, waited_s = max(self._now(), last), self._ticks() - self._last_at
+        tick, waited_s = max(self._now(), last), self._monotonic() - self._last_at
         if tick == last and waited_s > 2 * self._wanted.every_s:
             tick += 1  # the clock was set back, and sampling must go on
         if tick > self._last:
-            self._last, self._last_at = tick, self._ticks()
+            self._last, self._last_at = tick, self._monotonic()
         return {"tick": tick}
 
     def partitions(self, start: Any, end: Any) -> list[InputPartition]:
@@ -190,7 +190,7 @@ class _Stream(_Reader, DataSourceStreamReader):
 
 
 def _silence_kafka_python() -> None:
-    """Keep its log of lost connections off stderr, unless logging is configured: the rows report problems."""
+    """Keep kafka-python's log off stderr, unless logging is configured: the rows report the problems."""
     log = logging.getLogger("kafka")
     if not log.handlers:
         log.addHandler(logging.NullHandler())

@@ -17,8 +17,7 @@ from kafka_assignors.pipeline.record.sample_report import SamplesReport, Samples
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.sampling import SamplerOptions
 from kafka_assignors.pipeline.record.watching import Recording, watching
-from kafka_assignors.pipeline.tables.landing import land_stream
-from kafka_assignors.pipeline.time import utc_date
+from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +27,7 @@ _LONGEST_TIMEOUT_S = 10.0
 _MOST_TASKS = 8  # each task has its own connection, and more of them are not faster
 _DOING = "sampling groups"
 _NOTHING = "no group matches, or none has read a topic that we are authorized to see"
-_AT_ONCE_S = 0.001  # interval of batches: without a pause
+_NO_PAUSE_S = 0.001  # interval of batches
 
 
 def record_samples(
@@ -95,11 +94,11 @@ def record_samples(
 def record_samples_once(
     spark: SparkSession, settings: Mapping[str, Any], root: str, **which: Any
 ) -> SamplesReport:
-    """Take one sample of each partition, and land them like the stream of that writer.
+    """Take one sample of each partition, and land the samples as the stream of the same writer does.
 
-    Arguments and errors are those of `record_samples`.  No sample at all is a `PipelineError`.
+    Arguments and errors are those of `record_samples`.  No sample at all is a `PipelineError` as well.
     """
-    which = {"timeout_s": _LONGEST_TIMEOUT_S, **which, "every_s": _AT_ONCE_S, "available_now": True}
+    which = {"timeout_s": _LONGEST_TIMEOUT_S, **which, "every_s": _NO_PAUSE_S, "available_now": True}
     report = record_samples(spark, settings, root, **which).finish(_DOING)
     if not report.rows:
         why = ", ".join(sorted(report.misses)) or _NOTHING
@@ -108,7 +107,7 @@ def record_samples_once(
 
 
 def _cluster_id(settings: Mapping[str, Any]) -> str:
-    """Return the cluster id, with more time than a sample has, because a busy cluster answers late."""
+    """Return the cluster id; waits longer than for a sample, because a busy cluster answers late."""
     try:
         return reach(settings, _LONGEST_TIMEOUT_S * 1000)
     except LagError as error:

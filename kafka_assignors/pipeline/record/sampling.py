@@ -15,12 +15,15 @@ from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
 from kafka_assignors.strict_json import read_json
 from kafka_assignors.validators import known_names, positive, text, whole, wrong
 
-#: Columns of the source.  A row has offsets, or a problem: of a partition, of a group (no topic), or of the
-#: list of groups (neither group nor topic).
 ROWS = """
     time timestamp, group string, topic string, partition int,
     begin_offset bigint, end_offset bigint, committed_offset bigint, source string, problem string
 """
+"""Columns of the source.  A row has offsets or a problem.
+
+A problem is of a partition, of a group (without a topic), or of the list of groups (with an empty group).
+"""
+
 Row = tuple[
     datetime, str, "str | None", "int | None", "int | None", "int | None", "int | None", str, "str | None"
 ]
@@ -31,7 +34,7 @@ _OPTIONS = ("groups", "groups_like", "topics_like", "every", "timeout", "num_par
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The connection to the cluster; pickled with the reader, and not shown.
+    """The connection to the cluster; it is pickled with the reader, and not shown.
 
     Attributes:
         settings: connection settings of ``KafkaConsumer``.
@@ -45,7 +48,7 @@ class SamplerOptions:
     """The options of the sampler.
 
     Attributes:
-        groups: names of groups, which may not exist.
+        groups: names of groups; some may not exist.
         groups_like: pattern of the whole names of more groups, listed again for each batch; Spark's own
             groups are excluded.
         topics_like: pattern of the whole names of topics; None: all topics.
@@ -125,13 +128,13 @@ def _number(name: str, given: str, kind: Any) -> Any:
 
 
 def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:
-    """Divide groups among at most ``num_partitions`` tasks, at least one group each."""
+    """Divide groups among at most ``num_partitions`` tasks, each with at least one group."""
     names = list(dict.fromkeys(groups))
     return [tuple(names[n::num_partitions]) for n in range(min(num_partitions, len(names)))]
 
 
 def rows_of(group: GroupOffsets, now: datetime) -> Iterator[Row]:
-    """Return a row for each partition, and one for the group if it has a problem.
+    """Yield a row for each partition, and one for the group if it has a problem.
 
     Args:
         group: the offsets of one group.
@@ -151,5 +154,5 @@ def rows_of(group: GroupOffsets, now: datetime) -> Iterator[Row]:
 
 
 def problem_row(now: datetime, group: str, problem: str) -> Row:
-    """Return a row with a problem; of the list of groups if ``group`` is empty."""
+    """Return a row with a problem of a group, or of the list of groups if ``group`` is empty."""
     return (now, group, None, None, None, None, None, _SOURCE, problem)

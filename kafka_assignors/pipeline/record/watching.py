@@ -1,7 +1,6 @@
-"""Counts the batches of a stream with a listener.
+"""Counts the batches of a stream with a listener, because Spark itself keeps only the last hundred.
 
-Spark itself keeps only the last hundred batches.  It reports each batch once to a listener, on another
-thread; a repeated batch is reported when it succeeds.
+Spark reports each batch once to a listener, on another thread; a repeated batch is reported when it succeeds.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming import StreamingQuery
 
 _LOG = logging.getLogger(__name__)
-_BETWEEN_BATCHES_S = 5.0
-_LAST_WORD_S = 30.0
+_BATCH_END_S = 5.0  # a stop waits this long for the end of a batch
+_LAST_REPORT_S = 30.0  # and this long for Spark's report of the end
 
 Report_co = TypeVar("Report_co", covariant=True)
 
@@ -40,9 +39,9 @@ class BatchTally(Protocol[Report_co]):
 
 @contextmanager
 def watching(spark: SparkSession, tally: BatchTally[Any]) -> Iterator[Any]:
-    """Make a listener for a stream started in the block; it is removed if the block fails.
+    """Yield a listener for a stream that the block starts; if the block fails, the listener is removed.
 
-    Its ``metrics`` is the name of the stream's observation.
+    The stream must observe its counts under the name ``metrics`` of the listener.
     """
     watch = _watch(tally)
     spark.streams.addListener(watch)
@@ -57,7 +56,7 @@ def _watch(tally: BatchTally[Any]) -> Any:
     from pyspark.sql.streaming import StreamingQueryListener
 
     class Watch(StreamingQueryListener):
-        """Ignores other streams."""
+        """Adds the batches of one stream to the tally, and ignores other streams."""
 
         def __init__(self) -> None:
             self.metrics = f"batch-{uuid.uuid4().hex}"  # no other stream has a metric of this name
@@ -79,7 +78,7 @@ def _watch(tally: BatchTally[Any]) -> Any:
                 self._condition.notify_all()
 
         def wait_terminated(self, run_id: object, timeout_s: float) -> bool:
-            """Wait for the termination of a stream, which follows its last batch; False after the timeout."""
+            """Wait until Spark reports the end of a stream, after its last batch; False after the timeout."""
             with self._condition:
                 return self._condition.wait_for(lambda: str(run_id) in self._terminated, timeout_s)
 
@@ -109,7 +108,7 @@ class Recording(Generic[Report_co]):
         return report
 
     def finish(self, doing: str) -> Report_co:
-        """Wait for the end of a stream of what there is now; errors begin with the activity."""
+        """Wait for the end of a stream that processes what there is now; ``doing`` begins its errors."""
         try:
             with one_line(doing):
                 self.query.awaitTermination()
@@ -120,13 +119,13 @@ class Recording(Generic[Report_co]):
     def stop(self) -> Report_co:
         """End the stream after its batch, or after 5 s.
 
-        An interrupted batch does not land, but Spark logs a stack trace.
+        Spark logs a stack trace for an interrupted batch, which does not land.
         """
-        deadline = time.monotonic() + _BETWEEN_BATCHES_S
+        deadline = time.monotonic() + _BATCH_END_S
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.02)
         self.query.stop()
-        if not self._watch.wait_terminated(self.query.runId, _LAST_WORD_S):
+        if not self._watch.wait_terminated(self.query.runId, _LAST_REPORT_S):
             _LOG.warning(
                 "recording: Spark did not report the end of the stream; the last batches are not counted"
             )

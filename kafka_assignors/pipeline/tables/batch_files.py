@@ -3,14 +3,14 @@
 Spark silently ignores an empty or deleted file.  A file is empty after a crash of the machine that wrote it,
 or while another program writes it.  For all other damage Spark raises an error that names the file.
 
-Spark writes the files of a batch into its checkpoint before the batch starts, and reads them from there when
-the batch is repeated.  The format is stable across versions::
+Spark writes the names of a batch's files into its checkpoint before the batch starts, and reads them from
+there when the batch is repeated.  The format is stable across versions::
 
-    offsets/7      v1, settings, then a line a source: {"logOffset":5}, or - while it has no files
-    sources/0/5    v1, then a line a file: {"path":"file:///...","timestamp":...,"batchId":5}
+    offsets/7      v1, settings, then a line for each source: {"logOffset":5}, or - while it has no files
+    sources/0/5    v1, then a line for each file: {"path":"file:///...","timestamp":...,"batchId":5}
 
-Some of the latter, at a fixed interval, have ``.compact`` in their names, and list all earlier files before
-their own.  So only their ends are read, however long the stream has run.
+At a fixed interval, a list under ``sources`` ends with ``.compact``, and has all earlier files before its
+own.  So only the end of a list is read, however long the stream has run.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 _AT_ONCE = 1 << 16  # bytes read from the end of a list: some hundred files
 _MANY = 100
-"""With as many files in a folder the folder is listed, which takes one call for some thousand files."""
+"""A folder with this many files of a batch is listed: one call returns some thousand files."""
 
 
 def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
     """Check that no file of a batch is empty.
 
-    Cost: two calls of the storage a file for folders with few files of the batch; one call a folder with
-    many, as in the first batch of a new model, which has days of samples.
+    Cost: two calls of the storage for each file of a folder with few files of the batch.  One call for a
+    folder with many, as in the first batch of a new model, which has days of samples.
 
     Args:
         storage: the storage with the checkpoint.
@@ -60,7 +60,7 @@ def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
 
 
 def _sizes(storage: Storage, folder: str, files: list[str]) -> Iterator[tuple[str, int | None]]:
-    """Return the sizes of files in a folder, bytes; None: deleted."""
+    """Yield the files of a folder with their sizes, bytes; None: the file was deleted."""
     if len(files) < _MANY:
         yield from ((file, storage.size(file)) for file in files)
     else:
@@ -69,7 +69,7 @@ def _sizes(storage: Storage, folder: str, files: list[str]) -> Iterator[tuple[st
 
 
 def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:
-    """Return the files of a batch, as URIs.
+    """Yield the files of a batch, as URIs.
 
     Raises:
         PipelineError: the checkpoint cannot be read.
@@ -86,16 +86,16 @@ def _ends(storage: Storage, checkpoint: str, batch: int) -> list[int]:
     name = f"{checkpoint}/offsets/{batch}"
     text = storage.read(name)
     if text is None:
-        raise _other_form(storage, name)
+        raise _unknown_format(storage, name)
     try:
         _, *sources = _below_version(text.split("\n"))
         return [-1 if line == "-" else int(json.loads(line)["logOffset"]) for line in sources if line]
     except (KeyError, TypeError, ValueError) as error:
-        raise _other_form(storage, name) from error
+        raise _unknown_format(storage, name) from error
 
 
 def _new_in(storage: Storage, name: str, number: int) -> Iterable[str]:
-    """Return the files added by a list, which are its last ones."""
+    """Return the files that a list adds, which are its last ones."""
     for path in (name, f"{name}.compact"):
         limit = _AT_ONCE
         while (end := storage.read_end(path, limit)) is not None:
@@ -108,9 +108,9 @@ def _new_in(storage: Storage, name: str, number: int) -> Iterable[str]:
                 if whole or any(entry["batchId"] != number for entry in entries):
                     return [str(entry["path"]) for entry in entries if entry["batchId"] == number]
             except (KeyError, TypeError, ValueError) as error:
-                raise _other_form(storage, path) from error
+                raise _unknown_format(storage, path) from error
             limit *= 8
-    raise _other_form(storage, name)
+    raise _unknown_format(storage, name)
 
 
 def _below_version(lines: list[str]) -> list[str]:
@@ -119,5 +119,5 @@ def _below_version(lines: list[str]) -> list[str]:
     return lines[1:]
 
 
-def _other_form(storage: Storage, name: str) -> PipelineError:
-    return PipelineError(f"{storage.root}/{name}: this Spark writes its checkpoints in another form")
+def _unknown_format(storage: Storage, name: str) -> PipelineError:
+    return PipelineError(f"{storage.root}/{name}: this Spark writes its checkpoints in another format")

@@ -1,7 +1,7 @@
 """Finds damaged Parquet files of a writer.
 
-One job reads the footers of all files together.  Only if it fails, damaged files are searched by halving.  A
-nullable column may be absent, and reads as null.
+One job reads the footers of all files together.  Only if it fails, the damaged files are searched by halving.
+A nullable column may be absent; it reads as null.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ def find_damage(
         folder: folder of the writer, above its ``date=``.
         files: files in it.
         wanted: allowed columns and their types.
-        thorough: read all of each file, not only its footer; costs as much as reading the data.
+        thorough: read each whole file, not only its footer; this costs as much as reading the data.
 
     Raises:
         PipelineError: Spark itself fails.
     """
 
-    def trouble(some: Sequence[str]) -> str | None:
+    def trouble(part: Sequence[str]) -> str | None:
         try:
-            rows = spark.read.option("basePath", folder).option("mergeSchema", "true").parquet(*some)
+            rows = spark.read.option("basePath", folder).option("mergeSchema", "true").parquet(*part)
             if (wrong := schema_trouble(rows.schema, wanted)) is not None:
                 return wrong
             if thorough:
@@ -56,14 +56,14 @@ def find_damage(
             return str(pipeline_error(error, "damaged")).removeprefix("damaged: ")
         return None
 
-    def search(some: Sequence[str]) -> Iterator[Damage]:
-        if not some or (what := trouble(some)) is None:
+    def search(part: Sequence[str]) -> Iterator[Damage]:
+        if not part or (what := trouble(part)) is None:
             return
-        if len(some) == 1:
-            yield Damage(some[0], what)
+        if len(part) == 1:
+            yield Damage(part[0], what)
         else:
-            yield from search(some[: len(some) // 2])
-            yield from search(some[len(some) // 2 :])
+            yield from search(part[: len(part) // 2])
+            yield from search(part[len(part) // 2 :])
 
     damaged = list(search(files))
     if damaged:
@@ -71,15 +71,15 @@ def find_damage(
     return damaged
 
 
-def schema_trouble(found: StructType, wanted: StructType) -> str | None:
-    """Return the first unknown column, or column of another type, as a message; None: there is none."""
+def schema_trouble(actual: StructType, wanted: StructType) -> str | None:
+    """Describe the first column that is unknown or of another type; None: there is none."""
     types = {column.name: column.dataType for column in wanted}
-    for column in found:
+    for column in actual:
         if column.name not in types:
             return f"has a column {column.name!r} that samples do not have"
         if column.dataType != types[column.name]:
-            is_, should = column.dataType.simpleString(), types[column.name].simpleString()
-            return f"column {column.name!r} is {is_}, not {should}"
+            kind, expected = column.dataType.simpleString(), types[column.name].simpleString()
+            return f"column {column.name!r} is {kind}, not {expected}"
     return None
 
 

@@ -18,8 +18,7 @@ from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.tables.landing import COLUMNS, read_samples, write_samples, writers
-from kafka_assignors.pipeline.time import utc_date
+from kafka_assignors.pipeline.tables.landing import COLUMNS, read_samples, utc_date, write_samples, writers
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -39,8 +38,9 @@ class ImportReport:
     Attributes:
         read: lines read.
         written: new samples.
-        known: lines with a known sample (same time, group, topic, partition), or a duplicate in the input.
-        problems: number of invalid lines by problem.
+        known: lines whose time, group, topic and partition are those of an existing sample or an earlier
+            line.
+        problems: problem -> number of invalid lines.
     """
 
     read: int
@@ -52,11 +52,10 @@ class ImportReport:
 def import_samples(
     spark: SparkSession, rows: str | Path | Iterable[Mapping[str, Any]], root: str
 ) -> ImportReport:
-    """Add samples to those of writer ``import``.
+    """Add samples to those of writer ``import``, day by day.
 
-    Days are written one after the other, the first one first.  A repeated import changes nothing, and after a
-    crash it completes the first one: samples with a known time, group, topic and partition are skipped.  Only
-    one import may run at a time.
+    Samples with a known time, group, topic and partition are skipped.  So a repeated import changes nothing,
+    and after a crash it completes the first one.  Only one import may run at a time.
 
     Args:
         spark: the session.
@@ -64,7 +63,7 @@ def import_samples(
         root: folder of the pipeline.
 
     Raises:
-        PipelineError: the input cannot be read, or the folder cannot be written.  Invalid lines are counted.
+        PipelineError: the input cannot be read, no line is valid, or the folder cannot be written.
     """
     with one_line("importing samples"):
         if isinstance(rows, (str, Path)):
@@ -127,7 +126,7 @@ def _write_new(spark: SparkSession, parsed: DataFrame, root: str) -> ImportRepor
     new = new.persist()
     try:
         by_day = new.groupBy("date").count().orderBy("date").collect()
-        # A stream takes files in the order of writing, and would drop samples of earlier days as late.
+        # The model reads files in the order of writing, and would drop samples of days written later as late.
         for day, _ in by_day:
             write_samples(new.where(F.col("date") == day), root, SOURCE)
     finally:

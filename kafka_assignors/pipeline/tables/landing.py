@@ -6,7 +6,7 @@ Rules:
 - Files left half-written by a crash are not in the list, and are not read.
 - A checkpoint belongs to one recording, described in its ``about.json``.  Without this check, Spark would use
   the offsets of another cluster, or drop new samples because its list already has those batches.
-- Samples have the columns of ``SAMPLES`` and their types, or reading raises an error that names the file.
+- Reading raises an error that names the file, if its columns or types are not those of ``SAMPLES``.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.strict_json import read_json
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
@@ -35,6 +35,7 @@ _FIELD = re.compile(r"^\s*(\w+) (\w+)( NOT NULL)?", re.MULTILINE)
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _DATE = re.compile(r"/date=(\d{4}-\d\d-\d\d)/")
 _LAYOUT = 1
+_DAY_MS = 86_400_000
 
 COLUMNS: Mapping[str, str] = {name: kind for name, kind, _ in _FIELD.findall(SAMPLES)}
 """Name and type of each column of ``SAMPLES``."""
@@ -44,7 +45,7 @@ _NULLABLE = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 """Schema for reading; Spark would trust a NOT NULL even if the file has nulls."""
 
 MERGED = "merged-"
-"""Begin of the name of a merged file; the token of the model that has read its samples follows."""
+"""Prefix of the name of a merged file.  The token of the model that has read its samples follows."""
 
 
 def land_stream(
@@ -62,8 +63,8 @@ def land_stream(
         samples: a streaming DataFrame with the columns of ``SAMPLES``.
         root: folder of the pipeline.
         writer: name of the writer; only one stream at a time may write to its folder.
-        about: description of the recording, such as topic and cluster.  A checkpoint with another one is
-            refused.
+        about: description of the recording, such as topic and cluster.  A checkpoint with another description
+            is refused.
         available_now: land the samples there are now, and end.
         every_s: seconds from the start of one batch to the start of the next; 0: no pause.
 
@@ -99,7 +100,7 @@ def write_samples(samples: DataFrame, root: str, writer: str) -> None:
     """
     _check_columns(samples)
     with one_line(f"writing to {root}"):
-        if Storage(samples.sparkSession, root).has(f"samples/{_named(writer)}/_spark_metadata"):
+        if Storage(samples.sparkSession, root).has(f"samples/{_checked_name(writer)}/_spark_metadata"):
             raise PipelineError(f"samples/{writer} in {root} belongs to a stream: name another writer")
         rows = samples.select(*COLUMNS).repartition(1)
         rows.write.mode("append").partitionBy("date").parquet(f"{root}/samples/{writer}")
@@ -122,8 +123,9 @@ def read_samples(
         since: start of the period.
         until: end of the period, exclusive.
         names: names of the writers; all by default.
-        on_damage: called for each damaged file, which is then skipped; all files are read once to find them.
-            None: a damaged file is an error, raised now if its footer shows it, or when its rows are read.
+        on_damage: called for each damaged file, which is then skipped.  To find damage, each file is read
+            once more.  None: damage is an error, raised now if the footer shows it, or when the rows are
+            read.
 
     Raises:
         PipelineError: there are no samples, or a file (named) cannot be used.
@@ -132,7 +134,7 @@ def read_samples(
         names = names or writers(spark, root)
         if not names:
             raise PipelineError(f"no samples in {root}: record some first")
-        first, last = (None if time is None else _utc(time).date() for time in (since, until))
+        first, last = (None if time is None else utc(time).date() for time in (since, until))
         parts = [_read_writer(spark, f"{root}/samples/{name}", first, last, on_damage) for name in names]
     return _between(reduce(lambda left, right: left.unionByName(right), parts), since, until)
 
@@ -140,9 +142,7 @@ def read_samples(
 def stream_samples(
     spark: SparkSession, root: str, names: tuple[str, ...], token: str, *, files_per_batch: int | None = None
 ) -> DataFrame:
-    """Read the samples of some writers as a stream.
-
-    The writers are named, because a checkpoint of the stream belongs to them; see ``writers``.
+    """Read the samples of some writers as a stream, whose checkpoint belongs to these writers.
 
     Args:
         spark: the session.
@@ -158,7 +158,7 @@ def stream_samples(
     if files_per_batch is not None:
         options["maxFilesPerTrigger"] = str(files_per_batch)
     reader = spark.readStream.schema(_NULLABLE).options(**options)
-    # A union has no file names for errors, so each writer is checked separately.
+    # Errors name the file, which a union does not know, so each writer is checked separately.
     unread = ~F.col("_metadata.file_name").startswith(f"{MERGED}{token}-")
     parts = [_without_nulls(reader.parquet(f"{root}/samples/{name}").where(unread)) for name in names]
     return reduce(lambda left, right: left.unionByName(right), parts)
@@ -186,7 +186,7 @@ def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
 
 def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
     """Check that checkpoint and list of files belong to this recording, or do not exist."""
-    checkpoint, samples = f"checkpoints/{_named(writer)}", f"samples/{writer}"
+    checkpoint, samples = f"checkpoints/{_checked_name(writer)}", f"samples/{writer}"
     wanted = {"layout": _LAYOUT, "columns": dict(COLUMNS), **about}
     known = storage.read(f"{checkpoint}/about.json")
     started = storage.has(f"{checkpoint}/offsets")
@@ -239,13 +239,13 @@ def _compare(known: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
 
 
 def _can_grow(known: Any) -> bool:
-    """Return whether samples with these columns can get the missing ones, which must be nullable."""
+    """Return whether the columns of a checkpoint are of ``COLUMNS``, and lack only nullable ones."""
     columns = known if isinstance(known, dict) else {}
     new = COLUMNS.keys() - columns.keys()
     return columns.items() <= COLUMNS.items() and new.isdisjoint(_NEVER_NULL)
 
 
-def _named(writer: str) -> str:
+def _checked_name(writer: str) -> str:
     if not _WRITER.fullmatch(writer):
         raise PipelineError(f"writer {writer!r}: a name may have letters, digits, - and _")
     return writer
@@ -263,7 +263,7 @@ def _read_writer(
 ) -> DataFrame:
     whole = spark.read.schema(_NULLABLE).parquet(folder)
     # Spark returns names encoded as in URIs, but expects them decoded.
-    files = [unquote(file) for file in whole.inputFiles() if _of(file, first, last)]
+    files = [unquote(file) for file in whole.inputFiles() if _is_within(file, first, last)]
     damaged = find_damage(spark, folder, files, whole.schema, thorough=on_damage is not None)
     if damaged and on_damage is None:
         more = f" (and {len(damaged) - 1:,} more)" if len(damaged) > 1 else ""
@@ -273,13 +273,13 @@ def _read_writer(
     for damage in damaged:
         on_damage(damage)
     lost = {damage.file for damage in damaged}
-    if not (left := [file for file in files if file not in lost]):
+    if not (sound := [file for file in files if file not in lost]):
         return spark.createDataFrame([], _NULLABLE)
-    return _without_nulls(spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*left))
+    return _without_nulls(spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*sound))
 
 
-def _of(file: str, first: date | None, last: date | None) -> bool:
-    """Return whether a file is of these dates; a file without a date is."""
+def _is_within(file: str, first: date | None, last: date | None) -> bool:
+    """Return whether a file may have samples of these dates; a file without a date may."""
     if (match := _DATE.search(file)) is None:
         return True
     day = date.fromisoformat(match[1])
@@ -302,9 +302,9 @@ def _between(samples: DataFrame, since: datetime | None, until: datetime | None)
     from pyspark.sql import functions as F
 
     if since is not None:
-        samples = samples.where((F.col("date") >= _utc(since).date()) & (F.col("time") >= _utc(since)))
+        samples = samples.where((F.col("date") >= utc(since).date()) & (F.col("time") >= utc(since)))
     if until is not None:
-        samples = samples.where((F.col("date") <= _utc(until).date()) & (F.col("time") < _utc(until)))
+        samples = samples.where((F.col("date") <= utc(until).date()) & (F.col("time") < utc(until)))
     return samples
 
 
@@ -316,6 +316,13 @@ def _check_columns(samples: DataFrame) -> None:
         raise PipelineError(f"cannot write samples: the table {trouble}")
 
 
-def _utc(time: datetime) -> datetime:
+def utc(time: datetime) -> datetime:
     """Convert to UTC; a time without a zone is local time, as everywhere in Python."""
     return time.astimezone(timezone.utc)
+
+
+def utc_date(time: str) -> Column:
+    """Return the UTC date of a timestamp column; Spark's ``to_date`` would take the session's zone."""
+    from pyspark.sql import functions as F
+
+    return F.date_from_unix_date(F.floor(F.unix_millis(F.col(time)) / F.lit(_DAY_MS)).cast("int"))

@@ -10,20 +10,19 @@ Each writer has its own folder, because a streaming query's list of finished fil
 
 from __future__ import annotations
 
-#: One sample of one partition.  Offsets the writer does not know are null: a commit has no end offset.
 SAMPLES = """
     time timestamp NOT NULL COMMENT 'when the broker answered, or the commit was made',
-    group string NOT NULL COMMENT 'group id; empty: of the topic alone, no group looked at',
+    group string NOT NULL COMMENT 'group id; empty: the sample is of a topic alone',
     topic string NOT NULL,
     partition int NOT NULL,
-    begin_offset bigint COMMENT 'first offset still there',
-    end_offset bigint COMMENT 'offset of the next record to come',
-    committed_offset bigint COMMENT 'offset of the next record to read; -1: no commit (any more)',
+    begin_offset bigint COMMENT 'first offset of the log',
+    end_offset bigint COMMENT 'offset of the next record to be written',
+    committed_offset bigint COMMENT 'offset of the next record to be read; -1: no commit, or it was removed',
     source string NOT NULL COMMENT 'sampler | offsets-topic | import',
     date date NOT NULL COMMENT 'of time, in UTC'
 """
+"""One sample of one partition.  Offsets the writer does not know are null: a commit has no end offset."""
 
-#: One partition of one group in one step of time, with the forecast at its end.
 LOAD = """
     time timestamp NOT NULL COMMENT 'end of the step',
     step_s double NOT NULL COMMENT 'length of the step, seconds',
@@ -34,8 +33,8 @@ LOAD = """
     served bigint COMMENT 'records the group committed in the step; null: not known',
     arrival_rate double COMMENT 'records/s in the step',
     service_rate double COMMENT 'records/s committed in the step',
-    lag bigint COMMENT 'records left to read at its end',
-    time_lag_s double COMMENT 'age of the oldest record left, at its end; 0 without lag',
+    lag bigint COMMENT 'unread records at its end',
+    time_lag_s double COMMENT 'age of the oldest unread record at its end, seconds; 0 without lag',
     level double COMMENT 'smoothed arrivals, records/s',
     trend double COMMENT 'change of the level, records/s per step',
     season double COMMENT 'what this hour of the week adds to the level, records/s',
@@ -45,3 +44,4 @@ LOAD = """
     quality string NOT NULL COMMENT 'ok | interpolated | gap | reset | unknown',
     date date NOT NULL COMMENT 'of time, in UTC'
 """
+"""One partition of one group in one step, with the forecast at its end."""

@@ -1,9 +1,8 @@
 """Folders and small files on the storage of Spark: a local disk, HDFS, an object store.
 
-Python's own files work only for a local disk.  This module uses Hadoop's file systems with Spark's settings;
-a call takes about 1 ms on a local disk.
-
-Hadoop returns only ``false`` for some faults.  This module raises an error.
+This module uses Hadoop's file systems with Spark's settings, because Python's own files work only for a local
+disk.  A call takes about 1 ms on a local disk.  For some faults Hadoop only returns ``false``; this module
+raises an error.
 """
 
 from __future__ import annotations
@@ -74,9 +73,9 @@ class Storage:
             return bytes(stream.readNBytes(limit)).decode(errors="replace"), start == 0
 
     def write(self, name: str, text: str) -> None:
-        """Write a small file, and create its parents; a reader, or a crash, finds the old or the new text.
+        """Write a small file, and create its parents.
 
-        This is so on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``).
+        It is replaced atomically on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``).
         """
         self.write_bytes(name, text.encode())
 
@@ -93,7 +92,7 @@ class Storage:
             stream.write(bytearray(data))
         if scheme == "file":
             files.delete(fs.Path(target.getParent(), f".{target.getName()}.crc"), False)
-            if not files.rename(written, target):  # which replaces a file on a local disk only
+            if not files.rename(written, target):  # only on a local disk, this replaces a file
                 raise self._failed(f"{name} could not be written")
         elif written is not target:
             kinds = getattr(fs, "Options$Rename")
@@ -130,7 +129,7 @@ class Storage:
         }
 
     def move(self, name: str, to: str) -> None:
-        """Move a file; creates the folder, and replaces a file of that name."""
+        """Move a file, create the folder, and replace a file of that name."""
         target = self._under(to)
         self._make(target.getParent())
         self.remove(to)

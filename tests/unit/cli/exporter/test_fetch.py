@@ -114,7 +114,7 @@ def test_deleted_group_is_forgotten(whole: WholeCluster) -> None:
     reading = reader.read()
     assert lags(reading).keys() == {"a", "other"}
     assert not reading.left_out
-    assert reader._seen == {"a", "other"}
+    assert reader._known == {"a", "other"}
 
 
 def test_group_without_a_coordinator_makes_the_reading_incomplete(whole: WholeCluster) -> None:

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from kafka_assignors.cli.fields import load
 from kafka_assignors.cli.plan import command as cli_plan
 from kafka_assignors.cli.plan.options import option_names
-from kafka_assignors.cli.plan.problem import parse, read
+from kafka_assignors.cli.plan.problem import parse
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.connection import connection_settings, read_properties
 from kafka_assignors.plan import Reason
@@ -72,7 +73,7 @@ def test_every_field_is_on_the_page() -> None:
 def test_every_problem_on_the_page_is_named_and_valid() -> None:
     problems = blocks("json")
     assert len(problems) == len(re.findall(r"^`\w+\.json`: ", PAGE, re.MULTILINE)) == 2
-    assert all(read(problem.encode()).group.members for problem in problems)
+    assert all(parse(load(problem.encode())).group.members for problem in problems)
 
 
 def test_every_field_of_the_answer_is_on_the_page() -> None:

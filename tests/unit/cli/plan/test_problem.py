@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.cli.plan.problem import MOST_PROBLEM_PARTITIONS, Problem, parse, read
+from kafka_assignors.cli.fields import load
+from kafka_assignors.cli.plan.problem import MOST_PROBLEM_PARTITIONS, Problem, parse
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member
 
@@ -219,18 +220,18 @@ def test_errors_name_the_path_of_the_field(problem: object, message: str) -> Non
 )
 def test_invalid_text_is_refused_in_one_line(text: str, message: str) -> None:
     with pytest.raises(ProblemError) as error:
-        read(text.encode())
+        parse(load(text.encode()))
     assert str(error.value) == message
 
 
 def test_invalid_utf8_names_the_byte() -> None:
     with pytest.raises(ProblemError, match="byte 2: not utf-8"):
-        read(b'{"\xff": 1}')
+        parse(load(b'{"\xff": 1}'))
 
 
 def test_file_with_a_byte_order_mark_is_read() -> None:
     """UTF-8 with the mark some editors put in front."""
-    assert read(b"\xef\xbb\xbf" + json.dumps(EVERYTHING).encode()) == parse(EVERYTHING)
+    assert parse(load(b"\xef\xbb\xbf" + json.dumps(EVERYTHING).encode())) == parse(EVERYTHING)
 
 
 json_values = st.recursive(

@@ -19,7 +19,8 @@ from kafka_assignors.cli.size.recording import Recording, load_at_end
 from kafka_assignors.cli.size.report import headline
 from kafka_assignors.cli.size.sizes import SizeRequest, size_report
 from kafka_assignors.errors import HistoryError, MissingExtraError
-from kafka_assignors.pipeline.backtest.recorded import LoadColumns, assemble
+from kafka_assignors.pipeline.backtest.parts import LoadColumns
+from kafka_assignors.pipeline.backtest.recorded import assemble
 from kafka_assignors.simulation.sizing import Target
 
 REQUEST = SizeRequest("billing", Target(30, headroom=0), 3600, rate=10.0)
@@ -122,11 +123,11 @@ def test_unknown_number_of_members_is_not_wrong(members: int | None, is_fine: bo
     ("words", "message"),
     [
         (("--recording", "missing"), "--recording: no folder 'missing'"),
-        (("--recording", ".", "--bootstrap", "b:9092"), "--recording is instead of a cluster"),
-        (("--recording", ".", "--serve", "h:1"), "--recording is instead of a cluster"),
+        (("--recording", ".", "--bootstrap", "b:9092"), "--recording takes the place of a cluster"),
+        (("--recording", ".", "--serve", "h:1"), "--recording takes the place of a cluster"),
         (("--recording", ".", "--until", "noon"), "is not like 2026-11-22"),
-        (("--until", "2026-11-22"), "only with --recording"),
-        (("--recorded-members", "3"), "only with --recording"),
+        (("--until", "2026-11-22"), "go with --recording"),
+        (("--recorded-members", "3"), "go with --recording"),
     ],
 )
 def test_wrong_options_are_usage_errors(words: tuple[str, ...], message: str) -> None:

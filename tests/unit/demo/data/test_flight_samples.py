@@ -7,9 +7,10 @@ import pytest
 
 from demo.data.events import Flight, find_archive, read_flights
 from demo.data.flight_samples import FlightSamples, partition_of, sample_flights
-from kafka_assignors.forecast import LoadSettings, Partition
-from kafka_assignors.forecast.scoring import Score, Totals, score, totals
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.scoring import Score
 from tests.support.examples import ROOT
+from tests.support.forecast_scores import scored
 
 STEP_S, HORIZON_S = 900, 3600
 WEEKS = 3
@@ -23,15 +24,6 @@ def flights_at(*times: int, key: bytes = b"ORD") -> list[Flight]:
 @pytest.fixture(scope="module")
 def year() -> list[Flight]:
     return read_flights(find_archive())
-
-
-def scored(samples: FlightSamples, settings: LoadSettings) -> Score:
-    sums = []
-    for place in range(samples.ends.shape[1]):
-        partition = Partition(settings)
-        rows, _ = partition.take(samples.of(place))
-        sums.append(totals(rows + partition.flush(), settings))
-    return score(Totals(*(sum(column) for column in zip(*sums, strict=True))))
 
 
 def test_sample_has_the_records_due_before_it() -> None:

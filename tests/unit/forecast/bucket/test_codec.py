@@ -29,7 +29,7 @@ def samples(first: int, last: int) -> Samples:
 @pytest.fixture(scope="module")
 def stored() -> dict[str, bytes]:
     bucket = Bucket(SETTINGS)
-    bucket.rows([("group", "topic", number) for number in range(PARTITIONS)])
+    bucket.rows_of([("group", "topic", number) for number in range(PARTITIONS)])
     bucket.take(samples(0, 541))
     return codec.encode(bucket)
 
@@ -55,7 +55,7 @@ def test_new_partitions_are_folded_together() -> None:
     steps = 0
     for n in range(1, 40):
         bucket = codec.decode(SETTINGS, parts.get)
-        bucket.rows([("group", "topic", number) for number in range(PARTITIONS)])
+        bucket.rows_of([("group", "topic", number) for number in range(PARTITIONS)])
         rows, _ = bucket.take(samples(n, n + 1))
         steps += len(rows.at)
         assert not bucket.odd
@@ -79,7 +79,7 @@ def test_many_steps_of_few_new_partitions_are_folded_one_by_one(
 
     monkeypatch.setattr(Bucket, "_fold_together", noted)
     bucket = Bucket(SETTINGS)
-    bucket.rows([("group", "topic", number) for number in range(partitions)])
+    bucket.rows_of([("group", "topic", number) for number in range(partitions)])
     given = samples(0, looks)
     rows, _ = bucket.take(given.where(given.row < partitions))
     assert (len(rows.at) > 4 * partitions) == (looks > 25)
@@ -143,11 +143,11 @@ def test_forgotten_partitions_leave_the_rows_of_the_others(stored: dict[str, byt
     bucket = codec.decode(SETTINGS, parts.get)
     more = samples(541, 600)
     few = more.where(~even[more.row])
-    rows, _ = bucket.take(few._replace(row=bucket.rows([("group", "topic", n) for n in few.row.tolist()])))
+    rows, _ = bucket.take(few._replace(row=bucket.rows_of([("group", "topic", n) for n in few.row.tolist()])))
     expected, _ = other.take(more)
     numbers = np.array([number for _, _, number in bucket.keys])
     mine = sorted(zip(numbers[rows.row], *rows[1:], strict=True))
     theirs = sorted(values for values in zip(*expected, strict=True) if values[0] % 2)
     assert mine == theirs
-    assert bucket.rows([("group", "topic", 0)]).tolist() == [PARTITIONS // 2]
+    assert bucket.rows_of([("group", "topic", 0)]).tolist() == [PARTITIONS // 2]
     assert bucket.partition(PARTITIONS // 2).last.time == UNKNOWN

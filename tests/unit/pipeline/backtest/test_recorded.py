@@ -11,15 +11,8 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.pipeline.backtest.parts import frame_of, part_of
-from kafka_assignors.pipeline.backtest.recorded import (
-    MICROSECONDS,
-    LoadColumns,
-    assemble,
-    check_size,
-    joined,
-    missing_times,
-)
+from kafka_assignors.pipeline.backtest.parts import MICROSECONDS, LoadColumns, check_size, frame_of, part_of
+from kafka_assignors.pipeline.backtest.recorded import assemble, joined, missing_times
 from kafka_assignors.simulation import History
 
 Cell = tuple[int, str, int, float | None, float | None, float | None]

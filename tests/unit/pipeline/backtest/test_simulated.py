@@ -46,7 +46,7 @@ def test_options_that_affect_plans_are_parameters() -> None:
     [
         ("rang", {}, False, "unknown 'rang'"),
         ("range", {"rack": "a"}, False, "range has no such option"),
-        ("cooperative-lag-aware", {"lag_timeout_ms": 5}, False, "no such option that decides on plans"),
+        ("cooperative-lag-aware", {"lag_timeout_ms": 5}, False, "no such option that affects plans"),
         ("cooperative-lag-aware", {"min_improvement": 2}, False, "from 0 to below 1"),
         ("sticky", {}, True, "sticky does not plan by lag"),
     ],
@@ -76,5 +76,5 @@ def test_invalid_plan_ends_a_simulation() -> None:
 
 def test_own_option_is_a_parameter() -> None:
     assert simulated(f"{OWN}:ToTheLeast", {"least": 2}).parameters == {"least": 2}
-    with pytest.raises(ConfigurationError, match=r"has no such option that decides on plans \(least\)"):
+    with pytest.raises(ConfigurationError, match=r"has no such option that affects plans \(least\)"):
         simulated(f"{OWN}:ToTheLeast", {"rack": "a"})

@@ -18,7 +18,7 @@ def steps_of(*looks: tuple[int, int, int], partitions: int = 1) -> list[tuple[ob
     """Return partition, minute, arrived, lag, whether there is a forecast, and quality of each step."""
     bucket = Bucket(SETTINGS)
     given = np.array([(MINUTE * minute, 0, end, committed) for minute, end, committed in looks]).T
-    rows = bucket.rows([("g", "t", partition) for partition in range(partitions)])
+    rows = bucket.rows_of([("g", "t", partition) for partition in range(partitions)])
     samples = Samples(np.repeat(rows, len(looks)), *(np.tile(column, partitions) for column in given))
     steps, counts = bucket.take(samples)
     named = table_of(bucket, steps, counts).to_pylist()[1:]  # the first has only the counts

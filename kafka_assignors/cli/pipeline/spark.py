@@ -1,0 +1,66 @@
+"""Shared by commands that use Spark: their options, the check of the extra, and folders of recordings."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.pipeline.session import MEMORY, submitted
+
+F = TypeVar("F", bound=Callable[..., object])
+
+_SIZE = re.compile(r"[1-9][0-9]*[mg]")
+
+
+def spark_size_options(command: F) -> F:
+    """Add ``--cores`` and ``--memory`` to a command; under ``spark-submit`` they have no effect."""
+    command = click.option(
+        "--memory",
+        metavar="SIZE",
+        callback=_checked,
+        default=MEMORY,
+        show_default=True,
+        help="Memory of the local Spark, as 512m or 4g.",
+    )(command)
+    return click.option(
+        "--cores", type=click.IntRange(1, 1024), help="Cores of the local Spark.  [default: all]"
+    )(command)
+
+
+def _checked(context: Any, parameter: Any, size: str) -> str:
+    """Refuse sizes that Java does not accept."""
+    del context, parameter
+    if not _SIZE.fullmatch(size):
+        raise click.BadParameter(f"{size!r} is not a size such as 512m or 4g")
+    return size
+
+
+def require_spark() -> None:
+    """Raise a MissingExtraError if a library is missing, before the session starts."""
+    for module in ("pyspark", "pandas", "pyarrow"):
+        if importlib.util.find_spec(module) is None:
+            raise MissingExtraError("spark", module)
+
+
+def is_of_spark(folder: str) -> bool:
+    """Return whether Spark has the folder; a path without a scheme is local, unless on a cluster."""
+    return ":" in folder or submitted()
+
+
+def recording_folder(option: str, folder: str) -> str:
+    """Return a folder of ``option`` as Spark reads it.
+
+    Raises:
+        click.UsageError: a local folder does not exist.
+    """
+    if is_of_spark(folder):
+        return folder
+    if not Path(folder).is_dir():
+        raise click.UsageError(f"{option}: no folder {folder!r}")
+    return str(Path(folder).resolve())  # the JVM may have another working directory
