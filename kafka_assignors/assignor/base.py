@@ -107,7 +107,7 @@ class Assignor(StrategyHooks):
         self._access.attach()
         lost = False
         with self._guarded("checking the membership"):
-            lost = self._access.lost_while_joining()
+            lost = self._access.handle_loss_while_joining()
         if lost:
             log.warning("%s: membership lost during the join; all owned partitions are lost", self.name)
             raise UnknownMemberIdError("membership lost during the join: joining again")

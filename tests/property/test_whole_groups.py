@@ -63,7 +63,7 @@ class Consumer:
     def generation(self) -> int | None:
         return self.joined_generation
 
-    def lost_while_joining(self) -> bool:
+    def handle_loss_while_joining(self) -> bool:
         return False
 
     def leader_id(self) -> str | None:

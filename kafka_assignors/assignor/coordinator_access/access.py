@@ -106,8 +106,8 @@ class CoordinatorAccess(CoordinatorFacts):
             raise for_code(described.error_code)(coordinator.group_id)
         return described
 
-    def lost_while_joining(self) -> bool:
-        """Whether the consumer lost its membership during a join and must join again from the start.
+    def handle_loss_while_joining(self) -> bool:
+        """Return whether the consumer lost its membership during a join and must join again from the start.
 
         kafka-python checks this only when a join begins, not when it retries.  A retry would claim partitions
         that others may have owned since.  After True the caller must raise `UnknownMemberIdError`; the
