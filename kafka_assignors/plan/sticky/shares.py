@@ -1,15 +1,16 @@
 """The exact optimum of the shares: how many partitions of each topic each member gets.
 
 Partitions of one topic differ only in their owner (and, with racks, in the racks of their replicas).  So a
-plan is first a matrix of counts: ``shares[topic, member]``.  The goals, in this order:
+plan is first a matrix of counts: ``shares[topic, member]``, whose units are partitions.  The goals, in this
+order:
 
 1. fair: the least sum of the squares of the members' loads (which also has the least KIP-54 balance score);
 2. near, with racks: the fewest units in a rack without a replica (KIP-881);
-3. sticky: the fewest units beyond those a member owned of a topic, which keeps the most;
+3. sticky: the fewest units beyond those a member owned of a topic, so that the most partitions stay;
 4. spread: the least sum of the squares of the shares.
 
-All are separable convex costs of a transport problem (topics supply, members receive), so there is an exact
-solution, and a proof of it: see ``min_cost_flow``.
+All are separable convex costs of a transport problem (topics supply, members receive).  So an exact solution,
+and a proof of it, can be found: see ``min_cost_flow``.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def _best(problem: TransportProblem) -> Matrix:
 
 
 def _parts(subscribed: Mask) -> Vector:
-    """The connected part of each row, named by its first row."""
+    """By row: the first row of its connected part."""
     rows = len(subscribed)
     part = np.arange(rows)
     if bool(subscribed.all(axis=1).any()):

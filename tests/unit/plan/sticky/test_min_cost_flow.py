@@ -35,8 +35,8 @@ class Proven(Residual):
         super().__init__(problem, shares)
         self.proofs: list[Potentials] = []
 
-    def settled(self, goal: Goal, proof: Potentials) -> None:
-        super().settled(goal, proof)
+    def record_settled(self, goal: Goal, proof: Potentials) -> None:
+        super().record_settled(goal, proof)
         self.proofs.append(proof)
 
 
