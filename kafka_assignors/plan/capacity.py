@@ -1,8 +1,8 @@
-"""The capacities of members, as whole numbers: how long a lag takes one member compared with another.
+"""The capacities of members, as whole numbers: how fast a member reads, compared with the others.
 
-A load is a lag weighted by capacity: the records that the fastest member would read in the time in which this
-member reads its own.  The largest load is therefore the longest time to drain.  If all members are equal, a
-load is a lag.
+A load is a lag weighted by capacity: the records that the fastest member would read in the time in which the
+member reads its own.  So the member with the largest load takes longest to drain.  If all members are equal,
+a load is a lag.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ LEAST, MOST = 2.0**-10, 2.0**10
 """Bounds of a capacity.  1 is an ordinary member."""
 
 UNIT = 1024
-"""Capacities are rounded to whole parts of this size, so that plans are exact and deterministic."""
+"""Capacities are rounded to multiples of 1/1024, so that plans are exact and deterministic."""
 
 _Vector = npt.NDArray[np.int64]
 
 
 def in_units(capacity: float) -> int | None:
-    """Return a capacity in parts of ``UNIT``; None if it is no number within the bounds."""
+    """Return a capacity in units of 1 / ``UNIT``; None if it is no number within the bounds."""
     return round(capacity * UNIT) if is_number(capacity, LEAST, MOST) else None
 
 
@@ -57,7 +57,7 @@ class Capacities:
         return records if self.equal else self.of(slice(None), records)
 
     def of(self, members: slice | int | _Vector, records: _Vector) -> _Vector:
-        """Return the loads of some members, or of one with different records; rounded up."""
+        """Return loads, rounded up: of several members, or of one member with several numbers of records."""
         if self.equal:
             return records
         parts = self.parts[members]
@@ -71,7 +71,7 @@ class Capacities:
         return records if self.equal else -(-records * self.most // int(self.parts[member]))
 
     def rooms(self, load: int) -> list[int]:
-        """Return the most records of each member whose load is at most this."""
+        """Return, by member, the most records with which its load is at most this."""
         return [load * part // self.most for part in self.parts.tolist()]
 
 
