@@ -18,7 +18,7 @@ log = logging.getLogger("kafka_assignors")
 
 _LEAST_REFRESH_S = 0.05
 _END_S = 1.0
-"""Seconds that ``close`` waits for the thread: a user's function may not end."""
+"""Seconds that ``close`` waits for the thread, because a user's function may not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Expected:
     Attributes:
         arrivals: records expected to arrive, over the same period for all partitions.
         lags: records left to read when the forecast was made.
-        problem: why some forecasts are missing, as a line for the user; empty if none is.
-        is_logged: whether the problem needs no warning: it is logged already, or no answer is due yet.
+        problem: why some forecasts are missing, as a line for the user; empty if none is missing.
+        is_logged: whether the problem needs no warning, because it is logged already, or passes soon.
         period_s: length of the period, seconds; 0: unknown.
         age_s: age of the oldest forecast, seconds; 0: unknown.
     """
@@ -61,7 +61,8 @@ class LoadSource(Protocol):
 class PolledLoad:
     """Polls a user's function on a daemon thread, and keeps its last answer.
 
-    Polling starts with the first requested partitions and ends with ``close``.  Callers never wait for it.
+    Polling starts with the first requested partitions and ends with ``close``.  Callers never wait for the
+    function.
 
     Args:
         function: takes partitions and returns the expected records of each partition that it knows.
@@ -124,7 +125,7 @@ class PolledLoad:
         return Expected(known, problem=problem)
 
     def close(self) -> None:
-        """End the thread; wait at most a second for the function."""
+        """End the thread; wait up to a second for the function."""
         self._closed = True
         if self._process != os.getpid():
             return

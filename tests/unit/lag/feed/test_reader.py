@@ -429,7 +429,7 @@ def test_forked_process_reads_itself_and_closes_only_its_own_consumer(
     reader.close()
     assert feed.is_open == 1
     assert all(thread.is_alive() for thread in threads)
-    consumer, line = reader._left_behind
+    consumer, line = reader._of_parent
     cast("FeedConsumer", consumer).shut()
     cast("Background", line).stop()
     for thread in threads:
