@@ -23,8 +23,8 @@ class Rate:
     Attributes:
         records_in: records written a second.
         records_out: records committed a second; None: no commit, or the commit went back.
-        commit_unchanged_s: seconds since a look saw another commit than the one before.  (Brokers do not
-            return the time of a commit.)
+        commit_unchanged_s: seconds since a look first saw the present commit.  (Brokers do not return the
+            time of a commit.)
     """
 
     records_in: float

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NEAR = 0.2
-"""A partition is near the loss of records if its next unread record has a smaller share of retention left."""
+"""A group is near to losing records of a partition if less than this share of the retention is left."""
 
 
 @dataclass(frozen=True, slots=True)

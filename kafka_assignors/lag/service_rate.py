@@ -15,7 +15,7 @@ LEAST_S = 10.0
 """Seconds with a backlog before a rate is reported, because commits come in bursts."""
 
 _LONGEST_S = 300.0
-"""A time without a commit that is longer does not count: the member is paused, or never commits."""
+"""Longest time without a commit that counts; after a longer one the member was paused, or never commits."""
 
 _BACKLOG = 2
 """A partition has a backlog if its lag is at least this many times the records read until the next commit."""

@@ -18,7 +18,7 @@ _MOST_NAMES = 3
 class Cause(Enum):
     """Why a group rebalanced.  The values are stable words, for labels.
 
-    Lists of causes are in this order: requests of the group itself, changes of members and topics, the rest.
+    Lists of causes are in this order: requests of members, changes of members and topics, the rest.
     """
 
     SKEW = "skew"

@@ -67,15 +67,15 @@ class DrainBound:
         for n in np.unique(numbers).tolist():
             i = np.arange(n + 1)
             least = heavy[n] - heavy[n - i] + self._of_lightest(np.maximum(fewest - i, 0))
-            # A member with room for i partitions has room for fewer, even if these weigh more by this bound.
+            # Where i partitions fit, fewer also fit, even if the bound of their records is higher.
             self._raise_by_count(np.minimum.accumulate(least[::-1])[::-1], parts)
 
     def _raise_by_share(self, records: Vector, parts: Vector) -> None:
-        """Raise the bound for groups of members, of which each has at least so many ``records`` together.
+        """Raise the bound for sets of members that together have at least some records.
 
         Args:
-            records: by group of members.
-            parts: by group of members, their capacity together.
+            records: by set, the fewest records of its members together.
+            parts: by set, the capacity of its members together.
         """
         most = self._capacities.most
         for total, part in zip(records.tolist(), parts.tolist(), strict=True):

@@ -29,8 +29,8 @@ def calm_owners(
     """Move only the partitions that the rule of counts needs; place these, and unowned ones, by lag.
 
     With a skew of 1 (``plan_sticky``), with equal subscriptions, or without a limit, it keeps as many
-    partitions as any plan; otherwise it is a heuristic.  Exchanges that do not take more partitions from
-    their owners then lower the largest load.
+    partitions as any plan; otherwise it is a heuristic.  Then exchanges without further moves lower the
+    largest load.
 
     Args:
         group: members and topics.

@@ -46,7 +46,7 @@ def descend(
 
     Args:
         plan: changed in place.
-        rule: the rule of counts.  If the plan kept it before, it keeps it.
+        rule: the rule of counts.  A plan that keeps it still does so afterwards.
         goal: a load.
         budget: the limit of the search.
         home: by partition, its owner before.  No exchange then takes more partitions from their home than it

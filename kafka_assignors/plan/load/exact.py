@@ -18,9 +18,9 @@ _MOST_NODES = 12_000
 
 
 class _Search:
-    """Depth-first search: the heaviest partition first, and for it the member with the least load with it.
+    """Depth-first search: places the heaviest partition first, and tries the members by their load with it.
 
-    When it minimises moves, the partition's owner before comes first.
+    When it minimises moves, it tries the former owner first.
     """
 
     def __init__(

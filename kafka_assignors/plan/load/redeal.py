@@ -24,8 +24,8 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, keep_counts: boo
     as many free partitions of a kind as it has in ``owners``.  Ties go to the senior member; partitions of
     equal lag go by number.
 
-    Cost: a heap; with unequal subscriptions a pass over all members for each partition.  If that is more than
-    ``_MOST_WORK``, the result is ``owners``.
+    Cost: for each partition an operation on a heap, or with unequal subscriptions a pass over all members.
+    With these, and partitions times members above ``_MOST_WORK``, the result is ``owners``.
     """
     chosen = np.flatnonzero(free & (owners >= 0))
     if not problem.equal and len(chosen) * problem.members > _MOST_WORK:

@@ -49,7 +49,7 @@ class RolesNow(NamedTuple):
 def roles_now(
     history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
 ) -> RolesNow:
-    """Return the roles of the target, where its copies are caught up, and the way to the others.
+    """Return the roles of the target where copies are caught up, else those of the most caught-up members.
 
     Args:
         history: the members' reports.

@@ -1,7 +1,7 @@
 """Minimum-cost flow: turn a good matrix of shares into an optimal one, with a proof.
 
-A matrix is optimal for a goal exactly when there are potentials under which no arc of the residual network
-is negative, which means that its reduced cost is.  So:
+An arc is negative if its reduced cost is.  A matrix is optimal for a goal exactly when there are potentials
+under which no arc of the residual network is negative.  So:
 
 1. Often the goal itself guesses such potentials, or a few rounds of Bellman-Ford find them.
 2. Else start from one of these two and push along every negative arc until none is left.  Then some

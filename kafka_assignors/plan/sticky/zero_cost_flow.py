@@ -44,7 +44,7 @@ class Labels:
         self.topic, self.member = self.topic.astype(self._net.kind), self.member.astype(self._net.kind)
 
     def relax(self, rounds: int) -> bool:
-        """Lower labels, for at most so many rounds; return whether no arc can lower one any more."""
+        """Lower labels for at most ``rounds`` rounds; return whether no arc can lower one any more."""
         topics, hub, members = np.arange(self._net.topics), True, np.arange(self._net.members)
         for _ in range(rounds):
             lowered = self.reach_members(topics, hub)
