@@ -1,7 +1,7 @@
 """Keeps the newest forecast of each partition of a group, read from the load feed in the background.
 
 Every member reads, because it may become the leader at any moment.  It keeps the forecasts of its own group.
-``begin``, ``ask`` and ``look`` never wait.
+``begin`` and ``look`` never wait.
 """
 
 from __future__ import annotations
@@ -120,10 +120,6 @@ class FeedReader:
         self._quiet = True
         while not (self.step() or self._caught_up) and self._now() < until:
             pass
-
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """Return fresh forecasts at once."""
-        return self.look(partitions)
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
         """Return fresh forecasts of these partitions; none before the whole feed was read once."""

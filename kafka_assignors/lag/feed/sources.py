@@ -48,11 +48,8 @@ class LoadSource(Protocol):
     def begin(self) -> None:
         """Start fetching forecasts; called at every join, on the consumer's I/O thread."""
 
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """Return forecasts for a plan at once, on the consumer's I/O thread.  May raise any exception."""
-
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """Return forecasts in the background.  May raise any exception."""
+        """Return forecasts at once: the consumer's I/O thread calls it, too.  May raise any exception."""
 
     def close(self) -> None:
         """End all threads."""
@@ -100,10 +97,6 @@ class PolledLoad:
             self._thread = Background("kafka-assignors-load", self._now)
             if self._wanted:
                 self._thread.submit(partial(self._poll, self._wanted))
-
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """Return the last answer at once."""
-        return self.look(partitions)
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
         """Return the last answer; request new partitions at once, for the next call."""

@@ -191,7 +191,7 @@ def test_problem_explains_missing_forecasts(
     feed = Feed(batch)
     reader = read(feed)
     feed.wall += wall_s
-    expected = reader.ask(PARTITIONS, 0)
+    expected = reader.look(PARTITIONS)
     assert (expected.problem, expected.is_logged) == (f"load feed feed: {why}", is_logged)
 
 
