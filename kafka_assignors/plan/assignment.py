@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership
 
 Owners = npt.NDArray[np.int32]
@@ -74,13 +75,11 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         return f"Assignment({dict(self)!r})"
 
     @property
-    def loads(self) -> npt.NDArray[np.int64]:
+    def loads(self) -> Vector:
         """Number of partitions of each member."""
         return np.bincount(self.owners[self.owners >= 0], minlength=len(self))
 
-    def parts(
-        self, member: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def parts(self, member: int) -> tuple[npt.NDArray[np.int32], Vector, Vector]:
         """Return one member's partitions as arrays.
 
         Returns:
@@ -95,7 +94,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         return topic[bounds[:-1]], partitions - self.group.firsts[topic], bounds
 
     @cached_property
-    def _by_owner(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _by_owner(self) -> tuple[Vector, Vector]:
         """The partitions in the order of their owners; and by member the offset of its first, and the end."""
         # numpy sorts 16-bit numbers in linear time.
         keys = self.owners.astype(np.int16 if len(self) < 2**15 else np.int32)

@@ -8,10 +8,10 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.drain_bound import DrainBound
 from kafka_assignors.plan.model import NO_MEMBER, Group
-from kafka_assignors.plan.sticky.goals import Mask, Vector
 from kafka_assignors.plan.sticky.planner import plan_fair
 
 _ROUNDS, _MOST_CELLS = 8, 2**22

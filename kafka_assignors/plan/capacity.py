@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.validators import is_number
 
 LEAST, MOST = 2.0**-10, 2.0**10
@@ -20,8 +20,6 @@ LEAST, MOST = 2.0**-10, 2.0**10
 
 UNIT = 1024
 """Capacities are rounded to multiples of 1/1024, so that plans are exact and deterministic."""
-
-_Vector = npt.NDArray[np.int64]
 
 
 def in_units(capacity: float) -> int | None:
@@ -46,24 +44,24 @@ class Capacities:
     """
 
     def __init__(self, capacities: Sequence[float]) -> None:
-        self.parts: _Vector = np.array([_checked(capacity) for capacity in capacities], np.int64)
+        self.parts: Vector = np.array([_checked(capacity) for capacity in capacities], np.int64)
         self.parts //= max(int(np.gcd.reduce(self.parts)), 1)
         self.most = int(self.parts.max(initial=1))
         self.equal = bool((self.parts == self.most).all())
         self.ratio = -(-self.most // int(self.parts.min(initial=self.most)))
 
-    def loads(self, records: _Vector) -> _Vector:
+    def loads(self, records: Vector) -> Vector:
         """Return the load of each member from its records, rounded up."""
         return records if self.equal else self.of(slice(None), records)
 
-    def of(self, members: slice | int | _Vector, records: _Vector) -> _Vector:
+    def of(self, members: slice | int | Vector, records: Vector) -> Vector:
         """Return loads, rounded up: of several members, or of one member with several numbers of records."""
         if self.equal:
             return records
         parts = self.parts[members]
         # Divide first, because the product could be too large for 64 bits.
         whole, rest = np.divmod(records, parts)
-        load: _Vector = whole * self.most - -(rest * self.most) // parts
+        load: Vector = whole * self.most - -(rest * self.most) // parts
         return load
 
     def load(self, member: int, records: int) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from kafka_assignors.errors import PlanError
+from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.plan.assignment import Assignment, Owners
 from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership, shown
 
@@ -38,7 +38,7 @@ def as_assignment(group: Group, planned: object) -> Assignment:
         kind = "nothing" if planned is None else f"a {type(planned).__name__}"
         raise PlanError(f"plan() returned {kind}, expected an Assignment or a dict of member ids")
     owned = np.flatnonzero(owners != NO_MEMBER)
-    subscribes: npt.NDArray[np.bool_] = group.subscribed[group.topic_of[owned], owners[owned]]
+    subscribes: Mask = group.subscribed[group.topic_of[owned], owners[owned]]
     foreign = owned[~subscribes]
     if len(foreign):
         foreign = foreign[owners[foreign] == owners[foreign[0]]]
@@ -46,7 +46,7 @@ def as_assignment(group: Group, planned: object) -> Assignment:
         raise PlanError(
             f"{_with_verb(group, foreign)} assigned to {shown(member_id)}, which does not subscribe"
         )
-    has_subscriber: npt.NDArray[np.bool_] = np.any(group.subscribed, axis=1)
+    has_subscriber: Mask = np.any(group.subscribed, axis=1)
     missing = np.flatnonzero((owners == NO_MEMBER) & has_subscriber[group.topic_of])
     if len(missing):
         raise PlanError(f"{_with_verb(group, missing)} left without an owner")

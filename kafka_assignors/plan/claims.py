@@ -20,12 +20,10 @@ from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NO_GENERATION, NO_MEMBER, Group
-
-Vector = npt.NDArray[np.int64]
 
 CONTESTED = -2
 """In ``Claims.holder``: two or more members hold the partition, by claims of the same generation."""
@@ -148,11 +146,11 @@ def _settle(
     return {number: frozenset(members) for number, members in several.items()}, disputed
 
 
-def _is_newest(partition: Vector, generation: Vector, size: int) -> npt.NDArray[np.bool_]:
+def _is_newest(partition: Vector, generation: Vector, size: int) -> Mask:
     """By claim: whether it has the highest generation of the claims on its partition."""
     newest = np.full(size, np.iinfo(np.int64).min)
     np.maximum.at(newest, partition, generation)
-    is_newest: npt.NDArray[np.bool_] = generation == newest[partition]
+    is_newest: Mask = generation == newest[partition]
     return is_newest
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.capacity import Capacities
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
 _MOST_N = 64
 """Most values of n for which the n heaviest partitions of a set are examined."""

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.capacity import Capacities
 
 _LONGEST = 300  # characters of a name that ``shown`` keeps
@@ -138,12 +139,12 @@ class Group:
         return tuple(self.topics)
 
     @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Vector:
         """Partitions of each topic."""
         return np.fromiter(self.topics.values(), np.int64, len(self.topics))
 
     @cached_property
-    def firsts(self) -> npt.NDArray[np.int64]:
+    def firsts(self) -> Vector:
         """Offset of each topic's first entry in an array by partition; and at last the array's length."""
         return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
@@ -163,7 +164,7 @@ class Group:
         return np.repeat(np.arange(len(self.names), dtype=np.int32), self.counts)
 
     @cached_property
-    def subscribed(self) -> npt.NDArray[np.bool_]:
+    def subscribed(self) -> Mask:
         """Whether each member subscribes to each topic, shape (topics, members)."""
         index = {topic: i for i, topic in enumerate(self.topics)}
         # Many members have the same subscription, so each distinct one is looked up once.
@@ -175,7 +176,7 @@ class Group:
         return np.ascontiguousarray(rows[row_of].T)
 
     @cached_property
-    def kinds(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+    def kinds(self) -> tuple[Vector, Mask]:
         """By topic: the index of its kind; and the subscribers of each kind, shape (kinds, members).
 
         Topics of one kind have the same subscribers.
@@ -205,7 +206,7 @@ class Group:
         return len(rows) * len(self.members) > MOST_CELLS
 
     @cached_property
-    def in_racks(self) -> npt.NDArray[np.bool_] | None:
+    def in_racks(self) -> Mask | None:
         """Whether each member is in a rack of each set, shape (``rack_sets``, members).
 
         None with ``too_many_racks``, or if no rack of a member, or none of a replica, is known.
@@ -219,15 +220,15 @@ class Group:
             row[[index[rack] for rack in racks if rack in index]] = True
         return has_rack[:, [index[m.rack] if m.rack else len(index) for m in self.members]]
 
-    def near(self, owners: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_] | None:
+    def near(self, owners: npt.NDArray[np.int32]) -> Mask | None:
         """By partition: whether its owner is in a rack that has a replica; None if ``in_racks`` is None."""
         if self.in_racks is None:
             return None
-        near: npt.NDArray[np.bool_] = (owners != NO_MEMBER) & self.in_racks[self.rack_sets[0], owners]
+        near: Mask = (owners != NO_MEMBER) & self.in_racks[self.rack_sets[0], owners]
         return near
 
     @cached_property
-    def known_lag(self) -> npt.NDArray[np.int64]:
+    def known_lag(self) -> Vector:
         """By partition: records left to read, or ``UNKNOWN_LAG``; limited so that sums do not overflow."""
         known = np.full(self.size, UNKNOWN_LAG, np.int64)
         for topic, count in self.topics.items():
@@ -237,7 +238,7 @@ class Group:
         return np.clip(known, UNKNOWN_LAG, _MOST_RECORDS // self.capacities.ratio // max(self.size, 1))
 
     @cached_property
-    def lag(self) -> npt.NDArray[np.int64]:
+    def lag(self) -> Vector:
         """By partition: records left to read, with an estimate for unknown lag.
 
         Unknown lag counts as the mean of its topic's known lags, or as 0 if the topic has none.  So it does

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Matrix
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.claims import Claims
@@ -13,7 +14,6 @@ from kafka_assignors.plan.load.exact import best_plan
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER, Group
-from kafka_assignors.plan.sticky.goals import Matrix
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
 _FINE = 2048

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
-from kafka_assignors.plan.sticky.goals import Matrix, Vector
 
 
 class CountRule:

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.working_plan import Exchange, Indices, WorkingPlan
-from kafka_assignors.plan.sticky.goals import Mask, Vector
+from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
 
 _NEVER = 2**63 - 1
 
@@ -158,7 +158,7 @@ def best_bundles(pair: Pair) -> RatedExchange | None:
 
 
 @lru_cache(maxsize=_MOST_BUNDLED + 1)
-def _bundles(count: int) -> tuple[Indices, Indices]:
+def _bundles(count: int) -> tuple[Vector, Vector]:
     """All bundles, which are none, one or two of ``count`` partitions.
 
     Returns:
@@ -171,16 +171,16 @@ def _bundles(count: int) -> tuple[Indices, Indices]:
     )
 
 
-def _sums(values: Vector, bundles: tuple[Indices, Indices]) -> Vector:
+def _sums(values: Vector, bundles: tuple[Vector, Vector]) -> Vector:
     padded = np.append(values, 0)
     total: Vector = padded[bundles[0]] + padded[bundles[1]]
     return total
 
 
-def _sizes(bundles: tuple[Indices, Indices]) -> Vector:
+def _sizes(bundles: tuple[Vector, Vector]) -> Vector:
     count = int(bundles[0][0])
     return _sums(np.ones(count, np.int64), bundles)
 
 
-def _partitions(partitions: Indices, bundles: tuple[Indices, Indices], bundle: int) -> tuple[int, ...]:
+def _partitions(partitions: Vector, bundles: tuple[Vector, Vector], bundle: int) -> tuple[int, ...]:
     return tuple(int(partitions[i[bundle]]) for i in bundles if i[bundle] < len(partitions))

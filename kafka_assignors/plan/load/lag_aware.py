@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.capacity import Capacities
 from kafka_assignors.plan.model import NO_MEMBER, Group
-from kafka_assignors.plan.sticky.goals import Vector
 
 _NEVER = 2**63 - 1
 

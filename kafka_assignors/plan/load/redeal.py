@@ -6,9 +6,9 @@ from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import LoadProblem
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
 _FULL = 2**63 - 1
 """More than any load."""

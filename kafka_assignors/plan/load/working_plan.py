@@ -5,13 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import Group
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
-
-Indices = npt.NDArray[np.int64]
 
 
 class Exchange(NamedTuple):
@@ -98,7 +95,7 @@ class WorkingPlan:
         by_member = by_lag[np.argsort(owner, kind="stable")]
         self.counts: Vector = np.bincount(owner, minlength=members)
         cuts = np.cumsum(self.counts)[:-1]
-        self.parts: list[Indices] = np.split(by_member, cuts) if members else []
+        self.parts: list[Vector] = np.split(by_member, cuts) if members else []
         self.lags: list[Vector] = np.split(problem.lag[by_member], cuts) if members else []
 
     @property

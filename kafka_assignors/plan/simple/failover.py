@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NO_MEMBER, Group, Member
-
-Vector = npt.NDArray[np.int64]
 
 
 def plan_failover(
@@ -74,7 +72,7 @@ def _place(member: Member) -> tuple[bool, int]:
     return (member.priority is None, -(member.priority or 0))
 
 
-def _first(line: Vector, subscribed: npt.NDArray[np.bool_]) -> Vector:
+def _first(line: Vector, subscribed: Mask) -> Vector:
     """By kind: the subscriber that is first in line, or ``NO_MEMBER``."""
     return np.where(subscribed.any(axis=1), line[subscribed[:, line].argmax(axis=1)], NO_MEMBER)
 

@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.even import even_loads, even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
 from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.stateful.naming import pick_tasks
 from kafka_assignors.plan.stateful.within import is_beyond, is_within, undo_needless_moves
-
-Vector = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.int64]
 
 
 def standing_owners(history: TaskHistory) -> Vector:

@@ -8,12 +8,10 @@ even, the target needs the fewest new copies, or nearly (docs/explanation/statef
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
-
-Vector = npt.NDArray[np.int64]
 
 _MOST = 2**20
 """More tasks than a member can have; three such numbers fit into one sort key."""

@@ -12,11 +12,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Matrix = npt.NDArray[np.int64]
-Vector = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 
 _NO_WAY = 2**60
 """Cost of a step that is not possible."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
-
-Vector = npt.NDArray[np.int64]
 
 
 def exchange(history: TaskHistory, target: Vector, standing: Vector, kinds: list[int], base: Vector) -> None:

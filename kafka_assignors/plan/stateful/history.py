@@ -10,8 +10,8 @@ from collections.abc import Collection
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.model import StatefulGroup, Task, TaskPlanOptions
 
@@ -53,7 +53,7 @@ class TaskHistory:
         self.tasks = [Task(s.id, p) for s in group.subtopologies for p in range(s.partitions)]
         partitions = [s.partitions for s in group.subtopologies]
         self.firsts: list[int] = [0, *np.cumsum(partitions).tolist()]
-        self.sub: npt.NDArray[np.int64] = np.repeat(np.arange(len(partitions)), partitions)
+        self.sub: Vector = np.repeat(np.arange(len(partitions)), partitions)
         self.stateful = [i for i, s in enumerate(group.subtopologies) if s.stateful]
         self._index = {task: i for i, task in enumerate(self.tasks)}
         places: dict[str, int] = {}
@@ -64,9 +64,9 @@ class TaskHistory:
         self.racks = [m.rack for m in group.members]
         standbys = min(options.num_standby_replicas, max(len(places) - 1, 0))
         self.copies = [1 + standbys if s.stateful and s.logged else 1 for s in group.subtopologies]
-        self.copies_of: npt.NDArray[np.int64] = np.repeat(np.array(self.copies, np.int64), partitions)
+        self.copies_of: Vector = np.repeat(np.array(self.copies, np.int64), partitions)
         self._logged = [s.stateful and s.logged for s in group.subtopologies]
-        self._fits: dict[tuple[int, ...], npt.NDArray[np.bool_]] = {}
+        self._fits: dict[tuple[int, ...], Mask] = {}
         self._read_owners()
         self._read_ranks()
         self.held = [0] * len(self.process)
@@ -162,7 +162,7 @@ class TaskHistory:
         """The rank of the most caught-up process."""
         return min((self.absent[task], *self.ranks[task].values()))
 
-    def fits(self, others: Collection[int]) -> npt.NDArray[np.bool_]:
+    def fits(self, others: Collection[int]) -> Mask:
         """By member: whether it may have a copy of a task if these other members have one.
 
         It may not if it is in the process of another copy.  It may be in the rack of another copy only if no
@@ -174,13 +174,13 @@ class TaskHistory:
             fits = self._fits[key] = self._fitting(key)
         return fits
 
-    def _fitting(self, others: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        fits: npt.NDArray[np.bool_] = np.ones(len(self.process), np.bool_)
+    def _fitting(self, others: tuple[int, ...]) -> Mask:
+        fits: Mask = np.ones(len(self.process), np.bool_)
         for other in others:
             fits[self.members_of[self.process[other]]] = False
         if self._by_rack:
             used = {rack for other in others if (rack := self.racks[other]) is not None}
-            elsewhere: npt.NDArray[np.bool_] = fits.copy()
+            elsewhere: Mask = fits.copy()
             for rack in used:
                 elsewhere[self._by_rack[rack]] = False
             if bool(elsewhere.any()):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import TaskHistory
-
-Vector = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 
 
 def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:

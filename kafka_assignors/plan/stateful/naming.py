@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.sticky.deal import turns
-
-Vector = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.int64]
 
 
 def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: Matrix) -> None:

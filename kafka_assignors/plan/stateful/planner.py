@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.actives import balanced_owners, standing_owners
 from kafka_assignors.plan.stateful.copies import Standbys
@@ -15,8 +15,6 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.stateful.level import level, limits
 from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulPlan, TaskPlanOptions, Tasks
 from kafka_assignors.plan.stateful.now import roles_now
-
-Vector = npt.NDArray[np.int64]
 
 
 def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) -> StatefulPlan:

@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
-
-Vector = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.int64]
 
 
 def is_beyond(base: Vector, factor: int) -> bool:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NO_MEMBER, Group
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, TransportProblem, Vector
+from kafka_assignors.plan.sticky.goals import TransportProblem
 
 
 class Lots:
@@ -107,7 +107,7 @@ def deal(lots: Lots, shares: Matrix) -> Owners:
     return owners
 
 
-def _keeps(lots: Lots, shares: Matrix) -> npt.NDArray[np.bool_]:
+def _keeps(lots: Lots, shares: Matrix) -> Mask:
     """Whether each partition stays: the owner keeps its first partitions of each lot, up to its share."""
     keeps = np.zeros(len(lots.partitions), np.bool_)
     owned = np.flatnonzero(lots.owner != NO_MEMBER)

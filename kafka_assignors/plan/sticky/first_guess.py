@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import Matrix, TransportProblem, Vector
+from kafka_assignors.plan.arrays import Matrix, Vector
+from kafka_assignors.plan.sticky.goals import TransportProblem
 
 _FEW = 256
 """Units are dealt one by one if units times members are at most this."""

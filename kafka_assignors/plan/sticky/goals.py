@@ -12,11 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Matrix = npt.NDArray[np.int64]
-Vector = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 
 ALL = (slice(None), slice(None))
 

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import Load, Mask, Vector
+from kafka_assignors.plan.arrays import Mask, Vector
+from kafka_assignors.plan.sticky.goals import Load
 from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase, Labels
 

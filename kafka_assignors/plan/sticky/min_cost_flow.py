@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import Goal, Vector
+from kafka_assignors.plan.arrays import Vector
+from kafka_assignors.plan.sticky.goals import Goal
 from kafka_assignors.plan.sticky.max_flow import balance
 from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase, Labels

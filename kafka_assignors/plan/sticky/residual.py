@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import ALL, Goal, Mask, Matrix, Potentials, TransportProblem, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.sticky.goals import ALL, Goal, Potentials, TransportProblem
 
 _NARROW, _WIDE = 2**30, 2**62
 _LARGE = 2**62

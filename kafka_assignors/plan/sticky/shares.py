@@ -17,18 +17,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.sticky.first_guess import first_shares
-from kafka_assignors.plan.sticky.goals import (
-    Away,
-    Goal,
-    Load,
-    Mask,
-    Matrix,
-    Moved,
-    Spread,
-    TransportProblem,
-    Vector,
-)
+from kafka_assignors.plan.sticky.goals import Away, Goal, Load, Moved, Spread, TransportProblem
 from kafka_assignors.plan.sticky.min_cost_flow import settle
 from kafka_assignors.plan.sticky.residual import Residual
 

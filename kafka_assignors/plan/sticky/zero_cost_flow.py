@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import Mask, Potentials, Vector
+from kafka_assignors.plan.arrays import Mask, Vector
+from kafka_assignors.plan.sticky.goals import Potentials
 from kafka_assignors.plan.sticky.residual import Residual
 
 _SPARSE = 16

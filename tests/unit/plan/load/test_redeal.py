@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from kafka_assignors.plan import Group
+from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
-from kafka_assignors.plan.sticky.goals import Mask
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, weighted
 
