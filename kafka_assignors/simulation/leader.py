@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from kafka_assignors.plan import NO_MEMBER, Group, enough_expected, with_expected
+from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.plan.load.skew import SkewWatch
 from kafka_assignors.simulation.churn import client_id
 from kafka_assignors.simulation.group import GroupModel
@@ -52,7 +52,7 @@ class KnownLag:
         self._assigned_at = now
         self._is_reported = owners != NO_MEMBER
 
-    def removed(self, partitions: npt.NDArray[np.bool_]) -> None:
+    def removed(self, partitions: Mask) -> None:
         """Drop the reports for the partitions of a removed member."""
         self._is_reported = self._is_reported & ~partitions
 

@@ -28,14 +28,16 @@ from kafka_assignors.simulation.serving import NOTHING, Readers
 from kafka_assignors.validators import wrong
 
 _Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
-"""The kinds of events, and the number that each has.
+"""The kinds of events.  Some have a number, given in brackets; for the others it is 0.
 
-- ``churn``: a step of the churn; its index.
-- ``join``, ``expire``: a member asks to join, or its session ends; the member.
-- ``stop``, ``end``: all members know of a round and stop reading; the round ends; the number of the round.
-- ``resume``: a member reads again after a round; the member.
-- ``replan``: a rebalance is requested regardless of lag; 0.
-- ``check``: the leader checks for uneven lag; the number of the last round.
+- ``churn``: a step of the churn (its index).
+- ``join``: a process has started, so its consumer joins the group (the member).
+- ``expire``: the session of a killed member ends (the member).
+- ``stop``: all members know of a round, and stop reading.
+- ``end``: a round ends.
+- ``resume``: a member may read again after a round (the member).
+- ``replan``: a rebalance is requested regardless of lag.
+- ``check``: the leader checks for uneven lag (the number of the last round).
 """
 _LEAST_LIMIT_S = 3600.0
 
@@ -259,7 +261,7 @@ class Simulation:
         elif event == "stop":
             self._stop(self._group.present)
         elif event == "end":
-            self._end(number)
+            self._end()
         elif event == "resume":
             if (
                 not self._is_stopped[number]
@@ -309,7 +311,7 @@ class Simulation:
         self._stop(asking)
         all_know = self._now + (self._pauses.heartbeat_s / 2 if known_in is None else known_in)
         self._schedule(all_know, "stop")
-        self._schedule(all_know + self._pauses.join_s, "end", self._round)
+        self._schedule(all_know + self._pauses.join_s, "end")
 
     def _stop(self, members: Collection[int]) -> None:
         """Stop members from reading until the end of the round."""
@@ -318,10 +320,10 @@ class Simulation:
         self._is_stopped[list(members)] = True
         self._reads[list(members)] = False
 
-    def _end(self, number: int) -> None:
+    def _end(self) -> None:
         """End a round: plan, and let members read again."""
         if self._expires_at:  # the group waits for killed members until they expire
-            self._schedule(max(self._expires_at.values()), "end", number)
+            self._schedule(max(self._expires_at.values()), "end")
             return
         if not self._group.present:  # the next member to join requests a round
             self._in_round = False

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kafka_assignors.simulation.history import Levels
+from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.serving import NOTHING
 
 _ENOUGH = 1e-9
@@ -139,9 +139,7 @@ def _last_arrival(at: Levels, arrivals: Levels, position: Levels) -> Levels:
     return _between(at, arrivals, position, np.searchsorted(arrivals, position - NOTHING / 2, side="left"))
 
 
-def _between(
-    at: Levels, arrivals: Levels, position: Levels, after: np.ndarray[tuple[int], np.dtype[np.intp]]
-) -> Levels:
+def _between(at: Levels, arrivals: Levels, position: Levels, after: Counts) -> Levels:
     """Return the time of each position between the entry of ``arrivals`` before ``after`` and that one."""
     after = np.minimum(after, len(at) - 1)
     before = np.maximum(after - 1, 0)

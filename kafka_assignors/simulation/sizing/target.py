@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.validators import number, positive
 
@@ -79,8 +80,8 @@ class Limits:
     rate: float
     counted: History
     allowed: Levels
-    hot: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    behind: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    hot: Mask
+    behind: Mask
 
 
 def service_rate(history: History, target: Target) -> float:
@@ -132,9 +133,7 @@ def limits(history: History, rate: float, target: Target) -> Limits:
     return Limits(rate, _counted(history, hot, rate, target), allowed, hot, behind)
 
 
-def _counted(
-    history: History, hot: np.ndarray[tuple[int], np.dtype[np.bool_]], rate: float, target: Target
-) -> History:
+def _counted(history: History, hot: Mask, rate: float, target: Target) -> History:
     """Return ``Limits.counted``."""
     most = rate * target.max_time_lag_s
     start_lags, arrivals = history.start_lags.copy(), history.arrivals.copy()
