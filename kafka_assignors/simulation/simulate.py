@@ -192,7 +192,7 @@ class Simulation:
         )
 
     def start(self) -> None:
-        """Start the members of the start, with their partitions assigned."""
+        """Start with the scenario's first members, and their partitions assigned."""
         owners, first = self._scenario.owners, first_members(self._scenario.members)
         for number in range(len(first)):
             self._group.join(number)
@@ -297,18 +297,18 @@ class Simulation:
             )
             self._schedule(self._expires_at[number], "expire", number)
 
-    def _request_round(self, asking: Collection[int] = (), known_in: float | None = None) -> None:
+    def _request_round(self, requesters: Collection[int] = (), known_in: float | None = None) -> None:
         """Request a round, unless one is running already.
 
         Args:
-            asking: members that request the round, and get no records from now on.
+            requesters: members that request the round, and get no records from now on.
             known_in: seconds until all members know of the round; half a heartbeat interval by default.
         """
         if self._in_round:
             return
         self._in_round = True
         self._round += 1
-        self._stop(asking)
+        self._stop(requesters)
         all_know = self._now + (self._pauses.heartbeat_s / 2 if known_in is None else known_in)
         self._schedule(all_know, "stop")
         self._schedule(all_know + self._pauses.join_s, "end")
