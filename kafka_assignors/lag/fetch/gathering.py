@@ -27,16 +27,11 @@ from kafka_assignors.plan import TopicPartition
 
 
 class Gathering:
-    """The state and the results of one fetch.
+    """The state and the results of one fetch.  Takes the arguments of a `Sender`, and further ones.
 
     Args:
-        link: the connection.
-        settings: the group and the timeouts.
         partitions: the partitions to fetch.
-        deadline: on the clock; no request is sent later.
         all_begins: whether to fetch all begins, also those that no lag depends on.
-        clock: seconds, as ``time.monotonic``.
-        retries: the highest number of retries in a row; None: until the deadline.
 
     Attributes:
         wanted: the partitions, each once.

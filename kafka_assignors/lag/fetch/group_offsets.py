@@ -214,7 +214,7 @@ def read_groups(
         group_ids: the groups.
         chosen: returns the partitions of a group to read; the link's thread calls it.
         deadlines: for groups, and for offsets, on the clock of ``time.monotonic``.
-        retries: the highest number of retries in a row; None: until the deadline.
+        retries: as for a `Sender`.
     """
     fetches: dict[str, tuple[EndsFetch, list[TopicPartition]]] = {}
     running: list[Any] = []

@@ -80,13 +80,11 @@ class GroupNamesFetch:
 class GroupsFetch:
     """Fetches the members and commits of groups, once.  ``run`` runs on the link's thread.
 
+    Takes the arguments of a `Sender`, and further ones.
+
     Args:
-        link: the connection.
         group_ids: the groups.
-        deadline: on the clock; no request is sent later.
         on_read: called with the groups of each coordinator that answered.
-        clock: seconds, as ``time.monotonic``.
-        retries: the highest number of retries in a row; None: until the deadline.
 
     Attributes:
         states: the groups that exist and are known.

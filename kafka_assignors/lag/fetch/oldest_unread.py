@@ -47,13 +47,10 @@ _REQUESTS_IN_FLIGHT = 8
 class OldestUnreadFetch:
     """Fetches timestamps, once.  ``run`` runs on the link's thread.
 
+    Takes the arguments of a `Sender`, and further ones.
+
     Args:
-        link: the connection.
-        settings: the timeouts and the isolation level.
         positions: where groups read next.
-        deadline: on the clock; no request is sent later.
-        clock: seconds, as ``time.monotonic``.
-        retries: the highest number of retries in a row; None: until the deadline.
 
     Attributes:
         failure: the error that ended the fetch, or a part of it, early; None if none did.

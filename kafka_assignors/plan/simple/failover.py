@@ -59,7 +59,7 @@ def plan_failover(
 def plan_seniors(group: Group) -> Assignment:
     """Assign each whole topic to its most senior subscriber.
 
-    A fallback if ``plan_failover`` fails, so it has as little code as possible.
+    It is the fallback if ``plan_failover`` fails, so it has as little code as possible.
     """
     if not group.members:
         return Assignment(group, np.full(group.size, NO_MEMBER, np.int32))
