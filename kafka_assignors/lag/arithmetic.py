@@ -4,14 +4,14 @@ KIP-169: the lag is ``end - committed``.  Without a commit it is 0 if ``auto_off
 otherwise the whole log (``end - begin``).  The other cases follow the consumer:
 
 - **A commit outside the log** counts as none.  The broker answers a fetch from there with "out of range", and
-  the consumer starts where ``auto_offset_reset`` says.  A commit is below the begin after a truncation
-  (retention, deleted records).  It is beyond the end after the topic was deleted and created again, or after
-  an unclean election lost records.
+  the consumer starts where ``auto_offset_reset`` says.  A commit is below the begin after records were
+  deleted (by retention or by a user).  It is beyond the end after the topic was deleted and created again, or
+  after an unclean election lost records.
 - A commit *at* the end or *at* the begin is in the log.
 - The lag is never negative.
 
-A caller must fetch commits before ends.  The other way round, a group that makes progress in between has
-commits beyond the older ends, and its whole log would count as unread.
+A caller must fetch commits before ends.  If it fetched ends first, a group that makes progress in between
+would have commits beyond these ends, and the whole log would count as unread.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Literal
 
 Reset = Literal["earliest", "latest"]
-"""Where a consumer starts without a valid commit.  All but ``latest`` counts as ``earliest`` (KIP-169)."""
+"""Where a consumer starts without a valid commit."""
 
 
 def lag(end: int, committed: int | None, begin: int | None, reset: Reset) -> int:
@@ -52,7 +52,7 @@ def begin_matters(end: int, committed: int | None, reset: Reset) -> bool:
 
 
 def first_unread(end: int, committed: int | None, begin: int | None, reset: Reset) -> int | None:
-    """Return the offset from which the group would read next; None: it has nothing left to read.
+    """Return the offset from which the group would read next; None: no record is left to read.
 
     Takes the same arguments as ``lag``, and follows the same rules.
     """
@@ -61,5 +61,5 @@ def first_unread(end: int, committed: int | None, begin: int | None, reset: Rese
 
 
 def age_ms(timestamp_ms: int, now_ms: float) -> float:
-    """Return the age of a record.  0 if its producer's clock is ahead."""
+    """Return the age of a record; 0 if its producer's clock is ahead."""
     return max(now_ms - timestamp_ms, 0.0)

@@ -16,7 +16,10 @@ from kafka_assignors.lag.settings import PROTOCOLS, WITH_PASSWORD
 from kafka_assignors.validators import is_port, known_names, one_of, required, wrong
 
 ENVIRONMENT = "KAFKA_ASSIGNORS_"
-"""Prefix of a setting's name in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
+"""Prefix of environment variables; the setting's name in capitals follows.
+
+An example is ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``.
+"""
 
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
 _SETTINGS = (
@@ -55,7 +58,7 @@ def connection_settings(
         bootstrap: ``host:port``, separated by commas.
         properties: entries of a file, with kafka-python's, Java's or librdkafka's names, with dots or
             underscores.  Entries that do not concern the connection are ignored.
-        environment: of the process.
+        environment: environment variables.
 
     Raises:
         OptionError: a wrong or missing setting, or an unknown one about security.  Never shows a secret.

@@ -1,6 +1,7 @@
-"""A member's lag: refreshed in the background for owned partitions, fetched on demand when it leads.
+"""The lag that a member knows: of owned partitions always, of others when it leads.
 
-On the consumer's I/O thread this only reads known lag, and waits once with a deadline.
+A thread refreshes the lag of owned partitions.  The consumer's I/O thread only reads known lag.  When the
+member leads, it also waits for a fetch, once and with a deadline.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from kafka_assignors.plan import TopicPartition
 log = logging.getLogger("kafka_assignors")
 
 _END_S = 1.0
-"""Seconds that ``close`` waits for the threads.  A fetch ends at once; a user's function may not."""
+"""Seconds that ``close`` waits for the threads.  A fetch ends at once, but a user's function may not."""
 
 _MARGIN = 0.1
-"""Part of a leader's timeout that is left for an answer to pass from one thread to the other."""
+"""Part of a leader's timeout that remains for the answer to pass from one thread to the other."""
 
 
 class LagKeeper:
@@ -31,7 +32,7 @@ class LagKeeper:
 
     Args:
         source: where lag comes from.
-        refresh_s: seconds between two measurements of owned partitions, and for which fetched lag is valid.
+        refresh_s: seconds between two measurements of owned partitions; also how long fetched lag is valid.
         timeout_s: seconds that a fetch in the background may take.
         now: seconds, as ``time.monotonic``.
         on_failure: called after each fetch that failed for some partition, from any thread.
@@ -55,23 +56,23 @@ class LagKeeper:
         self._now = now
         self._source = source
         # Two threads, so that the leader does not wait for a background call that hangs.
-        self._mine = Background("kafka-assignors-lag", now)
-        self._leading = Background("kafka-assignors-lag-leader", now)
-        self._busy: Future[LagAnswer] | None = None
-        self._turn = 0
+        self._background = Background("kafka-assignors-lag", now)
+        self._for_leader = Background("kafka-assignors-lag-leader", now)
+        self._late_request: Future[LagAnswer] | None = None
+        self._kept = 0  # incremented by `keep`, so that refreshes of earlier partitions end
         self._owned: frozenset[TopicPartition] = frozenset()
         self._measured: tuple[Lags, float] = {}, now()
-        self._asked: dict[TopicPartition, tuple[int, float]] = {}
-        self._asking = threading.Lock()
+        self._fetched: dict[TopicPartition, tuple[int, float]] = {}
+        self._fetched_lock = threading.Lock()
 
     def keep(
         self, partitions: Collection[TopicPartition], is_current: Callable[[], bool] = lambda: True
     ) -> None:
         """Refresh the lag of these partitions, and no others, as long as ``is_current()``."""
-        self._turn += 1
+        self._kept += 1
         self._owned = frozenset(partitions)
         if partitions:
-            self._mine.submit(partial(self._refresh, self._owned, is_current, self._turn))
+            self._background.submit(partial(self._refresh, self._owned, is_current, self._kept))
 
     def report(self) -> tuple[Lags, float]:
         """Return the last measurement of owned partitions, and its time on the clock ``now``."""
@@ -83,7 +84,7 @@ class LagKeeper:
         return float("nan") if self._owned.isdisjoint(lags) else self._now() - measured_at
 
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
-        """Fetch the lag of any partitions; wait for ``timeout_s`` seconds at most.
+        """Fetch the lag of any partitions, for a plan; wait for ``timeout_s`` seconds at most.
 
         An answer that comes too late is kept for ``recent``.  Until it comes, further calls fail at once.
         """
@@ -93,14 +94,14 @@ class LagKeeper:
         return answer
 
     def _ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
-        if self._busy is not None and not self._busy.done():
+        if self._late_request is not None and not self._late_request.done():
             return LagAnswer({}, "the previous request is still running")
         deadline = self._now() + timeout_s * (1 - _MARGIN)
-        future = self._leading.submit(lambda: self._look(partitions, max(deadline - self._now(), 0.0)))
+        future = self._for_leader.submit(lambda: self._look(partitions, max(deadline - self._now(), 0.0)))
         try:
             return future.result(timeout_s)
         except FutureTimeout:
-            self._busy = future
+            self._late_request = future
             return LagAnswer({}, f"no answer within {timeout_s:.2f} s")
         except CancelledError:
             return LagAnswer({}, "closed")
@@ -120,17 +121,17 @@ class LagKeeper:
 
     def recent(self) -> Lags:
         """Return lag fetched within the last ``refresh_s`` seconds."""
-        with self._asking:
+        with self._fetched_lock:
             self._drop_expired()
-            return {partition: lag for partition, (lag, _fetched_at) in self._asked.items()}
+            return {partition: lag for partition, (lag, _fetched_at) in self._fetched.items()}
 
     def later(self, seconds: float, job: Callable[[], object]) -> None:
         """Run a job in the background after ``seconds``; it may ``look``.  Exceptions are logged."""
-        self._mine.submit(job, seconds).add_done_callback(_log_failure)
+        self._background.submit(job, seconds).add_done_callback(_log_failure)
 
     def close(self) -> None:
         """End both threads and their jobs."""
-        threads = (self._mine, self._leading)
+        threads = (self._background, self._for_leader)
         for thread in threads:
             thread.stop()
         self._source.close()
@@ -143,18 +144,18 @@ class LagKeeper:
         answer = self._source.lags(partitions, timeout_s)
         fetched_at = self._now()
         self._on_answer(answer, fetched_at)
-        with self._asking:
+        with self._fetched_lock:
             self._drop_expired()
-            self._asked |= {partition: (lag, fetched_at) for partition, lag in answer.lags.items()}
+            self._fetched |= {partition: (lag, fetched_at) for partition, lag in answer.lags.items()}
         return answer
 
     def _drop_expired(self) -> None:
         since = self._now() - self._refresh_s
-        self._asked = {partition: known for partition, known in self._asked.items() if known[1] > since}
+        self._fetched = {partition: known for partition, known in self._fetched.items() if known[1] > since}
 
-    def _refresh(self, owned: frozenset[TopicPartition], is_current: Callable[[], bool], turn: int) -> None:
-        if turn != self._turn or not is_current():
-            return  # other partitions are owned now, or another turn refreshes them
+    def _refresh(self, owned: frozenset[TopicPartition], is_current: Callable[[], bool], kept: int) -> None:
+        if kept != self._kept or not is_current():
+            return
         try:
             answer = self._source.lags(owned, self._timeout_s)
         except Exception as error:
@@ -165,9 +166,9 @@ class LagKeeper:
                 "no lag of %d of %d partitions: %s", len(owned) - len(answer.lags), len(owned), answer.problem
             )
         self._on_answer(answer, self._now())
-        if answer.lags and turn == self._turn:  # keep an old measurement with its age rather than none
+        if answer.lags and kept == self._kept:  # an old measurement with its age is better than none
             self._measured = answer.lags, self._now()
-        self.later(self._refresh_s, partial(self._refresh, owned, is_current, turn))
+        self.later(self._refresh_s, partial(self._refresh, owned, is_current, kept))
 
 
 def _log_failure(future: Future[object]) -> None:

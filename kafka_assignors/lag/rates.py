@@ -1,4 +1,7 @@
-"""What a group that is watched does between two looks: rates, time to catch up, idle commits.  Pure."""
+"""The rates of a group that is watched, its time to catch up, and how long commits are unchanged.  Pure.
+
+They are computed from looks; one look is one fetch of the group's offsets.
+"""
 
 from __future__ import annotations
 
@@ -10,18 +13,18 @@ from kafka_assignors.lag.reading import Offsets
 from kafka_assignors.plan import TopicPartition
 
 WINDOW_S = 60.0
-"""Rates are means over this time, or less if the watch is younger: a consumer commits every few seconds."""
+"""Rates are means over this time, because a consumer commits only every few seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Progress of a partition, or the sum of several.
+    """The rates of a partition, or the sum of several.
 
     Attributes:
-        records_in: written, per second.
-        records_out: committed, per second; None: no commit, or the commit went back.
-        commit_unchanged_s: seconds in which no look has seen another commit.  Brokers do not return the time
-            of a commit.
+        records_in: records written a second.
+        records_out: records committed a second; None: no commit, or the commit went back.
+        commit_unchanged_s: seconds since a look first saw the present commit.  (Brokers do not return the
+            time of a commit.)
     """
 
     records_in: float
@@ -40,25 +43,26 @@ class Rates:
     """Computes rates from repeated looks at the same partitions.
 
     Args:
-        window_s: rates are means over this time, or over the two last looks if they are further apart.
+        window_s: rates are means over this time, less after the first looks, or over the time between the
+            last two looks if they are further apart.
     """
 
     def __init__(self, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s
         self._looks: deque[tuple[float, Mapping[TopicPartition, Offsets]]] = deque()
-        self._moved_at: dict[TopicPartition, tuple[int | None, float]] = {}
+        self._commit_seen: dict[TopicPartition, tuple[int | None, float]] = {}  # commit, and first seen at
 
     def add(self, now_s: float, offsets: Mapping[TopicPartition, Offsets]) -> dict[TopicPartition, Rate]:
         """Add a look; return the rates of partitions seen before."""
         for tp, current in offsets.items():
-            known = self._moved_at.get(tp)
-            if known is None or known[0] != current.committed:
-                self._moved_at[tp] = current.committed, now_s
+            seen = self._commit_seen.get(tp)
+            if seen is None or seen[0] != current.committed:
+                self._commit_seen[tp] = current.committed, now_s
         self._looks.append((now_s, offsets))
         while len(self._looks) > 2 and self._looks[1][0] <= now_s - self._window_s:
             self._looks.popleft()
         then_s, before = self._looks[0]
-        self._moved_at = {tp: at for tp, at in self._moved_at.items() if tp in offsets or tp in before}
+        self._commit_seen = {tp: s for tp, s in self._commit_seen.items() if tp in offsets or tp in before}
         if now_s <= then_s:
             return {}
         return {
@@ -76,7 +80,7 @@ class Rates:
         return Rate(
             (current.end - before.end) / (now_s - then_s),
             None if out is None or out < 0 else out / (now_s - then_s),
-            now_s - self._moved_at[tp][1],
+            now_s - self._commit_seen[tp][1],
         )
 
 

@@ -1,4 +1,4 @@
-"""The results of a fetch: lags, the offsets they come from, ages of records, and reasons for missing ones."""
+"""The results of a fetch: lags and offsets, or timestamps of records, with reasons for missing ones."""
 
 from __future__ import annotations
 
@@ -41,21 +41,26 @@ class Reading:
 
 
 class Position(NamedTuple):
-    """An offset of a partition, such as the commit of a group.  Groups differ in offsets of one partition."""
+    """An offset of a partition, such as the commit of a group.
+
+    Results for several groups have it as key, because groups read one partition at different offsets.
+    """
 
     tp: TopicPartition
     offset: int
 
 
 def next_unread(tp: TopicPartition, offsets: Offsets, reset: Reset) -> Position | None:
-    """Return where the group reads next; None: it has nothing left to read."""
+    """Return where the group reads next; None: no record is left to read."""
     offset = first_unread(offsets.end, offsets.committed, offsets.begin, reset)
     return None if offset is None else Position(tp, offset)
 
 
 @dataclass(frozen=True, slots=True)
 class OldestUnread:
-    """The first records at or after positions.  Each position is in one of the two.
+    """The timestamps of the first records at or after positions.
+
+    A requested position is in ``timestamps`` or in ``missing``.
 
     Attributes:
         timestamps: milliseconds since 1970; None: no record follows, only markers or gaps.
@@ -66,7 +71,12 @@ class OldestUnread:
     missing: Mapping[Position, str]
 
     def age_s(self, position: Position | None, now_ms: float) -> float | None:
-        """Return the age of the first record in seconds; 0: there is none, None: it is unknown."""
+        """Return the age of the first record in seconds; 0: there is none; None: it is unknown.
+
+        Args:
+            position: where the group reads next; None: no record is left to read.
+            now_ms: milliseconds since 1970.
+        """
         if position is not None and position not in self.timestamps:
             return None
         timestamp = None if position is None else self.timestamps[position]

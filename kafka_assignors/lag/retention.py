@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 NEAR = 0.2
-"""A partition whose next unread record has less than this share of its retention left is near the end."""
+"""A group is near to losing records of a partition if less than this share of the retention is left."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """When a broker deletes old records of a partition.  None: never for this reason, or unknown.
+    """When a broker deletes old records of a partition.  None in a limit: never for it, or unknown.
 
     Attributes:
         limit_ms: the topic's ``retention.ms``.
-        limit_bytes: the topic's ``retention.bytes``, which holds for each partition.
-        record_bytes: mean size of a record of the partition.
+        limit_bytes: the topic's ``retention.bytes``, which is for each partition.
+        record_bytes: mean size of a record of the partition; None: unknown.
     """
 
     limit_ms: int | None = None
@@ -28,14 +28,14 @@ def share_left(
 ) -> float | None:
     """Return the share of the retention that is left to the next unread record, 0 to 1; None: unlimited.
 
-    A broker deletes whole segments, so a record stays a while after its share has come to 0.  The size of the
-    records after an offset is estimated: all records of a partition count as equally large.
+    A broker deletes whole segments, so a record stays a while after its share has become 0.  All records of a
+    partition count as equally large.
 
     Args:
         retention: the partition's limits.
         end: offset of the next record to be written.
         first_unread: offset of the next unread record.
-        record_age_ms: its age; None: unknown.
+        record_age_ms: age of this record; None: unknown.
     """
     shares = []
     if retention.limit_ms is not None and record_age_ms is not None:

@@ -15,10 +15,10 @@ LEAST_S = 10.0
 """Seconds with a backlog before a rate is reported, because commits come in bursts."""
 
 _LONGEST_S = 300.0
-"""A member that commits nothing for longer does not read: it is paused, or never commits."""
+"""Longest time without a commit that counts; after a longer one the member was paused, or never commits."""
 
 _BACKLOG = 2
-"""A partition has a backlog if it has this many times the records read of it until the next look."""
+"""A partition has a backlog if its lag is at least this many times the records read until the next commit."""
 
 _CHANGE = 1.25
 """A reported rate stays until the measured one differs by more than this factor, so that plans stay."""
@@ -26,7 +26,7 @@ _CHANGE = 1.25
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Lag (records) and commits (offsets) of the owned partitions, at a time in seconds."""
+    """The lag (records) and the commits (offsets) of the owned partitions at one time (seconds)."""
 
     lags: Mapping[TopicPartition, int]
     commits: Mapping[TopicPartition, int]
@@ -36,21 +36,22 @@ class _Look:
 class ServiceRate:
     """Measures the records a second that a member commits while it has a backlog.  Any thread may call it.
 
-    A member without a backlog reads all that arrives, which does not show how fast it could read.  It has one
-    between two looks if a partition had more records at the first than it has read of it at the second: then
-    it never ran out of records.  Lag alone is none, because records read but not committed are lag, too.
+    A member without a backlog reads all records that arrive, which does not show how fast it could read.  A
+    member has a backlog between two looks if a partition's lag at the first is more than it has read at the
+    second: so it never ran out of records.  Lag alone is no backlog, because it includes records that are
+    read and not committed yet.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owned: frozenset[TopicPartition] = frozenset()
-        self._first: _Look | None = None
+        self._first: _Look | None = None  # measure from this one
         self._rate = 0.0
-        self._seen_s = 0.0
+        self._measured_s = 0.0
         self._reported = 0.0
 
     def begin(self, owned: Collection[TopicPartition]) -> None:
-        """Measure these partitions from the next look on; none while the group rebalances."""
+        """Measure these partitions from the next look on; an empty collection while the group rebalances."""
         with self._lock:
             self._owned, self._first = frozenset(owned), None
 
@@ -70,29 +71,29 @@ class ServiceRate:
             look = _Look(
                 {p: lags[p] for p in self._owned}, {p: commits[p] for p in self._owned & commits.keys()}, at_s
             )
-            if self._first is None or self._ends(self._first, look):
+            if self._first is None or self._count(self._first, look):
                 self._first = look
 
-    def _ends(self, first: _Look, last: _Look) -> bool:
-        """Count the time since a look, unless there was no backlog; whether the next time begins."""
+    def _count(self, first: _Look, last: _Look) -> bool:
+        """Count the time between two looks if there was a backlog; return whether to go on from ``last``."""
         seconds = last.at_s - first.at_s
         if first.commits.keys() != last.commits.keys() or seconds > _LONGEST_S:
             return True
         read = {p: offset - first.commits[p] for p, offset in last.commits.items()}
-        if any(records < 0 for records in read.values()):  # it goes back to an older record
+        if any(records < 0 for records in read.values()):  # the member went back to an older record
             return True
         if seconds <= 0 or not (total := sum(read.values())):
             return False  # wait for the next commit
         if any(0 < _BACKLOG * records <= first.lags[p] for p, records in read.items()):
-            weight = min(self._seen_s, WINDOW_S)
+            weight = min(self._measured_s, WINDOW_S)
             self._rate = (self._rate * weight + total) / (weight + seconds)
-            self._seen_s += seconds
+            self._measured_s += seconds
         return True
 
     def report(self) -> float:
-        """Return the records a second to report; 0: not known yet.  Small changes do not change it."""
+        """Return the records a second to report; 0: not known yet.  A small change does not change it."""
         with self._lock:
-            if self._seen_s >= LEAST_S and not self._is_near(self._reported):
+            if self._measured_s >= LEAST_S and not self._is_near(self._reported):
                 self._reported = self._rate
             return self._reported
 

@@ -1,4 +1,4 @@
-"""The settings a lag fetcher takes from a consumer's configuration.  Pure: opens and resolves nothing."""
+"""The settings a lag fetcher takes from a consumer's configuration.  Pure: no connection, no name lookup."""
 
 from __future__ import annotations
 
@@ -56,10 +56,10 @@ class FetchSettings:
         client: keyword arguments for kafka-python's admin client; its repr hides secrets.
         group_id: the group whose commits are fetched.
         reset: where the group's consumers start without a commit.
-        isolation: Kafka's number of the isolation level: 0 ends at the high watermark, 1 at the last stable
-            offset.
+        isolation: Kafka's number of the isolation level.  With 0 the end of a log is the high watermark, with
+            1 the last stable offset.
         request_timeout_ms: longest time of a single request.
-        retry_backoff_ms: pause before a retry.
+        retry_backoff_ms: pause before the first retry.
     """
 
     client: Mapping[str, Any]

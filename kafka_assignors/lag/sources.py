@@ -23,8 +23,8 @@ class LagAnswer(NamedTuple):
     Attributes:
         lags: records left to read.
         problem: why some lags are unknown, as a line for the user; empty if all are known.
-        ends: offsets of the next records to be written; a function gives none.
-        commits: offsets of the next records that the group would read; a function gives none.
+        ends: offsets of the next records to be written; empty from a user's function.
+        commits: offsets of the next records that the group would read; empty from a user's function.
     """
 
     lags: Lags
@@ -40,7 +40,7 @@ class LagSource(Protocol):
         """Return the records left to read.  May raise any exception."""
 
     def close(self) -> None:
-        """Stop; end calls that are under way in other threads soon."""
+        """Stop.  Calls that are running in other threads end soon."""
 
 
 def from_cluster(config: Mapping[str, Any]) -> LagSource:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from kafka_assignors.plan import TopicPartition
 
 _FRESH_S = 120.0
-"""An own measurement counts before a reported one for this long."""
+"""Seconds for which a member's own measurement counts before the rate that another member reports."""
 
 _KEPT_S = 3600.0
-"""A rate without news is dropped after this long."""
+"""Seconds after which a rate is dropped, if it was neither measured nor reported again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,18 +21,18 @@ class _Rate:
 
     Attributes:
         rate: records a second; None: not known yet.
-        seen_s: seconds that it was measured for.
-        end: end offset at ``at_s``; None: the rate was learned.
-        at_s: seconds; when it was measured or learned.
+        measured_s: seconds for which it was measured.
+        end: end offset at ``at_s``; None: another member reported the rate.
+        at_s: when it was measured or reported, seconds.
     """
 
     rate: float | None
-    seen_s: float
+    measured_s: float
     end: int | None
     at_s: float
 
     def after(self, end: int, at_s: float, window_s: float) -> _Rate:
-        """Return the rate with one more measurement."""
+        """Return the rate after one more measurement."""
         seconds = at_s - self.at_s
         if self.end is None:
             return replace(self, end=end, at_s=at_s)
@@ -40,17 +40,17 @@ class _Rate:
             return _Rate(None, 0.0, end, at_s)
         if seconds <= 0:
             return self
-        weight = min(self.seen_s, window_s)
+        weight = min(self.measured_s, window_s)
         rate = ((self.rate or 0.0) * weight + end - self.end) / (weight + seconds)
-        return _Rate(rate, self.seen_s + seconds, end, at_s)
+        return _Rate(rate, self.measured_s + seconds, end, at_s)
 
 
 class Throughput:
     """Keeps the arrival rates of partitions.  Any thread may call it.
 
     Args:
-        window_s: memory of a rate, seconds.  To expect the arrivals of an hour, measure for an hour: a few
-            records in a shorter time are chance.
+        window_s: memory of a rate, seconds.  To expect the arrivals of an hour, measure for an hour, because
+            the few records of a shorter time are chance.
     """
 
     def __init__(self, window_s: float) -> None:
@@ -74,7 +74,7 @@ class Throughput:
             self._rates = {partition: rate for partition, rate in self._rates.items() if rate.at_s > since}
 
     def learn(self, rates: Mapping[TopicPartition, float], at_s: float) -> None:
-        """Take rates that another member measured, records a second.  A fresh own measurement stays."""
+        """Take the rates that another member reports, records a second; fresh own measurements stay."""
         with self._lock:
             for partition, rate in rates.items():
                 known = self._rates.get(partition)

@@ -9,6 +9,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership
 
 Owners = npt.NDArray[np.int32]
@@ -18,13 +19,13 @@ Owners = npt.NDArray[np.int32]
 class Assignment(Mapping[str, dict[str, list[int]]]):
     """Member id -> topic -> partition numbers, ascending.  Every member has an entry, possibly an empty one.
 
-    The plan is stored as one array.  A member's entry is built on access, which saves a Python object per
-    partition.
+    The plan is stored as one array, which takes less memory than a Python object for each partition.  A
+    member's entry is built on access.
 
     Attributes:
         group: the group it was planned for.
         owners: by partition, the index of the member that gets it, or ``NO_MEMBER``.
-        unlisted: further partitions of members, which the group's metadata does not list.
+        unlisted: member id -> its further partitions, which the group does not list.
     """
 
     def __init__(
@@ -52,18 +53,17 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
 
     def of_member(self, member: int) -> dict[str, list[int]]:
         """Topic -> partition numbers of the member with this index."""
-        topics, numbers, cuts = self.parts(member)
-        plain, bounds = numbers.tolist(), cuts.tolist()
+        topic_indices, numbers, bounds = (array.tolist() for array in self.parts(member))
         names = self.group.names
-        listed = {
-            names[topic]: plain[start:end]
-            for topic, start, end in zip(topics.tolist(), bounds, bounds[1:], strict=False)
+        partitions = {
+            names[index]: numbers[start:end]
+            for index, start, end in zip(topic_indices, bounds, bounds[1:], strict=False)
         }
         if not self.unlisted:
-            return listed
-        for topic, more in self.unlisted.get(self.group.members[member].member_id, {}).items():
-            listed[topic] = [*listed.get(topic, ()), *more]
-        return listed
+            return partitions
+        for topic, further in self.unlisted.get(self.group.members[member].member_id, {}).items():
+            partitions[topic] = [*partitions.get(topic, ()), *further]
+        return partitions
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.group.index)
@@ -75,30 +75,28 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         return f"Assignment({dict(self)!r})"
 
     @property
-    def loads(self) -> npt.NDArray[np.int64]:
+    def loads(self) -> Vector:
         """Number of partitions of each member."""
         return np.bincount(self.owners[self.owners >= 0], minlength=len(self))
 
-    def parts(
-        self, member: int
-    ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def parts(self, member: int) -> tuple[npt.NDArray[np.int32], Vector, Vector]:
         """Return one member's partitions as arrays.
 
         Returns:
-            Its topics (indices into ``group.names``), its partition numbers topic by topic, and the offsets
-            at which each topic's numbers begin, with the end of the last.
+            Its topics (indices into ``group.names``), its partition numbers topic by topic, and the bounds of
+            each topic's numbers: the offsets at which they begin, and at last their total number.
         """
-        by_owner, bounds = self._by_owner
-        partitions = by_owner[bounds[member] : bounds[member + 1]]
+        by_owner, offsets = self._by_owner
+        partitions = by_owner[offsets[member] : offsets[member + 1]]
         topic = self.group.topic_of[partitions]
-        new = np.flatnonzero(topic[1:] != topic[:-1]) + 1
-        cuts = np.concatenate([[0], new, [len(topic)]]) if len(topic) else np.zeros(1, np.int64)
-        return topic[cuts[:-1]], partitions - self.group.firsts[topic], cuts
+        starts = np.flatnonzero(topic[1:] != topic[:-1]) + 1
+        bounds = np.concatenate([[0], starts, [len(topic)]]) if len(topic) else np.zeros(1, np.int64)
+        return topic[bounds[:-1]], partitions - self.group.firsts[topic], bounds
 
     @cached_property
-    def _by_owner(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """The partitions in the order of their owners, and the offset of each member's first."""
-        # Sorting 16-bit numbers is linear.
+    def _by_owner(self) -> tuple[Vector, Vector]:
+        """The partitions in the order of their owners; and by member the offset of its first, and the end."""
+        # numpy sorts 16-bit numbers in linear time.
         keys = self.owners.astype(np.int16 if len(self) < 2**15 else np.int32)
         order = np.argsort(keys, kind="stable")
         return order, np.searchsorted(keys[order], np.arange(len(self) + 1))

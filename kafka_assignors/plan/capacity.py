@@ -1,8 +1,8 @@
-"""The capacities of members, as whole numbers: how long a lag takes one member compared with another.
+"""The capacities of members, as whole numbers: how fast a member reads, compared with the others.
 
-A load is a lag weighted by capacity: the records that the fastest member would read in the time in which this
-member reads its own.  The largest load is therefore the longest time to drain.  If all members are equal, a
-load is a lag.
+A load is a lag weighted by capacity: the records that the fastest member would read in the time in which the
+member reads its own.  So the member with the largest load takes longest to drain.  If all members are equal,
+a load is a lag.
 """
 
 from __future__ import annotations
@@ -10,22 +10,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.validators import is_number
 
 LEAST, MOST = 2.0**-10, 2.0**10
 """Bounds of a capacity.  1 is an ordinary member."""
 
 UNIT = 1024
-"""Capacities are rounded to whole parts of this size, so that plans are exact and deterministic."""
-
-_Vector = npt.NDArray[np.int64]
+"""Capacities are rounded to multiples of 1/1024, so that plans are exact and deterministic."""
 
 
 def in_units(capacity: float) -> int | None:
-    """Return a capacity in parts of ``UNIT``; None if it is no number within the bounds."""
+    """Return a capacity in units of 1 / ``UNIT``; None if it is no number within the bounds."""
     return round(capacity * UNIT) if is_number(capacity, LEAST, MOST) else None
 
 
@@ -46,24 +44,24 @@ class Capacities:
     """
 
     def __init__(self, capacities: Sequence[float]) -> None:
-        self.parts: _Vector = np.array([_checked(capacity) for capacity in capacities], np.int64)
+        self.parts: Vector = np.array([_checked(capacity) for capacity in capacities], np.int64)
         self.parts //= max(int(np.gcd.reduce(self.parts)), 1)
         self.most = int(self.parts.max(initial=1))
         self.equal = bool((self.parts == self.most).all())
         self.ratio = -(-self.most // int(self.parts.min(initial=self.most)))
 
-    def loads(self, records: _Vector) -> _Vector:
+    def loads(self, records: Vector) -> Vector:
         """Return the load of each member from its records, rounded up."""
         return records if self.equal else self.of(slice(None), records)
 
-    def of(self, members: slice | int | _Vector, records: _Vector) -> _Vector:
-        """Return the loads of some members, or of one with different records; rounded up."""
+    def of(self, members: slice | int | Vector, records: Vector) -> Vector:
+        """Return loads, rounded up: of several members, or of one member with several numbers of records."""
         if self.equal:
             return records
         parts = self.parts[members]
         # Divide first, because the product could be too large for 64 bits.
         whole, rest = np.divmod(records, parts)
-        load: _Vector = whole * self.most - -(rest * self.most) // parts
+        load: Vector = whole * self.most - -(rest * self.most) // parts
         return load
 
     def load(self, member: int, records: int) -> int:
@@ -71,7 +69,7 @@ class Capacities:
         return records if self.equal else -(-records * self.most // int(self.parts[member]))
 
     def rooms(self, load: int) -> list[int]:
-        """Return the most records of each member whose load is at most this."""
+        """Return, by member, the most records with which its load is at most this."""
         return [load * part // self.most for part in self.parts.tolist()]
 
 

@@ -1,4 +1,4 @@
-"""The causes of a rebalance, from two views of a group."""
+"""The causes of a rebalance, from two snapshots of a group."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 from kafka_assignors.plan.model import shown
 
-_NAMES = 3
-"""Names that one cause lists; it counts the rest."""
+_MOST_NAMES = 3
+"""Most names in one line of text, which counts the rest."""
 
 
 class Cause(Enum):
     """Why a group rebalanced.  The values are stable words, for labels.
 
-    A list of causes has this order: requests of the leader itself, changes of members and topics, the rest.
+    Lists of causes are in this order: requests of members, changes of members and topics, the rest.
     """
 
     SKEW = "skew"
@@ -50,7 +50,7 @@ class RebalanceCause:
     """One cause of a rebalance.
 
     Attributes:
-        cause: the kind.
+        cause: the kind of cause.
         names: the members or topics that it concerns, sorted.
         details: for each name a text about its change, such as ``4 to 6``; empty if the kind says it all.
     """
@@ -61,7 +61,7 @@ class RebalanceCause:
 
     @property
     def label(self) -> str:
-        """The kind as one stable word, for a metric's label."""
+        """The kind of cause as one stable word, for a metric's label."""
         return self.cause.value
 
     def __str__(self) -> str:
@@ -71,7 +71,7 @@ class RebalanceCause:
 
 
 class Change(NamedTuple):
-    """A change of one member or topic; the changes of one kind are one `RebalanceCause`."""
+    """A change of one member or topic.  All changes with the same ``cause`` become one `RebalanceCause`."""
 
     cause: Cause
     name: str
@@ -80,13 +80,14 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SeenMember:
-    """A member as a view shows it; None where the view does not show it.
+    """A member in a snapshot.
 
     Attributes:
         topics: the topics it subscribes to.
-        instance_id: the id of a static member.
-        client_id: the ``client_id`` of its consumer.
-        generation: the last generation it was in, ``NO_GENERATION`` (-1) if it never was in one.
+        instance_id: the id of a static member; None for a dynamic member.
+        client_id: the ``client_id`` of its consumer; None if unknown.
+        generation: the last generation it was in, ``NO_GENERATION`` (-1) if it never was in one; None if
+            unknown.
         requests: cause -> a number that the member changes to request a rebalance for this cause.
     """
 
@@ -99,11 +100,11 @@ class SeenMember:
 
 @dataclass(frozen=True, slots=True)
 class GroupSnapshot:
-    """A view of a group.
+    """The members and topics of a group at one moment.
 
     Attributes:
         members: member id -> member.
-        partitions: topic -> number of its partitions; at least the subscribed topics that exist.
+        partitions: topic -> number of its partitions, for at least the subscribed topics that exist.
         leader: member id of the leader; None if unknown.
         all_topics: the names of all topics of the cluster; None if only the subscribed ones are known.
     """
@@ -129,7 +130,8 @@ def compare(
     - A static member that is missing is *lost*, because only the end of its session, or an administrator,
       removes it.  A missing dynamic member either left or was lost.  The protocol does not show which, so it
       is *gone* unless the caller knows more.
-    - A topic that members subscribe to may appear, grow, shrink or disappear, in the metadata of the viewer.
+    - A topic that members subscribe to may appear, grow, shrink or disappear, in the metadata from which the
+      snapshots were made.
 
     Args:
         before: the group at the last rebalance.
@@ -165,19 +167,19 @@ def causes_of(changes: Iterable[Change]) -> list[RebalanceCause]:
 
 
 def listed(names: Iterable[str]) -> str:
-    """List three names and the number of the rest."""
+    """List the first three names, and count the rest."""
     all_names = tuple(names)
-    more = f" and {len(all_names) - _NAMES} more" if len(all_names) > _NAMES else ""
-    return ", ".join(all_names[:_NAMES]) + more
+    rest = len(all_names) - _MOST_NAMES
+    return ", ".join(all_names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _old_ids(before: GroupSnapshot, after: GroupSnapshot) -> dict[str, str]:
-    """Map present member ids to the ids of the same members before."""
+    """Map the id of each present member to its id before.  New members are left out."""
     stayed = before.members.keys() & after.members.keys()
     came, went = after.members.keys() - stayed, before.members.keys() - stayed
     instances = {before.members[old].instance_id: old for old in went}
     clients = {before.members[old].client_id: old for old in went}
-    used = [Counter(member.client_id for member in view.members.values()) for view in (before, after)]
+    uses = [Counter(member.client_id for member in group.members.values()) for group in (before, after)]
     old_ids = {member_id: member_id for member_id in stayed}
     for member_id in came:
         member = after.members[member_id]
@@ -185,7 +187,7 @@ def _old_ids(before: GroupSnapshot, after: GroupSnapshot) -> dict[str, str]:
             old_id = instances.get(member.instance_id)
         else:
             # Members with the default client id share it, so it does not identify them.
-            is_own = member.client_id is not None and all(use[member.client_id] == 1 for use in used)
+            is_own = member.client_id is not None and all(counts[member.client_id] == 1 for counts in uses)
             old_id = clients.get(member.client_id) if is_own else None
             if old_id is not None and before.members[old_id].instance_id is not None:
                 old_id = None
@@ -206,10 +208,10 @@ def _member_changes(
     before: GroupSnapshot, after: GroupSnapshot, old_ids: Mapping[str, str], missing: Cause
 ) -> Iterator[Change]:
     for member_id in after.members.keys() - before.members.keys():
-        member, was_there = after.members[member_id], member_id in old_ids
-        if was_there and member.instance_id is not None:
+        member, is_known = after.members[member_id], member_id in old_ids
+        if is_known and member.instance_id is not None:
             cause = Cause.RESTARTED
-        elif was_there or (member.generation is not None and member.generation >= 0):
+        elif is_known or (member.generation is not None and member.generation >= 0):
             cause = Cause.REJOINED
         else:
             cause = Cause.JOINED
@@ -252,7 +254,10 @@ def _leader_change(
 
 
 def _appeared(before: GroupSnapshot, after: GroupSnapshot) -> set[str]:
-    """Return the topics that exist after and not before.  An unsubscribed topic may have existed."""
+    """Return the topics that exist only after.
+
+    If ``before`` has only subscribed topics, others may have existed too, so they do not count.
+    """
     came = after.partitions.keys() - before.partitions.keys()
     if before.all_topics is not None:
         return came - before.all_topics

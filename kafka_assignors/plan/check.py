@@ -1,4 +1,4 @@
-"""Checks the plan of a strategy that is not in this package; a plan may be plain dictionaries."""
+"""Checks the plan of a user's own strategy, which may be plain dictionaries."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from kafka_assignors.errors import PlanError
+from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.plan.assignment import Assignment, Owners
 from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership, shown
 
@@ -23,6 +23,10 @@ def as_assignment(group: Group, planned: object) -> Assignment:
     Members without partitions may be left out.  Cost: linear; dictionaries take thirty times as long as
     an `Assignment` of this group.
 
+    Args:
+        group: members and topics.
+        planned: the plan, if it is of type ``Planned``; anything else is a fault.
+
     Raises:
         PlanError: one sentence that names the first fault.
     """
@@ -34,16 +38,18 @@ def as_assignment(group: Group, planned: object) -> Assignment:
         kind = "nothing" if planned is None else f"a {type(planned).__name__}"
         raise PlanError(f"plan() returned {kind}, expected an Assignment or a dict of member ids")
     owned = np.flatnonzero(owners != NO_MEMBER)
-    subscribes: npt.NDArray[np.bool_] = group.subscribed[group.topic_of[owned], owners[owned]]
+    subscribes: Mask = group.subscribed[group.topic_of[owned], owners[owned]]
     foreign = owned[~subscribes]
     if len(foreign):
         foreign = foreign[owners[foreign] == owners[foreign[0]]]
         member_id = group.members[owners[foreign[0]]].member_id
-        raise PlanError(f"{_names(group, foreign)} assigned to {shown(member_id)}, which does not subscribe")
-    wanted: npt.NDArray[np.bool_] = np.any(group.subscribed, axis=1)
-    missing = np.flatnonzero((owners == NO_MEMBER) & wanted[group.topic_of])
+        raise PlanError(
+            f"{_with_verb(group, foreign)} assigned to {shown(member_id)}, which does not subscribe"
+        )
+    has_subscriber: Mask = np.any(group.subscribed, axis=1)
+    missing = np.flatnonzero((owners == NO_MEMBER) & has_subscriber[group.topic_of])
     if len(missing):
-        raise PlanError(f"{_names(group, missing)} left without an owner")
+        raise PlanError(f"{_with_verb(group, missing)} left without an owner")
     return Assignment(group, owners)
 
 
@@ -56,7 +62,7 @@ def _has_same_indices(other: Group, group: Group) -> bool:
 
 
 def _checked_owners(planned: Assignment) -> Owners:
-    """Return the owners of an assignment, whose array a strategy may have made itself."""
+    """Return the owners of an assignment; check the array, which the strategy may have made itself."""
     group, owners = planned.group, np.asarray(planned.owners)
     if owners.shape != (group.size,) or owners.dtype.kind not in "iu":
         raise PlanError(f"owners must be {group.size} whole numbers, one for each partition")
@@ -66,7 +72,7 @@ def _checked_owners(planned: Assignment) -> Owners:
 
 
 def _owners_in(group: Group, planned: Mapping[Any, Any]) -> Owners:
-    """Return the owners that plain dictionaries name."""
+    """Return the owners in a plan of plain dictionaries."""
     owners = [NO_MEMBER] * group.size
     for member_id, entry in planned.items():
         if (index := group.index.get(member_id)) is None:
@@ -78,16 +84,13 @@ def _owners_in(group: Group, planned: Mapping[Any, Any]) -> Owners:
             is_whole = isinstance(number, (int, np.integer)) and not isinstance(number, bool)
             if not (is_whole and 0 <= number < count):
                 raise PlanError(f"{topic} has no partition {number!r:.60}, it has {count}")
-            place = group.first[topic] + int(number)
-            if owners[place] != NO_MEMBER:
-                first = shown(group.members[owners[place]].member_id)
-                to = (
-                    f"both times to {first}"
-                    if owners[place] == index
-                    else f"to {first} and {shown(member_id)}"
-                )
+            partition = group.first[topic] + int(number)
+            if owners[partition] != NO_MEMBER:
+                first = shown(group.members[owners[partition]].member_id)
+                is_same = owners[partition] == index
+                to = f"both times to {first}" if is_same else f"to {first} and {shown(member_id)}"
                 raise PlanError(f"{topic}-{number} is assigned twice, {to}")
-            owners[place] = index
+            owners[partition] = index
     return np.array(owners, np.int32)
 
 
@@ -102,8 +105,8 @@ def _pairs(member_id: str, entry: Any) -> Iterator[tuple[Any, Any]]:
         ) from None
 
 
-def _names(group: Group, partitions: Any) -> str:
-    """Name the first partition, and count the others."""
+def _with_verb(group: Group, partitions: Any) -> str:
+    """Name the first partition and count the others, with "is" or "are"."""
     topic, number = group.at(int(partitions[0]))
     more = len(partitions) - 1
     return f"{topic}-{number} is" if not more else f"{topic}-{number} and {more:,} more are"

@@ -1,12 +1,14 @@
 """Resolve the members' claims into an owner of each partition.
 
-Claims are untrusted: a returning zombie claims partitions it lost long ago, and a broken client claims
-partitions that do not exist.  The rules (KIP-54 with KIP-341's fix, and KIP-792's generations):
+A member claims the partitions that it reports to own.  Claims are untrusted: a returning zombie claims
+partitions it lost long ago, and a broken client claims partitions that do not exist.  The rules (KIP-54 with
+KIP-341's fix, and KIP-792's generations):
 
 - the claim of the highest generation wins;
 - two claims of one generation on one partition cancel out: the partition has no owner;
-- a live claim without a generation (kafka-python's own members send none) may be current.  So its member
-  holds the partition, and no other member gets it, until the member has revoked it;
+- a member that keeps its partitions during a rebalance (``Member.still_owns``) and claims one without a
+  generation, as kafka-python's own members do, may have it now.  So it *holds* the partition: no other member
+  gets the partition until this one has revoked it;
 - claims on unknown topics and on partitions out of range are refused.
 """
 
@@ -18,15 +20,13 @@ from itertools import chain
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NO_GENERATION, NO_MEMBER, Group
 
-Vector = npt.NDArray[np.int64]
-
 CONTESTED = -2
-"""In ``Claims.holder``: two or more members claim the partition in the same generation and hold it."""
+"""In ``Claims.holder``: two or more members hold the partition, by claims of the same generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +35,8 @@ class Claims:
 
     Attributes:
         owner: the member with the winning claim, if it subscribes to the topic; else ``NO_MEMBER``.
-        holder: the cooperative member that has not revoked the partition yet; ``CONTESTED`` if several of
-            the same generation have not; else ``NO_MEMBER``.
+        holder: the cooperative member that has not revoked the partition yet; ``CONTESTED`` if several
+            members of the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> number of its claims on partitions that do not exist.
         disputed: member id -> (id of a member that claims the same in the same generation, number of such
@@ -52,21 +52,21 @@ class Claims:
 
 def resolve(group: Group) -> Claims:
     """Resolve all claims of the group.  Cost: linear, and a sort of the partitions with several claims."""
-    partition, by, refused = _claimed(group)
+    partition, claimant, refused = _claimed(group)
     owner = np.full(group.size, NO_MEMBER, np.int32)
     holder = owner.copy()
-    still_owns = np.array([m.still_owns for m in group.members], np.bool_)
-    several = np.bincount(partition, minlength=group.size)[partition] > 1
+    still_owns = np.array([member.still_owns for member in group.members], np.bool_)
+    has_others = np.bincount(partition, minlength=group.size)[partition] > 1
     # Nearly every partition has at most one claim, which then wins.
-    alone, alone_by = partition[~several], by[~several]
-    owner[alone] = alone_by
-    holder[alone] = np.where(still_owns[alone_by], alone_by, NO_MEMBER)
+    single, single_claimant = partition[~has_others], claimant[~has_others]
+    owner[single] = single_claimant
+    holder[single] = np.where(still_owns[single_claimant], single_claimant, NO_MEMBER)
     holders: dict[int, frozenset[int]] = {}
     disputed: dict[str, tuple[str, int]] = {}
-    if several.any():
+    if has_others.any():
         members = len(group.members)
-        pairs = np.divmod(np.unique(partition[several] * members + by[several]), members)
-        _settle(group, (*pairs, still_owns), (owner, holder), (holders, disputed))
+        pairs = np.divmod(np.unique(partition[has_others] * members + claimant[has_others]), members)
+        holders, disputed = _settle(group, *pairs, owner, holder)
     known = np.flatnonzero(owner >= 0)
     owner[known[~group.subscribed[group.topic_of[known], owner[known]]]] = NO_MEMBER
     return Claims(
@@ -79,7 +79,7 @@ def resolve(group: Group) -> Claims:
 
 
 def _claimed(group: Group) -> tuple[Vector, Vector, dict[str, int]]:
-    """All claims on existing partitions, as (partitions, members), and the number refused by member id."""
+    """Return the partition and claimant of each valid claim, and member id -> number of refused claims."""
     first = group.first
     starts: list[int] = []
     limits: list[int] = []
@@ -97,63 +97,71 @@ def _claimed(group: Group) -> tuple[Vector, Vector, dict[str, int]]:
         lists += owned.values()
     sizes = np.fromiter(map(len, lists), np.int64, len(lists))
     number = np.fromiter(chain.from_iterable(lists), np.int64, int(sizes.sum()))
-    by = np.repeat(np.repeat(np.arange(len(group.members)), entries), sizes)
+    claimant = np.repeat(np.repeat(np.arange(len(group.members)), entries), sizes)
     exists = (number >= 0) & (number < np.repeat(np.array(limits, np.int64), sizes))
     partition = number + np.repeat(np.array(starts, np.int64), sizes)
     if not exists.all():
-        for index, count in enumerate(np.bincount(by[~exists], minlength=len(entries)).tolist()):
+        for index, count in enumerate(np.bincount(claimant[~exists], minlength=len(entries)).tolist()):
             if count:
                 member_id = group.members[index].member_id
                 refused[member_id] = refused.get(member_id, 0) + count
-        partition, by = partition[exists], by[exists]
-    return partition, by, refused
+        partition, claimant = partition[exists], claimant[exists]
+    return partition, claimant, refused
 
 
 def _settle(
-    group: Group,
-    claims: tuple[Vector, Vector, npt.NDArray[np.bool_]],
-    outcome: tuple[Owners, Owners],
-    conflicts: tuple[dict[int, frozenset[int]], dict[str, tuple[str, int]]],
-) -> None:
-    """Resolve partitions with several claims, given as sorted distinct (partition, member) pairs."""
-    partition, by, still_owns = claims
-    owner, holder = outcome
-    holders, disputed = conflicts
-    generations = np.array([m.generation for m in group.members], np.int64)[by]
-    latest = _is_newest(partition, generations, group.size)
-    alone, several = _by_partition(partition[latest], by[latest])
+    group: Group, partition: Vector, claimant: Vector, owner: Owners, holder: Owners
+) -> tuple[dict[int, frozenset[int]], dict[str, tuple[str, int]]]:
+    """Resolve partitions with several claims.
+
+    Args:
+        group: members and topics.
+        partition: by claim; claims are sorted by partition and distinct.
+        claimant: by claim.
+        owner: as in ``Claims``; changed in place.
+        holder: as in ``Claims``; changed in place.
+
+    Returns:
+        ``Claims.holders`` and ``Claims.disputed``.
+    """
+    generation = np.array([member.generation for member in group.members], np.int64)[claimant]
+    is_newest = _is_newest(partition, generation, group.size)
+    single, single_claimant, several = _by_partition(partition[is_newest], claimant[is_newest])
     owner[partition] = NO_MEMBER
-    owner[alone[0]] = alone[1]
+    owner[single] = single_claimant
+    disputed: dict[str, tuple[str, int]] = {}
     for first, *others in several.values():
         for other in others:
             member_id = group.members[other].member_id
             disputed[member_id] = group.members[first].member_id, disputed.get(member_id, ("", 0))[1] + 1
 
     # A claim without a generation may be current, so it counts while its member holds the partition.
-    live = still_owns[by] & (latest | (generations == NO_GENERATION))
-    partition, by, generations = partition[live], by[live], generations[live]
-    latest = _is_newest(partition, generations, group.size)
-    alone, several = _by_partition(partition[latest], by[latest])
-    holder[alone[0]] = alone[1]
-    for number, members in several.items():
-        holder[number] = CONTESTED
-        holders[number] = frozenset(members)
+    still_owns = np.array([member.still_owns for member in group.members], np.bool_)
+    may_hold = still_owns[claimant] & (is_newest | (generation == NO_GENERATION))
+    partition, claimant, generation = partition[may_hold], claimant[may_hold], generation[may_hold]
+    is_newest = _is_newest(partition, generation, group.size)
+    single, single_claimant, several = _by_partition(partition[is_newest], claimant[is_newest])
+    holder[single] = single_claimant
+    holder[list(several)] = CONTESTED
+    return {number: frozenset(members) for number, members in several.items()}, disputed
 
 
-def _is_newest(partition: Vector, generations: Vector, size: int) -> npt.NDArray[np.bool_]:
-    """Whether each claim has the highest generation of the claims on its partition."""
+def _is_newest(partition: Vector, generation: Vector, size: int) -> Mask:
+    """By claim: whether it has the highest generation of the claims on its partition."""
     newest = np.full(size, np.iinfo(np.int64).min)
-    np.maximum.at(newest, partition, generations)
-    latest: npt.NDArray[np.bool_] = generations == newest[partition]
-    return latest
+    np.maximum.at(newest, partition, generation)
+    is_newest: Mask = generation == newest[partition]
+    return is_newest
 
 
-def _by_partition(partition: Vector, by: Vector) -> tuple[tuple[Vector, Vector], dict[int, list[int]]]:
-    """Partitions with one claimant, as (partitions, members), and partition -> its several claimants."""
+def _by_partition(partition: Vector, claimant: Vector) -> tuple[Vector, Vector, dict[int, list[int]]]:
+    """The partitions with one claimant, these claimants, and partition -> claimants for the others."""
     numbers, starts, sizes = np.unique(partition, return_index=True, return_counts=True)
-    alone = sizes == 1
+    is_single = sizes == 1
     several = {
-        int(number): sorted(by[start : start + size].tolist())
-        for number, start, size in zip(numbers[~alone], starts[~alone], sizes[~alone], strict=True)
+        int(number): sorted(claimant[start : start + size].tolist())
+        for number, start, size in zip(
+            numbers[~is_single], starts[~is_single], sizes[~is_single], strict=True
+        )
     }
-    return (numbers[alone], by[starts[alone]]), several
+    return numbers[is_single], claimant[starts[is_single]], several

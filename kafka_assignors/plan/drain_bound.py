@@ -4,32 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.capacity import Capacities
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
-_MOST_HEAVIEST = 64
-"""Numbers of heaviest partitions that are examined."""
+_MOST_N = 64
+"""Most values of n for which the n heaviest partitions of a set are examined."""
 
 _MOST_TOPICS = 256
-"""Topics whose heaviest partition is examined."""
+"""Most topics whose heaviest partition is examined."""
 
 
 class DrainBound:
-    """The smallest load that no proof excludes; it rises with each set of topics.
+    """A lower bound that rises with each set of topics that it examines.
 
-    A load gives each member room for some records.  It is excluded if the rooms are too small:
+    A largest load gives each member room for some records.  The bound rises above a load if one of these
+    proves that the rooms are too small:
 
-    - a topic's heaviest partition fits into no subscriber's room, with the further partitions the rule of
-      counts gives that subscriber;
+    - a topic's heaviest partition fits into no subscriber's room, together with the other partitions that
+      this subscriber must have;
     - the k heaviest partitions of a set of topics outweigh the k largest rooms of its subscribers, because at
-      most k members have them.  All partitions outweigh all rooms;
+      most k members have these partitions; or all its partitions outweigh all these rooms;
     - the subscribers of a set have room for fewer than n of its n heaviest partitions, even if each takes the
       lightest of them;
-    - the fewest partitions that the rule of counts gives the k slowest members outweigh their rooms.
+    - the k slowest members have no room for their minimum counts of the lightest partitions.
 
     Args:
         capacities: of the members.
-        fewest: by member, its fewest partitions in any plan.
+        fewest: by member, its minimum count: its fewest partitions in any plan.
         lightest: the lag of the n lightest partitions of the group together, by n.
 
     Attributes:
@@ -39,13 +40,13 @@ class DrainBound:
     def __init__(self, capacities: Capacities, fewest: Vector, lightest: Vector) -> None:
         self.load = 0
         self._capacities, self._fewest, self._lightest = capacities, fewest, lightest
-        bound = np.flatnonzero(fewest)
-        slowest = bound[np.argsort(capacities.parts[bound], kind="stable")]
-        self._rise_to_share(
+        members = np.flatnonzero(fewest)
+        slowest = members[np.argsort(capacities.parts[members], kind="stable")]
+        self._raise_by_share(
             self._of_lightest(np.cumsum(fewest[slowest])), np.cumsum(capacities.parts[slowest])
         )
 
-    def rise_to_heaviest(self, heaviest: Vector, subscribed: Mask) -> None:
+    def raise_by_heaviest(self, heaviest: Vector, subscribed: Mask) -> None:
         """Raise the bound for the heaviest partition (records) of each topic."""
         topics = np.argsort(-heaviest, kind="stable")[:_MOST_TOPICS]
         heaviest, subscribed = heaviest[topics], subscribed[topics]
@@ -54,30 +55,39 @@ class DrainBound:
         never = np.iinfo(np.int64).max
         self.load = max(self.load, int(np.where(subscribed, loads, never).min(axis=1).max()))
 
-    def rise_to_set(self, lags: Vector, subscribers: Mask) -> None:
+    def raise_by_set(self, lags: Vector, subscribers: Mask) -> None:
         """Raise the bound for the partitions of a set of topics, and their subscribers."""
         parts = -np.sort(-self._capacities.parts[subscribers])
-        heavier = np.append(0, np.cumsum(-np.sort(-lags)))
+        heavy = np.append(0, np.cumsum(-np.sort(-lags)))
         size = len(lags)
-        few = np.arange(1, min(len(parts), size + 1))  # fewer than all members
-        self._rise_to_share(np.append(heavier[few], heavier[-1]), np.cumsum(parts)[np.append(few - 1, -1)])
+        k = np.arange(1, min(len(parts), size + 1))  # fewer than all members
+        self._raise_by_share(np.append(heavy[k], heavy[-1]), np.cumsum(parts)[np.append(k - 1, -1)])
         fewest = int(self._fewest[subscribers].min())
-        for n in np.unique(
-            np.linspace(1, min(size, 8 * len(parts)), _MOST_HEAVIEST).astype(np.int64)
-        ).tolist():
-            of = np.arange(n + 1)
-            least = heavier[n] - heavier[n - of] + self._of_lightest(np.maximum(fewest - of, 0))
-            # A member with room for i partitions has room for fewer, even if these weigh more by this bound.
-            self._rise_to_count(np.minimum.accumulate(least[::-1])[::-1], parts)
+        numbers = np.linspace(1, min(size, 8 * len(parts)), _MOST_N).astype(np.int64)
+        for n in np.unique(numbers).tolist():
+            i = np.arange(n + 1)
+            least = heavy[n] - heavy[n - i] + self._of_lightest(np.maximum(fewest - i, 0))
+            # Where i partitions fit, fewer also fit, even if the bound of their records is higher.
+            self._raise_by_count(np.minimum.accumulate(least[::-1])[::-1], parts)
 
-    def _rise_to_share(self, records: Vector, parts: Vector) -> None:
-        """Members with these parts of capacity together have at least these records."""
+    def _raise_by_share(self, records: Vector, parts: Vector) -> None:
+        """Raise the bound for sets of members that together have at least some records.
+
+        Args:
+            records: by set, the fewest records of its members together.
+            parts: by set, the capacity of its members together.
+        """
         most = self._capacities.most
         for total, part in zip(records.tolist(), parts.tolist(), strict=True):
             self.load = max(self.load, -(-total * most // part))
 
-    def _rise_to_count(self, least: Vector, parts: Vector) -> None:
-        """Raise the bound; a member with i of the n partitions has at least ``least[i]`` records."""
+    def _raise_by_count(self, least: Vector, parts: Vector) -> None:
+        """Raise the bound for the n heaviest partitions of a set.
+
+        Args:
+            least: the fewest records of a member with i of these partitions, by i from 0 to n.
+            parts: by subscriber, its capacity.
+        """
         n, most = len(least) - 1, self._capacities.most
 
         def is_enough(load: int) -> bool:

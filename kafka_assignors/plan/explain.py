@@ -1,4 +1,4 @@
-"""Explain a plan: the reason for each partition's owner, readable by people and programs."""
+"""Explain a plan: give the reason for each partition's owner, to people and programs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
+from kafka_assignors.plan.cause import listed
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership, shown
 from kafka_assignors.plan.rounds import Hold
-
-_MOST_NAMES = 3  # a thousand members may claim one partition; a line names only a few
 
 Plan = Mapping[str, Mapping[str, list[int]]]
 """A read-only assignment."""
@@ -48,8 +47,8 @@ class Why(NamedTuple):
         partition: its number.
         member_id: the planned owner; None when no member subscribes to the topic.
         reason: why the plan chose that member.
-        others: other members that the reason is about: the previous owner, the owner that left, or members
-            with contradicting claims.  Empty if the reason names none.
+        others: other members in the reason: the previous owner, the owner that left, or members with
+            contradicting claims.
         waits_for: the member that must revoke the partition first (cooperative protocol); None if it is free.
     """
 
@@ -63,10 +62,8 @@ class Why(NamedTuple):
     def __str__(self) -> str:
         """One line: the reason, the other members, and the member it waits for."""
         text = self.reason.value
-        if self.others:
-            more = len(self.others) - _MOST_NAMES
-            names = ", ".join(shown(name) for name in self.others[:_MOST_NAMES])
-            text += f": {names}" + (f" and {more} more" if more > 0 else "")
+        if self.others:  # these can be many: a thousand members may claim one partition
+            text += f": {listed(map(shown, self.others))}"
         return text if self.waits_for is None else f"{text}; waits for revocation by {shown(self.waits_for)}"
 
 
@@ -90,14 +87,14 @@ def explain(
         target: the planned owner of each partition.
         assigned: the assignment of this round.
         holds: partitions that are not at their target yet, from ``this_round``.
-        departed: members known to have left, with the partitions they owned.  Without them a partition
-            without a claim counts as one that had no owner.
+        departed: members known to have left, with the partitions they owned.  A partition without a claim,
+            and without an owner among these, counts as one that had no owner.
         in_order: the strategy assigns in a fixed order and ignores history, so neither balance nor a rack is
             a reason for its moves.
         words: replaces reasons by the strategy's own, such as ``MOVED`` by ``ACTIVE``.
-        by_load: the strategy balances lag.  If the group has lag, its order is by lag.  A partition moves for
-            load if the new owner owned at most one partition fewer than the old one, because the counts then
-            give no reason.
+        by_load: the strategy balances lag.  If the group has lag, a fixed order is by lag, and a partition
+            moves for load if its new owner owned at most one partition fewer than the old one, because the
+            counts then give no reason.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
@@ -158,7 +155,7 @@ def _nearer(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, 
 
 
 def _for_load(group: Group, claims: Claims, target: Plan) -> frozenset[tuple[str, int]]:
-    """Partitions that move although the old owner had at most one partition more than the new one."""
+    """Partitions that move although the old owner owned at most one partition more than the new one."""
     after = Assignment.of(group, target).owners
     moved = np.flatnonzero((claims.owner != NO_MEMBER) & (after != NO_MEMBER) & (claims.owner != after))
     owned = np.bincount(claims.owner[claims.owner != NO_MEMBER], minlength=len(group.members))

@@ -25,9 +25,9 @@ class Metrics:
         balance_score: KIP-54's score: the sum over all pairs of members of the difference of their counts.
         near: partitions whose owner is in a rack that has a replica (KIP-881); None when no rack of a
             member, or none of a replica, is known.
-        max_load: the largest lag of a member's partitions, in records, with unknown lag as estimated by
-            ``Group.lag``; None when no lag is known.  With unequal capacities each lag is weighted: times the
-            largest capacity over the member's own.
+        max_load: the largest load of a member, which is the lag of its partitions, in records, with unknown
+            lag as estimated by ``Group.lag``; None when no lag is known.  With unequal capacities the lag is
+            multiplied by the largest capacity and divided by the member's own.
     """
 
     members: int
@@ -43,24 +43,24 @@ class Metrics:
 def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
     """Measure an assignment against the ownership before it.  Cost: partitions + topics x members."""
     owners, members = assignment.owners, len(group.members)
-    known = claims.owner != NO_MEMBER
-    kept = int((known & (claims.owner == owners)).sum())
+    is_owned = claims.owner != NO_MEMBER
+    kept = int((is_owned & (claims.owner == owners)).sum())
     loads = np.sort(assignment.loads).tolist()
-    given = owners != NO_MEMBER
-    cells = group.topic_of[given].astype(np.int64) * members + owners[given]
+    assigned = owners != NO_MEMBER
+    cells = group.topic_of[assigned].astype(np.int64) * members + owners[assigned]
     shares = np.bincount(cells, minlength=len(group.names) * members).reshape(len(group.names), members)
     near = group.near(owners)
     least = np.where(group.subscribed, shares, group.size).min(axis=1, initial=group.size)
     max_load = None
     if group.knows_lag:
         lag = np.zeros(members, np.int64)
-        np.add.at(lag, owners[given], group.lag[given])
+        np.add.at(lag, owners[assigned], group.lag[assigned])
         max_load = int(group.capacities.loads(lag).max(initial=0))
     return Metrics(
         members=members,
-        partitions=int(given.sum()),
+        partitions=int(assigned.sum()),
         kept=kept,
-        moved=int(known.sum()) - kept,
+        moved=int(is_owned.sum()) - kept,
         spread=int((shares.max(axis=1, initial=0) - least).max(initial=0)),
         balance_score=balance_score(loads),
         near=None if near is None else int(near.sum()),
@@ -69,6 +69,6 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
 
 
 def balance_score(ascending: list[int]) -> int:
-    """Sum the differences of all pairs, from counts in ascending order."""
+    """Return the sum of the differences of all pairs of counts, which are in ascending order."""
     last = len(ascending) - 1
     return sum(load * (2 * i - last) for i, load in enumerate(ascending))

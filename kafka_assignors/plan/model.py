@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import ProblemError
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.capacity import Capacities
 
 _LONGEST = 300  # characters of a name that ``shown`` keeps
@@ -24,19 +25,19 @@ Ownership = Mapping[str, Sequence[int]]
 """Topic -> numbers of its partitions."""
 
 MOST_CELLS = 2**24
-"""Largest matrix by racks.  A cell takes 80 bytes, and locality must not cost a leader its memory."""
+"""Most cells of a matrix by racks (``Group.too_many_racks``).  A cell takes 80 bytes of memory."""
 
 UNKNOWN_LAG = -1
 """In ``Group.lags``: the lag is unknown."""
 
 _MOST_RECORDS = 2**62
-"""Largest load of all partitions together.  Sums of loads, and twice those, must fit into 64 bits."""
+"""Largest load of all partitions together, so that twice this sum still fits into 64 bits."""
 
 NO_MEMBER = -1
 """No member, in arrays of member indices."""
 
 NO_GENERATION = -1
-"""Reported by a member that was in no generation yet; lower than any real generation."""
+"""The generation of a member that was in none yet; lower than any real generation."""
 
 
 class TopicPartition(NamedTuple):
@@ -48,7 +49,7 @@ class TopicPartition(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A member of the group as it describes itself.  Its claims are untrusted before ``resolve``.
+    """A member of the group, as it describes itself.  ``resolve`` checks ``owned``, which is untrusted.
 
     Attributes:
         member_id: the id from the broker, unique in the group.
@@ -59,7 +60,8 @@ class Member:
         rack: the rack it runs in (KIP-881); None when unknown.
         still_owns: whether it keeps ``owned`` during a rebalance, as members of the cooperative protocol
             do (KIP-429).  False: it has revoked everything, and ``owned`` is only history.
-        priority: in an active/passive group the member with the highest is active; None when not reported.
+        priority: in an active/passive group the member with the highest priority is active; None when not
+            reported.
         capacity: how fast it reads, compared with the other members: 2 reads twice as fast as 1.  Strategies
             that plan by lag use it.
     """
@@ -76,12 +78,12 @@ class Member:
 
 
 def shown(name: str) -> str:
-    """Make a name safe for a log or a terminal, because members choose their own names."""
+    """Escape and cut a name for a log or a terminal, because members choose their own names."""
     return name if name.isprintable() and len(name) <= _LONGEST else repr(name[:_LONGEST])
 
 
 def seniority(member: Member) -> tuple[bool, str, str]:
-    """Static members first, then instance id, then member id: the order of every tie."""
+    """Sort key for every tie: static members first, then by instance id, then by member id."""
     return (member.instance_id is None, member.instance_id or "", member.member_id)
 
 
@@ -89,8 +91,8 @@ def seniority(member: Member) -> tuple[bool, str, str]:
 class Group:
     """A planning problem: members, and topics to consume.
 
-    The planner numbers all partitions: topics in the order of their names, partitions of each from 0.  An
-    array "by partition" has one entry for each, in that order.
+    The planner numbers all partitions: topics in the order of their names, and in each topic by number.  An
+    array "by partition" has one entry for each partition, in that order.
 
     Attributes:
         members: sorted by seniority.
@@ -137,13 +139,13 @@ class Group:
         return tuple(self.topics)
 
     @cached_property
-    def counts(self) -> npt.NDArray[np.int64]:
+    def counts(self) -> Vector:
         """Partitions of each topic."""
         return np.fromiter(self.topics.values(), np.int64, len(self.topics))
 
     @cached_property
-    def firsts(self) -> npt.NDArray[np.int64]:
-        """Offset of each topic's first entry in an array by partition, and the array's length at the end."""
+    def firsts(self) -> Vector:
+        """Offset of each topic's first entry in an array by partition; and at last the array's length."""
         return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
     @cached_property
@@ -162,19 +164,30 @@ class Group:
         return np.repeat(np.arange(len(self.names), dtype=np.int32), self.counts)
 
     @cached_property
-    def subscribed(self) -> npt.NDArray[np.bool_]:
+    def subscribed(self) -> Mask:
         """Whether each member subscribes to each topic, shape (topics, members)."""
         index = {topic: i for i, topic in enumerate(self.topics)}
-        kinds: dict[frozenset[str], int] = {}
-        kind_of_member = [kinds.setdefault(member.topics, len(kinds)) for member in self.members]
-        by_kind = np.zeros((len(kinds), len(index)), np.bool_)
-        for row, topics in zip(by_kind, kinds, strict=True):
+        # Many members have the same subscription, so each distinct one is looked up once.
+        subscriptions: dict[frozenset[str], int] = {}
+        row_of = [subscriptions.setdefault(member.topics, len(subscriptions)) for member in self.members]
+        rows = np.zeros((len(subscriptions), len(index)), np.bool_)
+        for row, topics in zip(rows, subscriptions, strict=True):
             row[[index[topic] for topic in topics if topic in index]] = True
-        return np.ascontiguousarray(by_kind[kind_of_member].T)
+        return np.ascontiguousarray(rows[row_of].T)
+
+    @cached_property
+    def kinds(self) -> tuple[Vector, Mask]:
+        """By topic: the index of its kind; and the subscribers of each kind, shape (kinds, members).
+
+        Topics of one kind have the same subscribers.
+        """
+        index: dict[bytes, int] = {}
+        kind_of = np.array([index.setdefault(row.tobytes(), len(index)) for row in self.subscribed], np.int64)
+        return kind_of, self.subscribed[np.unique(kind_of, return_index=True)[1]]
 
     @cached_property
     def rack_sets(self) -> tuple[npt.NDArray[np.int32], tuple[frozenset[str], ...]]:
-        """By partition: the index of its replicas' set of racks; and all distinct sets."""
+        """By partition: the index of the set of its replicas' racks; and all distinct sets."""
         index: dict[frozenset[str], int] = {frozenset(): 0}
         by_partition = np.zeros(self.size, np.int32)
         for topic, count in self.topics.items():
@@ -189,34 +202,34 @@ class Group:
         if not self.racks:
             return False
         set_of, sets = self.rack_sets
-        pairs = np.unique(self.topic_of.astype(np.int64) * len(sets) + set_of)
-        return len(pairs) * len(self.members) > MOST_CELLS
+        rows = np.unique(self.topic_of.astype(np.int64) * len(sets) + set_of)  # pairs of topic and set
+        return len(rows) * len(self.members) > MOST_CELLS
 
     @cached_property
-    def in_racks(self) -> npt.NDArray[np.bool_] | None:
+    def in_racks(self) -> Mask | None:
         """Whether each member is in a rack of each set, shape (``rack_sets``, members).
 
-        None when no rack of a member, or none of a replica, is known, or with ``too_many_racks``.
+        None with ``too_many_racks``, or if no rack of a member, or none of a replica, is known.
         """
         index = {rack: i for i, rack in enumerate(sorted({m.rack for m in self.members if m.rack}))}
         if not (index and self.racks) or self.too_many_racks:
             return None
         sets = self.rack_sets[1]
-        has = np.zeros((len(sets), len(index) + 1), np.bool_)  # the last column is for members without a rack
-        for row, racks in zip(has, sets, strict=True):
+        has_rack = np.zeros((len(sets), len(index) + 1), np.bool_)  # the last column: members without a rack
+        for row, racks in zip(has_rack, sets, strict=True):
             row[[index[rack] for rack in racks if rack in index]] = True
-        return has[:, [index[m.rack] if m.rack else len(index) for m in self.members]]
+        return has_rack[:, [index[m.rack] if m.rack else len(index) for m in self.members]]
 
-    def near(self, owners: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_] | None:
+    def near(self, owners: npt.NDArray[np.int32]) -> Mask | None:
         """By partition: whether its owner is in a rack that has a replica; None if ``in_racks`` is None."""
         if self.in_racks is None:
             return None
-        near: npt.NDArray[np.bool_] = (owners != NO_MEMBER) & self.in_racks[self.rack_sets[0], owners]
+        near: Mask = (owners != NO_MEMBER) & self.in_racks[self.rack_sets[0], owners]
         return near
 
     @cached_property
-    def known_lag(self) -> npt.NDArray[np.int64]:
-        """By partition: records left to read, or ``UNKNOWN_LAG``.  Clipped so that sums do not overflow."""
+    def known_lag(self) -> Vector:
+        """By partition: records left to read, or ``UNKNOWN_LAG``; limited so that sums do not overflow."""
         known = np.full(self.size, UNKNOWN_LAG, np.int64)
         for topic, count in self.topics.items():
             lags = self.lags.get(topic, ())[:count]
@@ -225,11 +238,11 @@ class Group:
         return np.clip(known, UNKNOWN_LAG, _MOST_RECORDS // self.capacities.ratio // max(self.size, 1))
 
     @cached_property
-    def lag(self) -> npt.NDArray[np.int64]:
+    def lag(self) -> Vector:
         """By partition: records left to read, with an estimate for unknown lag.
 
-        Unknown lag counts as the mean of its topic's known lag, or as 0 if the topic has none, so it does not
-        bias a plan.
+        Unknown lag counts as the mean of its topic's known lags, or as 0 if the topic has none.  So it does
+        not bias a plan.
         """
         known = self.known_lag
         is_known = known != UNKNOWN_LAG
@@ -246,6 +259,6 @@ class Group:
         return bool((self.known_lag != UNKNOWN_LAG).any())
 
     def at(self, partition: int) -> TopicPartition:
-        """The topic and number of a partition, from its index in an array by partition."""
+        """Return the topic and number of a partition, from its index in an array by partition."""
         topic = int(self.topic_of[partition])
         return TopicPartition(self.names[topic], partition - int(self.firsts[topic]))

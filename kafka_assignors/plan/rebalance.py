@@ -27,7 +27,7 @@ class Rebalance(NamedTuple):
 
     Attributes:
         group: members and topics.
-        claims: the owner of each partition before.
+        claims: the partitions that members owned and held before.
         target: the planned owner of each partition.
         assigned: the partitions assigned in this round.
         holds: partitions that another member must revoke first.
@@ -52,18 +52,16 @@ class Rebalance(NamedTuple):
         member lists twice counts as one that it revokes.  Linear in the members' topics.
         """
         holder, owners, unlisted = self.claims.holder, self.assigned.owners, self.assigned.unlisted
-        holding = [member for member in self.group.members if member.still_owns]
-        claimed = sum(len(numbers) for member in holding for numbers in member.owned.values())
+        cooperative = [member for member in self.group.members if member.still_owns]
+        claimed = sum(len(numbers) for member in cooperative for numbers in member.owned.values())
         kept = int(np.count_nonzero((holder >= 0) & (holder == owners)))
         kept += sum(int(owners[partition]) in members for partition, members in self.claims.holders.items())
-        if unlisted:
-            kept += sum(
-                len(numbers) for member in holding for numbers in unlisted.get(member.member_id, {}).values()
-            )
+        for member in cooperative:
+            kept += sum(map(len, unlisted.get(member.member_id, {}).values()))
         return bool(self.holds) or kept < claimed
 
     def explain(self, **how: Any) -> list[Why]:
-        """Return a reason for each partition.  Options as in ``plan.explain.explain``."""
+        """Return a reason for each partition's owner.  Options as in ``plan.explain.explain``."""
         return explain(self.group, self.claims, self.target, self.assigned, self.holds, **how)
 
 
@@ -73,8 +71,8 @@ def rebalance(
     """Plan one round.
 
     Args:
-        group: members and topics.  Members of an eager group hold nothing, so the round assigns the whole
-            target.
+        group: members and topics.  Members of an eager group hold no partition, so the round assigns the
+            whole target.
         plan: the strategy's planner.
         claims: the group's claims, if already resolved.
         hold_back: selects the part of the target that this round assigns.
@@ -82,11 +80,12 @@ def rebalance(
     claims = resolve(group) if claims is None else claims
     target = plan(group, claims)
     assigned, holds = hold_back(group, claims, target)
-    is_kept = (claims.holder == CONTESTED) & (assigned.owners != NO_MEMBER)
-    if (is_kept & (assigned.owners != target.owners)).any():
-        # A contested partition stays with a claimant that the plan did not choose, so this claimant might get
-        # a partition now and lose it in the next round.  Plan with the owners of the next round instead.
-        kept = replace(claims, owner=np.where(is_kept, assigned.owners, claims.owner))
-        target = plan(group, kept)
+    stays = (claims.holder == CONTESTED) & (assigned.owners != NO_MEMBER)
+    if (stays & (assigned.owners != target.owners)).any():
+        # A contested partition stays with a claimant that the plan did not choose.  It then has one more than
+        # planned, so the next round might take a partition that it gets now.  Plan with the owners of the
+        # next round instead.
+        next_claims = replace(claims, owner=np.where(stays, assigned.owners, claims.owner))
+        target = plan(group, next_claims)
         assigned, holds = hold_back(group, claims, target)
     return Rebalance(group, claims, target, assigned, tuple(holds))

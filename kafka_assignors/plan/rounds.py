@@ -33,9 +33,9 @@ def this_round(
 
     - A contested partition (two members claim it in one generation) stays with one of them: the target's
       choice, else the most senior.  The others revoke it.
-    - A member that never had a partition it claims has nothing to revoke and keeps claiming it.  Such a hold
-      is *overdue*: the member gets the partition, so that its next claim is true.  A partition that one
-      member may still have is never assigned to another.
+    - A member may claim a partition that it never had.  It has nothing to revoke and claims the partition
+      again in each round, so the hold becomes *overdue*.  The member then gets the partition, which makes its
+      next claim true.  The partition cannot go to another member, because this one may have it after all.
 
     Args:
         group: members and topics.
@@ -46,10 +46,10 @@ def this_round(
     Returns:
         The assignment of this round, and the partitions that need another round to reach their target.
     """
-    held = (claims.holder != NO_MEMBER) & (claims.holder != target.owners) & (target.owners != NO_MEMBER)
-    assigned = np.where(held, np.int32(NO_MEMBER), target.owners)
+    is_held = (claims.holder != NO_MEMBER) & (claims.holder != target.owners) & (target.owners != NO_MEMBER)
+    assigned = np.where(is_held, np.int32(NO_MEMBER), target.owners)
     holds: list[Hold] = []
-    for partition in np.flatnonzero(held).tolist():
+    for partition in np.flatnonzero(is_held).tolist():
         holder, new_owner = int(claims.holder[partition]), int(target.owners[partition])
         holders = claims.holders[partition] if holder == CONTESTED else {holder}
         if new_owner in holders:

@@ -1,9 +1,9 @@
 """Claims on partitions that the leader's metadata does not list.
 
-kafka-python's leader plans before it has the metadata of the group's topics, so a topic may be unknown to
-it, or may have grown.  Such a partition stays with its newest valid claimant for this round, as does every
-other owned partition.  The leader makes the full plan once it has the metadata.  Claims are untrusted.  A
-claim counts if
+kafka-python's leader plans before it has the metadata of the group's topics, so it may not know a topic, or
+not all its partitions.  Every owned partition, listed or not, then stays with its owner for this round.  The
+leader makes the full plan once it has the metadata.  Claims are untrusted.  A claim on an unlisted partition
+counts if
 
 - the claimant subscribes to the topic, and Kafka allows the topic's name;
 - the partition number is below ``PARTITION_NUMBER_LIMIT``;
@@ -44,36 +44,36 @@ def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[in
         Member id -> topic -> partition numbers, ascending.  Linear in the refused claims.
     """
     claimed = {
-        member.member_id: beyond
+        member.member_id: unlisted
         for member in group.members
-        if member.member_id in claims.refused and (beyond := _beyond(group, member))
+        if member.member_id in claims.refused and (unlisted := _unlisted_claims(group, member))
     }
     if not claimed:
         return {}
     # Renumber these partitions from 0 without gaps, so that they form a group that ``resolve`` accepts.
     numbers_of: dict[str, set[int]] = {}
-    for beyond in claimed.values():
-        for topic, numbers in beyond.items():
+    for unlisted in claimed.values():
+        for topic, numbers in unlisted.items():
             numbers_of.setdefault(topic, set()).update(numbers)
-    numbered = {topic: sorted(numbers) for topic, numbers in numbers_of.items()}
-    place = {topic: {number: i for i, number in enumerate(numbers)} for topic, numbers in numbered.items()}
+    old_numbers = {topic: sorted(numbers) for topic, numbers in numbers_of.items()}
+    new_number = {topic: {old: new for new, old in enumerate(olds)} for topic, olds in old_numbers.items()}
     members = tuple(
         replace(
             member,
             owned={
-                topic: [place[topic][number] for number in numbers]
+                topic: [new_number[topic][number] for number in numbers]
                 for topic, numbers in claimed.get(member.member_id, {}).items()
             },
         )
         for member in group.members
     )
-    compact = Group(members, {topic: len(numbers) for topic, numbers in numbered.items()})
+    compact = Group(members, {topic: len(numbers) for topic, numbers in old_numbers.items()})
     resolved = resolve(compact)
-    # A partition that another live member still holds must not be given away (KIP-429).
+    # A partition that a member holds must not go to another member (KIP-429).
     is_free = (resolved.holder == NO_MEMBER) | (resolved.holder == resolved.owner)
     kept = Assignment(compact, np.where(is_free, resolved.owner, np.int32(NO_MEMBER)))
     return {
-        member_id: {topic: [numbered[topic][i] for i in places] for topic, places in topics.items()}
+        member_id: {topic: [old_numbers[topic][new] for new in numbers] for topic, numbers in topics.items()}
         for member_id, topics in kept.items()
         if topics
     }
@@ -85,7 +85,8 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
     Args:
         group: members and topics.
         claims: the partitions that members own.
-        unlisted: owned partitions that the group does not list.  They count as load and are not planned.
+        unlisted: member id -> owned partitions that the group does not list.  They count as load and are not
+            planned.
 
     Returns:
         The plan.  Ties go by seniority.  Cost: partitions without an owner x members.
@@ -105,13 +106,13 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
     return Assignment(group, owners)
 
 
-def _beyond(group: Group, member: Member) -> dict[str, list[int]]:
-    """The member's plausible claims on partitions that the metadata does not list."""
-    beyond: dict[str, list[int]] = {}
+def _unlisted_claims(group: Group, member: Member) -> dict[str, list[int]]:
+    """The member's plausible claims on partitions that the group does not list; none if they are too many."""
+    claimed: dict[str, list[int]] = {}
     for topic, numbers in member.owned.items():
         if topic not in member.topics or not _TOPIC.fullmatch(topic):
             continue
         count = group.topics.get(topic, 0)
         if unlisted := [number for number in numbers if count <= number < PARTITION_NUMBER_LIMIT]:
-            beyond[topic] = unlisted
-    return beyond if sum(map(len, beyond.values())) <= MOST_CLAIMS else {}
+            claimed[topic] = unlisted
+    return claimed if sum(map(len, claimed.values())) <= MOST_CLAIMS else {}

@@ -1,4 +1,4 @@
-"""Simulation of a consumer group on a recorded load, through the planners.  Pure: values in, figures out.
+"""Simulation of a consumer group on a recorded load, with the real planners.  Pure: values in, figures out.
 
 ======================  ===============================================  ==================================
 file                    purpose                                          key names
@@ -10,7 +10,7 @@ file                    purpose                                          key nam
 ``group.py``            the rounds of the group, through the planners    ``GroupModel``
 ``leader.py``           the lag the leader knows, and its requests       ``Leader``
 ``consumption.py``      records arrived and read so far                  ``Consumption``
-``serving.py``          division of a member's time among partitions     ``shared``, ``Interval``
+``serving.py``          a member's time, divided among partitions        ``shared``, ``Interval``
 ``time_lag.py``         age of the oldest unread record                  ``ages``, ``quantile``
 ``outcome_builder.py``  collects the figures during a simulation         ``OutcomeBuilder``
 ``outcome.py``          the figures, and which to minimise               ``Outcome``, ``GOALS``

@@ -1,4 +1,4 @@
-"""The churn of a run: which members join, leave or are killed, and when."""
+"""The churn of a run: its script of joins, leaves and kills, and the member of each."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True, slots=True)
 class ChurnStep:
-    """One line of the script.
+    """One step of the script.
 
-    Args:
-        kind: ``join`` a new process, ``leave`` by a clean close, ``kill`` by SIGKILL.
+    Attributes:
+        kind: ``join`` starts a process, ``leave`` closes its consumer, ``kill`` sends it SIGKILL.
         at: seconds after the start.  In the demo the start is the first record sent.
     """
 
@@ -33,7 +33,7 @@ class ChurnStep:
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """A step and its member."""
+    """A step with its member."""
 
     kind: Kind
     at: float
@@ -62,7 +62,7 @@ def parse(text: str) -> tuple[ChurnStep, ...]:
         try:
             at = float(when)
         except ValueError:
-            at = math.nan  # refused below
+            at = math.nan  # an error below
         if not is_number(at) or at <= 0:
             raise wrong("churn", f"seconds above 0 after {name}@", when)
         steps.append(ChurnStep(kind, at))
@@ -110,10 +110,10 @@ def present_after(acts: Sequence[Act], consumers: int) -> tuple[str, ...]:
 
 
 def client_id(member: str) -> str:
-    """Return the client id of a member.  It begins with a hash, like the names of many deployments.
+    """Return the client id of a member, which begins with a hash, as the names in many deployments do.
 
-    Assignors order members by an id that begins with the client id.  With plain names a new member would
-    always be last, which is the best case for ``range``.  With the hash its place is random, and the same for
-    all strategies.
+    Assignors order members by their ids, which begin with the client id.  With plain names a new member would
+    always be last, which is the best case for ``range``.  With the hash its place is arbitrary, but the same
+    for all strategies.
     """
     return f"{hashlib.sha256(member.encode()).hexdigest()[:6]}-{member}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.simulation.history import Counts, History, Levels
-from kafka_assignors.simulation.serving import NOTHING, Interval, Slots, by_reader, shared, when_empty
+from kafka_assignors.simulation.serving import NOTHING, Interval, Readers, by_reader, shared, when_empty
 
-_APART_S = 0.5
-"""Minimum seconds between two times at which partitions run empty."""
+_LEAST_S = 0.5
+"""Least seconds of an interval that ends because a partition runs empty."""
 
 
 class Consumption:
@@ -16,7 +16,15 @@ class Consumption:
 
     Args:
         history: the arrivals.
-        rates: service rates by member at a pace of 1, records/s; the last is 0, for partitions without owner.
+        rates: by member, its service rate at a pace of 1, records/s; the last is 0, for partitions without an
+            owner.
+
+    Attributes:
+        now: seconds since the start.
+        step: the current step.
+        arrived: by partition, records arrived since the start, the lag at the start included.
+        arriving: by partition, arrivals in the current step, records/s.
+        read: by partition, records read since the start.
     """
 
     def __init__(self, history: History, rates: Levels) -> None:
@@ -43,13 +51,13 @@ class Consumption:
         """Return the lag by partition, records."""
         return np.maximum(self.arrived - self.read, 0.0)
 
-    def owned(self, owner: Counts) -> Levels:
-        """Return the lag by owner; the last is that of partitions without an owner."""
+    def lag_by_owner(self, owner: Counts) -> Levels:
+        """Return the lag by owner, records; the last is that of partitions without an owner."""
         members = len(self._rates) - 1
         return by_reader(np.where(owner < 0, members, owner), self.lag(), members)
 
-    def interval(self, length: float, reader: Slots) -> Interval:
-        """Return the interval of ``length`` seconds from now with these readers."""
+    def interval(self, length: float, reader: Readers) -> Interval:
+        """Return the interval of ``length`` seconds from now, with these readers."""
         members = len(self._rates) - 1
         return Interval(
             start=self.now,
@@ -59,8 +67,11 @@ class Consumption:
             rate=self._rate,
         )
 
-    def empty_at(self, reader: Slots) -> float:
-        """Return when the lag is 0 without more arrivals; infinite without a reader, or if it is 0 now."""
+    def empty_at(self, reader: Readers) -> float:
+        """Return when the lag of all partitions is 0, seconds since the start, at the current rates.
+
+        Infinite if a partition with lag has no reader, or if the lag is 0 now.
+        """
         interval = self.interval(0.0, reader)
         if interval.lag.sum() <= NOTHING:
             return np.inf
@@ -68,10 +79,11 @@ class Consumption:
         # Advance by at least one float, because a tiny remaining time may vanish in the sum.
         return max(empty_at, float(np.nextafter(self.now, np.inf)))
 
-    def next_empty(self, reader: Slots) -> float:
-        """Return when the next partition with lag runs empty at the current rates; infinite if none will.
+    def next_empty(self, reader: Readers) -> float:
+        """Return when the next partition with lag runs empty, seconds since the start, at the current rates.
 
-        Until then each partition is read evenly.  The time is at least `_APART_S` from now.
+        Infinite if none will.  Until then each partition is read evenly.  The time is at least ``_LEAST_S``
+        from now.
         """
         lag = self.lag()
         behind = lag > NOTHING
@@ -79,13 +91,13 @@ class Consumption:
             return np.inf
         read = shared(np.where(behind, self._rate[reader], self.arriving), reader, self._rate[:-1])
         soonest = float(when_empty(lag[behind], self.arriving[behind], read[behind]).min())
-        return self.now + max(soonest, _APART_S)
+        return self.now + max(soonest, _LEAST_S)
 
     def capacity(self, member: int) -> float:
-        """Return the records/s a member can read now."""
+        """Return the records/s that a member can read now."""
         return float(self._rate[member])
 
-    def advance(self, until: float, reader: Slots) -> None:
+    def advance(self, until: float, reader: Readers) -> None:
         """Advance to a time within the step, with these readers."""
         length = until - self.now
         arrived = self.arrived + self.arriving * length
@@ -98,7 +110,7 @@ class Consumption:
         history = self._history
         self.step += 1
         if self.step == history.steps:
-            # Recompute exactly, because records lost to rounding would never be read.
+            # Compute the sum again exactly, because records lost to rounding would never be read.
             self.arrived = (history.start_lags + history.arrivals.sum(axis=0)).astype(np.float64)
         self._rate = self._rates * history.pace_at(self.step)
         self.arriving = (

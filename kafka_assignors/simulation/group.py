@@ -1,4 +1,4 @@
-"""The members of the simulated group, their partitions, and the changes of a round."""
+"""The members of the simulated group, their partitions, and its rounds."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Round(NamedTuple):
     """The changes of one round.
 
     Attributes:
-        gained: number of partitions gained, by member.
+        gained: by member, number of partitions gained.
         moved: partitions with another owner than their last one, ascending.
         givers: last owners of the moved partitions, as member numbers.
         takers: new owners of the moved partitions, as member numbers.
         revoked: members that lost a partition in this round.
-        again: another round has to follow, because this one held partitions back.
+        again: whether another round has to follow, because this one held partitions back.
     """
 
     gained: Counts
@@ -44,13 +44,18 @@ class Round(NamedTuple):
 
 
 class GroupModel:
-    """A consumer group that knows no time.  Members are numbers, in the order of their first join.
+    """A consumer group without a clock.  Members are numbers, in the order of their first join.
 
     Args:
         strategy: plans the rounds.
-        topics: topic -> partitions.
+        topics: topic -> number of partitions.
         names: names of all members, those that join later included.
-        capacities: of the members, by name's order; all 1 by default.
+        capacities: by member; all 1 by default.
+
+    Attributes:
+        owner: by partition, its owner or ``NO_MEMBER``.
+        last_owner: by partition, its owner or the last one it had.
+        present: the members in the group, oldest first.
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class GroupModel:
         self._generations = [NO_GENERATION] * len(names)
         self._generation = 0
         self._empty = Group((), topics)
-        self._settling: Counts | None = None  # load of all rounds of the current rebalance
+        self._rebalance_load: Counts | None = None  # for all rounds of the current rebalance
         self.owner: Counts = np.full(self._empty.size, NO_MEMBER, np.int64)
         self.last_owner = self.owner.copy()
         self.present: list[int] = []
@@ -90,12 +95,12 @@ class GroupModel:
             self._generations[member] = self._generation
 
     def remove(self, member: int) -> None:
-        """Remove a member that left or expired; its partitions have no owner then."""
+        """Remove a member that left or expired; its partitions then have no owner."""
         self.present.remove(member)
         self.owner[self.owner == member] = NO_MEMBER
         self._generations[member] = NO_GENERATION
         if not self.present:
-            self._settling = None  # an empty group has no second round
+            self._rebalance_load = None  # an empty group has no second round
 
     def round(self, load: Counts) -> Round:
         """Plan as the leader does, and assign the partitions that this round may assign.
@@ -104,11 +109,11 @@ class GroupModel:
             load: load by partition, records; ignored by strategies that plan by counts.
         """
         strategy = self._strategy
-        if self._settling is None:
-            self._settling = load  # so that all rounds of a cooperative rebalance have the same plan
-        group = self._group(self._settling, holding=strategy.cooperative)
+        if self._rebalance_load is None:
+            self._rebalance_load = load  # so that all rounds of a cooperative rebalance have the same plan
+        group = self._group(self._rebalance_load, still_owns=strategy.cooperative)
         result = rebalance(group, strategy.plan)
-        held = bool(result.holds)
+        has_holds = bool(result.holds)
         before, self.owner = self.owner, self._owners(group, result.assigned)
         is_owned = self.owner != NO_MEMBER
         gained = np.bincount(self.owner[is_owned & (self.owner != before)], minlength=len(self._ids))
@@ -120,43 +125,43 @@ class GroupModel:
             givers=self.last_owner[moved],
             takers=self.owner[moved],
             revoked=frozenset(taken.tolist()),
-            again=held,
+            again=has_holds,
         )
         self.last_owner = np.where(is_owned, self.owner, self.last_owner)
         self._generation += 1
         for member in self.present:
             self._generations[member] = self._generation
-        if not held:
-            self._settling = None
+        if not has_holds:
+            self._rebalance_load = None
         return changes
 
-    def imbalance(self, load: Counts, counts: Callable[[int, int], bool]) -> tuple[int, int]:
-        """Return the largest load of a member, and the smallest possible one, records weighted by capacity.
+    def imbalance(self, load: Counts, is_uneven: Callable[[int, int], bool]) -> tuple[int, int]:
+        """Return the largest load of a member, and a lower bound of it, records weighted by capacity.
 
         Args:
-            load: load by partition.
-            counts: whether two such loads count as uneven.  If a simple lower bound of the smallest possible
-                load already decides against that, the bound is returned, which saves the exact computation.
+            load: load by partition, records.
+            is_uneven: whether a largest load is uneven, given a lower bound of it.  If it is not by a simple
+                bound, that bound is returned, which saves the computation of a better one.
         """
         if not (self._strategy.by_lag or self._strategy.by_load):
             return 0, 0
-        owned = self.owner != NO_MEMBER
-        loads = np.zeros(len(self._ids), np.int64)
-        np.add.at(loads, self.owner[owned], load[owned])  # bincount would add floats
+        is_owned = self.owner != NO_MEMBER
+        records = np.zeros(len(self._ids), np.int64)
+        np.add.at(records, self.owner[is_owned], load[is_owned])  # bincount would add floats
         capacities = Capacities([self._capacities[number] for number in self.present])
-        largest = int(capacities.loads(loads[self.present]).max(initial=0))
+        largest = int(capacities.loads(records[self.present]).max(initial=0))
         share = -(-int(load.sum()) * capacities.most // int(capacities.parts.sum()))
         least = max(share, int(load.max(initial=0)))
-        if counts(largest, least):
-            least = lag_lower_bound(self._group(load, holding=False))
+        if is_uneven(largest, least):
+            least = lag_lower_bound(self._group(load, still_owns=False))
         return largest, least
 
     def planned_load(self, load: Counts) -> int:
-        """Return the largest load of a member after a rebalance now, records."""
-        group = self._group(load, holding=False)
+        """Return the largest load of a member after a rebalance now, records weighted by capacity."""
+        group = self._group(load, still_owns=False)
         return rebalance(group, self._strategy.plan).metrics.max_load or 0
 
-    def _group(self, load: Counts, *, holding: bool) -> Group:
+    def _group(self, load: Counts, *, still_owns: bool) -> Group:
         topics = frozenset(self._topics)
         members = tuple(
             Member(
@@ -164,7 +169,7 @@ class GroupModel:
                 topics,
                 owned=self._owned(number),
                 generation=self._generations[number],
-                still_owns=holding,
+                still_owns=still_owns,
                 capacity=self._capacities[number],
             )
             for number in self.present

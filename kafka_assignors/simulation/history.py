@@ -17,10 +17,10 @@ Counts = npt.NDArray[np.int64]
 Levels = npt.NDArray[np.float64]
 
 _MOST = 2**52
-"""Maximum number of records, because the simulation uses floats, which are exact only up to here."""
+"""Most records of a history, because the simulation uses floats, which are exact only up to here."""
 
 _ROUNDING = 1e-9
-"""Part of a step: a time this close before the end of a step is its end."""
+"""A time that is before the end of a step by less than this part of a step counts as its end."""
 
 
 class KnownForecast(NamedTuple):
@@ -28,8 +28,8 @@ class KnownForecast(NamedTuple):
 
     Attributes:
         step: the step at whose end it was made.
-        arrivals: records forecast for its whole horizon, by partition; NaN without a forecast.
-        left: part of the horizon that is still ahead, above 0, at most 1.
+        arrivals: by partition, records expected in its whole horizon; NaN without a forecast.
+        left: the part of the horizon that is still ahead, above 0, at most 1.
     """
 
     step: int
@@ -52,9 +52,9 @@ class History:
         start_lags: lag at the start, records, int64 of shape (partitions,).
         service_rate: records/s that one member reads while it has lag; None: unknown.
         pace: speed of the members in each step, as a multiple of ``service_rate`` (a database may be slow at
-            noon), float64 of shape (steps,).  None: constant.  After the history it is 1.
-        expected: records forecast at the end of each step for the following ``horizon_s``, float64 of shape
-            (steps, partitions), NaN without a forecast.  None: no forecasts.
+            noon), float64 of shape (steps,).  None: 1 in each step.  After the history it is 1.
+        expected: arrivals (records) forecast at the end of each step for the following ``horizon_s``, float64
+            of shape (steps, partitions), NaN without a forecast.  None: no forecasts.
         horizon_s: length of the forecasts, seconds.
         starts_at: start of the first step, seconds since 1970; only shown.
 
@@ -142,10 +142,10 @@ class History:
         return 1.0 if self.pace is None or step >= self.steps else float(self.pace[step])
 
     def forecast_at(self, now: float, delay_s: float) -> KnownForecast | None:
-        """Return the newest forecast known at ``now``, seconds since the start.
+        """Return the newest forecast known at a time.
 
         Args:
-            now: may be after the history: the last forecast ages.
+            now: seconds since the start.  After the history the last forecast ages.
             delay_s: a forecast is known this many seconds after the end of its step.
 
         Returns:
@@ -153,9 +153,11 @@ class History:
         """
         if self.expected is None or self.horizon_s is None:
             return None
-        ended = min(math.floor((now - delay_s) / self.step_s + _ROUNDING), self.steps)  # steps
-        left = 1 - (now - ended * self.step_s) / self.horizon_s
-        return KnownForecast(ended - 1, self.expected[ended - 1], left) if ended > 0 < left else None
+        ended_steps = min(math.floor((now - delay_s) / self.step_s + _ROUNDING), self.steps)
+        left = 1 - (now - ended_steps * self.step_s) / self.horizon_s
+        if ended_steps <= 0 or left <= 0:
+            return None
+        return KnownForecast(ended_steps - 1, self.expected[ended_steps - 1], left)
 
     def scaled(self, factor: float) -> History:
         """Multiply all counts by a factor, rounded.
@@ -177,7 +179,7 @@ class History:
         Args:
             first: the first step.
             last: the step after the last one.
-            start_lags: lag at the start of ``first``, records; 0 by default.
+            start_lags: by partition, lag at the start of ``first``, records; 0 by default.
 
         Raises:
             ProblemError: the history has no such steps.

@@ -1,7 +1,7 @@
 """The leader: the lag it plans with, and the rebalances it requests on uneven lag.
 
-The lag may be older than the real lag.  As in ``assignor.lag``, members report lag and the leader fetches the
-rest.
+As in ``assignor.lag``, members report lag, and the leader fetches the lag that no member reports.  A report
+may be older than the real lag.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from kafka_assignors.plan import NO_MEMBER, Group, enough_expected, with_expected
+from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.plan.load.skew import SkewWatch
 from kafka_assignors.simulation.churn import client_id
 from kafka_assignors.simulation.group import GroupModel
@@ -25,7 +25,7 @@ class KnownLag:
 
     A member fetches the lag of its partitions when it gets them, and every ``refresh_s`` after that.  It
     reports the last answer when it joins.  The leader fetches the lag that no member reports, and keeps the
-    answers for ``refresh_s``.  Its own answers take precedence over reports.
+    answers for ``refresh_s``.  Its answers take precedence over reports.
 
     Args:
         size: number of partitions.
@@ -34,9 +34,9 @@ class KnownLag:
 
     def __init__(self, size: int, refresh_s: float) -> None:
         self._refresh_s = refresh_s
-        self._past: deque[tuple[float, Levels]] = deque()
-        self._since = 0.0  # time of the last assignment
-        self._reported = np.zeros(size, np.bool_)
+        self._past: deque[tuple[float, Levels]] = deque()  # time, and real lag by partition
+        self._assigned_at = 0.0
+        self._is_reported = np.zeros(size, np.bool_)
         self._fetched = np.zeros(size)
         self._fetched_at = np.full(size, -np.inf)
         self._leader = NO_MEMBER
@@ -49,12 +49,12 @@ class KnownLag:
 
     def assigned(self, now: float, owners: Counts) -> None:
         """End a round: each member fetches the lag of its partitions."""
-        self._since = now
-        self._reported = owners != NO_MEMBER
+        self._assigned_at = now
+        self._is_reported = owners != NO_MEMBER
 
-    def removed(self, partitions: npt.NDArray[np.bool_]) -> None:
+    def removed(self, partitions: Mask) -> None:
         """Drop the reports for the partitions of a removed member."""
-        self._reported = self._reported & ~partitions
+        self._is_reported = self._is_reported & ~partitions
 
     def leader_fetched(self, now: float, lag: Levels, leader: int) -> None:
         """Record that the leader fetched the lag of all partitions."""
@@ -62,20 +62,26 @@ class KnownLag:
         self._fetched, self._fetched_at = lag.copy(), np.full(len(lag), now)
 
     def lag(self, now: float, lag: Levels, leader: int) -> Levels:
-        """Return the lag known in a round now; the leader fetches the rest of the real ``lag``."""
+        """Return the lag known in a round now; the leader fetches the rest.
+
+        Args:
+            now: seconds.
+            lag: by partition, the real lag.
+            leader: number of the member that leads.
+        """
         if leader != self._leader:
             self._leader, self._fetched_at = leader, np.full(len(lag), -np.inf)
-        recent = self._fetched_at > now - self._refresh_s
-        to_fetch = ~(recent | self._reported)
-        known = np.where(recent, self._fetched, np.where(self._reported, self._report(now, lag), lag))
+        is_recent = self._fetched_at > now - self._refresh_s
+        to_fetch = ~(is_recent | self._is_reported)
+        known = np.where(is_recent, self._fetched, np.where(self._is_reported, self._report(now, lag), lag))
         self._fetched = np.where(to_fetch, lag, self._fetched)
         self._fetched_at = np.where(to_fetch, now, self._fetched_at)
         return known
 
     def _report(self, now: float, lag: Levels) -> Levels:
         """Return the lag at the members' last fetch, interpolated."""
-        fetches = np.floor((now - self._since) / self._refresh_s)
-        fetched_at = self._since + fetches * self._refresh_s
+        fetches = np.floor((now - self._assigned_at) / self._refresh_s)
+        fetched_at = self._assigned_at + fetches * self._refresh_s
         later, later_lag = now, lag
         for earlier, earlier_lag in reversed(self._past):
             if earlier <= fetched_at:
@@ -86,11 +92,11 @@ class KnownLag:
 
 
 def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
-    """Return the records that forecasts add to the lag of each partition, like the reader of the feed.
+    """Return the records that forecasts add to the lag of each partition, as ``with_expected`` does.
 
     Args:
-        topics: topic -> partitions.
-        expected: forecast arrivals by partition; NaN without a forecast.
+        topics: topic -> number of partitions.
+        expected: forecast arrivals by partition, records; NaN without a forecast.
 
     Returns:
         Records by partition; all 0 if fewer than half of the partitions have a forecast.
@@ -102,11 +108,11 @@ def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
 
 
 class Leader:
-    """Knows the lag, and asks for a rebalance with the rules of the real ``SkewWatcher``.
+    """Knows the lag, and requests rebalances by the rules of the real ``SkewWatcher``.
 
     Args:
         history: the arrivals, with their forecasts.
-        scenario: without a ``skew`` it never asks.
+        scenario: the strategy; without a ``skew`` the leader requests no rebalance.
         group: the simulated group.
         names: names of all members, those that join later included.
     """
@@ -117,7 +123,7 @@ class Leader:
         uses_lag = strategy.by_lag or strategy.by_load
         self._known_lag = KnownLag(history.partitions, strategy.lag_refresh_s) if uses_lag else None
         self._expected: tuple[int, Counts] | None = None  # step, and arrivals forecast at its end
-        # By member, because one that leads again remembers when it asked.
+        # By member, because a member that leads again remembers its requests.
         self._watches: dict[int, SkewWatch] = {}
 
     def record(self, now: float, lag: Levels) -> None:
@@ -158,8 +164,13 @@ class Leader:
         """Return the time of the next check."""
         return now + self._watches[self._group.leader].check_s
 
-    def asks(self, now: float, lag: Levels) -> bool:
-        """Fetch the real ``lag``, and return whether to ask for a rebalance now."""
+    def requests_rebalance(self, now: float, lag: Levels) -> bool:
+        """Check for uneven lag; return whether the leader requests a rebalance.
+
+        Args:
+            now: seconds.
+            lag: by partition, the real lag, which the leader fetches.
+        """
         leader = self._group.leader
         if self._known_lag is not None:
             self._known_lag.leader_fetched(now, lag, leader)
@@ -181,5 +192,5 @@ class Leader:
         if self._expected is None or self._expected[0] != known.step:
             self._expected = known.step, expected_arrivals(self._history.topics, known.arrivals)
         # Records that have arrived since the forecast are part of the lag already.
-        arriving: Counts = np.rint(self._expected[1] * known.left).astype(np.int64)
-        return load + arriving
+        ahead: Counts = np.rint(self._expected[1] * known.left).astype(np.int64)
+        return load + ahead

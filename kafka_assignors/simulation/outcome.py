@@ -1,4 +1,4 @@
-"""The figures of a simulated scenario, and those to minimise in the order of their importance."""
+"""The figures of a simulated scenario, and the goals: figures to minimise, the most important first."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.scenario import Parameter
 
 NO_DIFFERENCE = 0.15
-"""Two figures are equal if they differ by less than this part of the larger one.  Simulated figures are no
-closer to measured ones."""
+"""Two figures count as equal if they differ by less than this part of the larger one, because simulated
+figures differ from measured ones by as much."""
 
 _APART = -math.log(1 - NO_DIFFERENCE)
 _FLOOR = (1 - NO_DIFFERENCE) / NO_DIFFERENCE
-"""This many times ``RankedFigure.least`` is added to figures before their ratio is taken.  Near 0 a
-difference of ``least`` then is that part of the larger figure, and 0 is not infinitely better."""
+"""This many times ``RankedFigure.least`` is added to figures before their ratio is taken.  So the figures 0
+and ``least`` differ by ``NO_DIFFERENCE``, and 0 is not infinitely better than any other figure."""
 
 
 class Situation(NamedTuple):
     """The conditions in which strategies are compared.
 
-    Other conditions (pauses, rates, owners) must be in the name of the history.
+    If other conditions differ (pauses, rates, owners), the histories must have different names.
     """
 
     group: str
@@ -35,7 +35,7 @@ class Situation(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """At ``at`` seconds ``taker`` gained a partition whose last owner was ``giver``."""
+    """Member ``taker`` gained a partition, whose last owner was ``giver``, at ``at`` seconds."""
 
     at: float
     partition: int
@@ -45,7 +45,7 @@ class Move:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Series:
-    """Figures at the start and at the end of each step, in arrays of shape (steps + 1,).
+    """Figures at the start and at the end of each step, as arrays of shape (steps + 1,).
 
     Attributes:
         at: seconds since the start.
@@ -78,20 +78,20 @@ class Outcome:
         service_rate: records/s of one member.
         arrived: all records, the lag at the start included.
         served: records read.
-        left: records never read: 0 unless the lag never drained.
-        drain_s: seconds from the last arrival (the start, if none) until all records were read.  None: not
-            within the limit.
-        recovery_s: longest time from the start, or from a step of the churn, until the lag was back at the
-            lag right before (at the start: 0), seconds.  0: the lag never rose.  None: not within the limit.
+        left: records that were not read by the end; 0 if all were.
+        drain_s: seconds from the last arrival (from the start, if none) until all records were read.  None:
+            not within the limit.
+        recovery_s: longest time from the start, or from a step of the churn, until the lag fell back to that
+            right before (at the start: to 0), seconds.  0: the lag never rose.  None: not within the limit.
         largest_lag: largest lag of the whole group at any time, records.
         mean_lag: mean from the start to the end of the history, records.
         largest_member_lag: largest lag of one member at any time, records.
         time_lag_p50: age of the oldest unread record, seconds: the median over all partitions and the time of
             the history.
         time_lag_p99: the same, 99th percentile.
-        time_lag_max: the largest at any time, the time after the history included.
-        moved: number of moves: a partition was gained by another member than its last owner.
-        r_score: sum over all moves of the partition's arrival rate (mean of the last 30 s), divided by the
+        time_lag_max: the largest such age at any time, the time after the history included.
+        moved: number of moves; a partition moves if another member than its last owner gains it.
+        r_score: sum over all moves of the partition's arrival rate (mean of the last 30 s) divided by the
             service rate of its new owner.
         r_score_mean: mean R-score of a rebalance; the rounds of a cooperative rebalance count together.
         rebalances: number of rounds, second rounds of cooperative rebalances included.
@@ -99,7 +99,7 @@ class Outcome:
         unserved_s: partition-seconds without a reader, for any cause, dead members included.
         simulated_s: simulated seconds.
         moves: the moves one by one.
-        series: None if not requested.
+        series: the series; None if not requested.
         time_lags: ``time_lag_max`` by partition; None without a series.
     """
 
@@ -134,11 +134,11 @@ class Outcome:
 
     @property
     def situation(self) -> Situation:
-        """The situation in which the outcome is compared to those of other strategies."""
+        """The situation in which strategies are compared by this outcome and others."""
         return Situation(self.group, self.history, self.members, self.churn, self.service_rate)
 
     def figures(self) -> dict[str, Any]:
-        """Return all single figures, as a row of a table."""
+        """Return all fields except ``moves``, ``series`` and ``time_lags``, as a row of a table."""
         names = [field.name for field in fields(self)]
         return {name: getattr(self, name) for name in names if name not in {"moves", "series", "time_lags"}}
 
@@ -149,8 +149,9 @@ class RankedFigure(NamedTuple):
     Attributes:
         figure: its name.
         of: returns the figure of an outcome.
-        least: smaller differences do not count.  None: a yes or no, every difference counts.
-        words: its text, with a placeholder for the value.
+        least: the smallest difference from 0 that counts.  None: the figure is 1 or 0 (yes or no), and every
+            difference counts.
+        words: a text with a placeholder for the value.
     """
 
     figure: str
@@ -159,11 +160,11 @@ class RankedFigure(NamedTuple):
     words: str
 
     def level(self, outcome: Outcome) -> float:
-        """Return the figure on a logarithmic scale, on which ratios are differences."""
+        """Return the figure on a logarithmic scale, on which ratios become differences."""
         value = self.of(outcome)
         return value if self.least is None else math.log(value + _FLOOR * self.least)
 
-    def apart(self, level: float, other: float) -> bool:
+    def differs(self, level: float, other: float) -> bool:
         """Return whether two levels differ by more than the error of a simulation."""
         return abs(level - other) > (0.0 if self.least is None else _APART)
 
@@ -190,7 +191,7 @@ GOALS = (
     RankedFigure("r_score", lambda o: o.r_score, 0.05, "R-score {:,.2f}"),
     RankedFigure("moved", lambda o: float(o.moved), 0.5, "{:,.0f} partitions moved"),
 )
-"""In the order of their importance."""
+"""The goals, the most important first."""
 
 COSTS = frozenset({"pause_s", "r_score", "moved"})
 """Figures that are costs of a rebalance."""

@@ -1,4 +1,4 @@
-"""Collects measurements during a simulation, and makes the figures of them at the end."""
+"""Collects measurements during a simulation, and makes the `Outcome` at the end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kafka_assignors.simulation.history import History, Levels
 from kafka_assignors.simulation.outcome import Move, Outcome, Series
 from kafka_assignors.simulation.scenario import Scenario
 from kafka_assignors.simulation.serving import NOTHING, Interval, first_below
-from kafka_assignors.simulation.time_lag import ages, quantile, stretches
+from kafka_assignors.simulation.time_lag import age_periods, ages, quantile
 
 _RECENT_S = 30.0
-"""An arrival rate is the mean of this many seconds, because bursty traffic has no useful current rate."""
+"""An arrival rate is the mean of the last so many seconds, because arrivals come in bursts."""
 
 
 class OutcomeBuilder:
@@ -30,17 +30,14 @@ class OutcomeBuilder:
         loaded = np.flatnonzero(history.arrivals.any(axis=1))
         self._last_arrival = (int(loaded[-1]) + 1) * history.step_s if len(loaded) else 0.0
         self._drained: float | None = None
-        #: disturbances not recovered from: time, and lag right before
-        self._open: list[tuple[float, float]] = []
+        self._unrecovered: list[tuple[float, float]] = []  # disturbances: time, and lag right before
         self._recoveries: list[float] = []
-        self._area = self._largest = self._largest_member = 0.0
+        self._lag_seconds = self._largest = self._largest_member = 0.0
         self.pause_s = self.unserved_s = 0.0
         self.rebalances = 0
         self._moves: list[Move] = []
-        #: by rebalance; the last one is not over
-        self._r_scores = [0.0]
-        #: times between which arrivals and reads are even
-        self._at: list[float] = []
+        self._r_scores = [0.0]  # by rebalance; the last one is not over
+        self._at: list[float] = []  # times between which records arrive and are read evenly
         self._read: list[Levels] = []
         self._arrived: list[Levels] = []
         self._step_ends: list[int] = []
@@ -49,7 +46,7 @@ class OutcomeBuilder:
 
     def record_disturbance(self, now: float, before: float) -> None:
         """Record an event that may cause lag; ``before`` is the lag right before it."""
-        self._open.append((now, before))
+        self._unrecovered.append((now, before))
 
     def record_move(self, move: Move, capacity: float) -> None:
         """Record a move to a member that reads ``capacity`` records/s; call `record_levels` first."""
@@ -79,30 +76,30 @@ class OutcomeBuilder:
 
         Args:
             interval: the interval that has passed.
-            settled: no rebalance is running, and no member is dead or pausing.
+            settled: whether no rebalance is running, and no member is dead or pausing.
         """
         times, totals = interval.totals()
         self._largest = max(self._largest, float(totals.max()))
         begin, end = interval.start, interval.start + interval.length
         inside = min(end, self._history.length_s) - begin
-        if inside > 0:  # an interval is either before the history's end or after it
-            self._area += float(((totals[1:] + totals[:-1]) / 2 * np.diff(times)).sum())
+        if inside > 0:  # no interval crosses the history's end
+            self._lag_seconds += float(((totals[1:] + totals[:-1]) / 2 * np.diff(times)).sum())
         if self._drained is None and end >= self._last_arrival:
             self._drained = first_below(times, totals, NOTHING, self._last_arrival)
         elif self._drained is not None and totals[-1] > NOTHING:
-            self._drained = None  # records arrived until the end of the last arrival's step
-        if settled and self._open:
-            still_open: list[tuple[float, float]] = []
-            for since, level in self._open:
+            self._drained = None  # more records arrived in the step of the last arrival
+        if settled and self._unrecovered:
+            unrecovered: list[tuple[float, float]] = []
+            for since, level in self._unrecovered:
                 recovered = first_below(times, totals, max(level, NOTHING), since)
                 if recovered is None:
-                    still_open.append((since, level))
+                    unrecovered.append((since, level))
                 else:
                     self._recoveries.append(recovered - since)
-            self._open = still_open
+            self._unrecovered = unrecovered
 
     def record_member_lag(self, lags: Levels) -> None:
-        """Record the lag of each member's partitions."""
+        """Record the lag by member."""
         self._largest_member = max(self._largest_member, float(lags.max(initial=0.0)))
 
     def record_levels(self, now: float, arrived: Levels, read: Levels) -> None:
@@ -121,7 +118,7 @@ class OutcomeBuilder:
             now: seconds.
             arrived: records arrived until now, by partition.
             read: records read until now, by partition.
-            lags: by member, and last that of the partitions without an owner.
+            lags: by member, its lag; the last is that of partitions without an owner.
             members: number of members in the group.
         """
         self.record_levels(now, arrived, read)
@@ -133,7 +130,7 @@ class OutcomeBuilder:
         """Make the figures at the end of the simulation."""
         history, scenario = self._history, self._scenario
         at, arrived, read = np.array(self._at), np.array(self._arrived), np.array(self._read)
-        late = stretches(at, arrived, read, min(history.length_s, now))
+        periods = age_periods(at, arrived, read, min(history.length_s, now))
         at, arrived, read = at[self._step_ends], arrived[self._step_ends], read[self._step_ends]
         lag = np.maximum(arrived - read, 0.0)
         r_scores = self._r_scores if self._r_scores[-1] else self._r_scores[:-1]
@@ -151,13 +148,13 @@ class OutcomeBuilder:
             served=float(read[-1].sum()),
             left=left if left > NOTHING else 0.0,
             drain_s=None if self._drained is None else self._drained - self._last_arrival,
-            recovery_s=None if self._open else max(self._recoveries, default=0.0),
+            recovery_s=None if self._unrecovered else max(self._recoveries, default=0.0),
             largest_lag=self._largest,
-            mean_lag=self._area / history.length_s,
+            mean_lag=self._lag_seconds / history.length_s,
             largest_member_lag=self._largest_member,
-            time_lag_p50=quantile(late, 0.5),
-            time_lag_p99=quantile(late, 0.99),
-            time_lag_max=float(late.largest.max(initial=0.0)),
+            time_lag_p50=quantile(periods, 0.5),
+            time_lag_p99=quantile(periods, 0.99),
+            time_lag_max=float(periods.largest.max(initial=0.0)),
             moved=len(self._moves),
             r_score=sum(r_scores),
             r_score_mean=sum(r_scores) / max(len(r_scores), 1),
@@ -166,7 +163,7 @@ class OutcomeBuilder:
             unserved_s=self.unserved_s,
             simulated_s=now,
             moves=tuple(self._moves),
-            time_lags=late.largest if series else None,
+            time_lags=periods.largest if series else None,
             series=Series(
                 at=at,
                 lag=lag.sum(axis=1),

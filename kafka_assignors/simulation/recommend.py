@@ -70,12 +70,12 @@ class _Tier(NamedTuple):
     Attributes:
         contenders: in the order of names.
         goal: the goal in which they are worse than the tier before; None: the first tier.
-        than: the best contender before in that goal; each of these differs from it.
+        ahead: the best contender before them in that goal, from which each of them differs.
     """
 
     contenders: list[_Contender]
     goal: RankedFigure | None = None
-    than: _Contender | None = None
+    ahead: _Contender | None = None
 
 
 def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
@@ -84,9 +84,8 @@ def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
     Goals decide in the order of ``GOALS``: whether the lag drained at all, time lag, time to recover, time to
     drain, lag, and last the cost of rebalances.  Two strategies are compared by the geometric mean, over
     situations, of the ratios of their figures.  So a group with 1,000 times the lag of another weighs the
-    same.  Strategies within ``NO_DIFFERENCE`` of the best in a goal are equal in it, and the next goal
-    decides among them.  The best of the others begins the next tier, and so on.  The order of ``outcomes``
-    does not matter.
+    same.  Strategies within ``NO_DIFFERENCE`` of the best in a goal form a tier, in which the next goal
+    decides.  The best of the others begins the next tier.  The order of ``outcomes`` does not matter.
 
     Raises:
         ProblemError: there is no outcome, no situation common to all strategies, or two outcomes of one
@@ -108,8 +107,8 @@ def recommend(outcomes: Sequence[Outcome]) -> Recommendation:
     ranking: list[Ranked] = []
     for number, tier in enumerate(tiers):
         place = len(ranking) + 1
-        after = tiers[number + 1] if number + 1 < len(tiers) else None
         before = tiers[number - 1] if number else None
+        after = tiers[number + 1] if number + 1 < len(tiers) else None
         ranking += [
             Ranked(
                 place=place,
@@ -140,7 +139,7 @@ def _tiers(
     contenders: list[_Contender],
     number: int,
     goal_before: RankedFigure | None = None,
-    than: _Contender | None = None,
+    ahead: _Contender | None = None,
 ) -> list[_Tier]:
     """Split contenders that no earlier goal separates.
 
@@ -148,10 +147,10 @@ def _tiers(
         contenders: in the order of names.
         number: index of the goal to begin with.
         goal_before: the goal in which all of them are worse than the tier before; None: the first tier.
-        than: the best contender of the tier before in that goal.
+        ahead: the best contender before them in that goal.
     """
     if number == len(GOALS) or len(contenders) == 1:
-        return [_Tier(contenders, goal_before, than)]
+        return [_Tier(contenders, goal_before, ahead)]
     goal = GOALS[number]
     rest = sorted(contenders, key=lambda contender: (contender.levels[goal.figure], contender.label))
     tiers: list[_Tier] = []
@@ -160,37 +159,37 @@ def _tiers(
         alike = [contender for contender in rest if not _differ(goal, best, contender)]
         rest = [contender for contender in rest if _differ(goal, best, contender)]
         alike.sort(key=lambda contender: contender.label)
-        tiers += _tiers(alike, number + 1, goal_before, than)
-        goal_before, than = goal, best
+        tiers += _tiers(alike, number + 1, goal_before, ahead)
+        goal_before, ahead = goal, best
     return tiers
 
 
 def _differ(goal: RankedFigure, contender: _Contender, other: _Contender) -> bool:
-    return goal.apart(contender.levels[goal.figure], other.levels[goal.figure])
+    return goal.differs(contender.levels[goal.figure], other.levels[goal.figure])
 
 
 def _reasons(
     contender: _Contender, tier: _Tier, before: _Tier | None, after: _Tier | None
 ) -> tuple[str, ...]:
-    """Compare a contender to the places above and below."""
+    """Compare a contender to the tiers before and after its own."""
     reasons: list[str] = []
-    if before and tier.goal and tier.than:
-        goal, situation = tier.goal, _clearest(tier.goal, tier.than, contender)
+    if before and tier.goal and tier.ahead:
+        goal, situation = tier.goal, _clearest(tier.goal, tier.ahead, contender)
+        reason = _compared(goal, contender, tier.ahead, situation)
         above = before.contenders[0]
-        close = ""  # added if the contender right above is hardly better
         if not _differ(goal, contender, above):
-            close = f" (less than {NO_DIFFERENCE:.0%} from {above.label} in the place above: "
-            close += f"{_value(goal, above, situation)})"
-        reasons.append(_compared(goal, contender, tier.than, situation) + close)
-    if after and after.goal and after.than:
+            reason += f" (less than {NO_DIFFERENCE:.0%} from {above.label} in the place above: "
+            reason += f"{_value(goal, above, situation)})"
+        reasons.append(reason)
+    if after and after.goal and after.ahead:
         goal, other = after.goal, after.contenders[0]
         if _differ(goal, contender, other):
             reasons.append(_compared(goal, contender, other, _clearest(goal, contender, other)))
         else:
-            situation = _clearest(goal, after.than, other)
+            situation = _clearest(goal, after.ahead, other)
             reason = _compared(goal, contender, other, situation)
-            than = f"{_value(goal, after.than, situation)} for {after.than.label}"
-            reason += f": less than {NO_DIFFERENCE:.0%} apart, but {other.label} is further from {than}"
+            ahead = f"{_value(goal, after.ahead, situation)} for {after.ahead.label}"
+            reason += f": less than {NO_DIFFERENCE:.0%} apart, but {other.label} is further from {ahead}"
             reasons.append(reason)
         for cost in GOALS:
             is_worse = contender.levels[cost.figure] > other.levels[cost.figure]
@@ -219,24 +218,25 @@ def _compared(goal: RankedFigure, contender: _Contender, other: _Contender, situ
         (goal.level(outcome), goal.level(other.outcomes[situation]))
         for situation, outcome in contender.outcomes.items()
     ]
-    better = sum(goal.apart(level, other_level) for level, other_level in levels if level < other_level)
-    worse = sum(goal.apart(level, other_level) for level, other_level in levels if level > other_level)
+    better = sum(goal.differs(level, other_level) for level, other_level in levels if level < other_level)
+    worse = sum(goal.differs(level, other_level) for level, other_level in levels if level > other_level)
     counts = {"better": better, "worse": worse}
     first, then = "better", "worse"
     if contender.levels[goal.figure] > other.levels[goal.figure]:
         first, then = then, first
-    but = f", {then} in {counts[then]:,}" if counts[then] else ""
-    often = f"{first} in {counts[first]:,} of {len(levels):,} situations{but}"
-    return f"{comparison} in {_name(situation, list(contender.outcomes))} ({often})"
+    counted = f"{first} in {counts[first]:,} of {len(levels):,} situations"
+    if counts[then]:
+        counted += f", {then} in {counts[then]:,}"
+    return f"{comparison} in {_name(situation, list(contender.outcomes))} ({counted})"
 
 
 def _figure(goal: RankedFigure, contender: _Contender, situation: Situation) -> float:
-    """Return the figure in a situation; of a yes or no, the part of all situations."""
+    """Return the figure in a situation; of a yes or no, the part of the situations with a yes."""
     return contender.levels[goal.figure] if goal.least is None else goal.of(contender.outcomes[situation])
 
 
 def _value(goal: RankedFigure, contender: _Contender, situation: Situation) -> str:
-    """Format the figure alone, as in ``words``."""
+    """Format the figure with its unit, as in ``words``."""
     shape = goal.words[goal.words.index("{") : goal.words.index("}") + 1]
     unit = " s" if "} s" in goal.words else ""
     return shape.format(_figure(goal, contender, situation)) + unit

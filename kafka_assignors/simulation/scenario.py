@@ -26,22 +26,22 @@ class Pauses:
     """The cost of a rebalance, seconds.
 
     Members learn of a round from their next heartbeat.  Heartbeats start at the end of a round, so all
-    members learn of the next round at about the same time: on average half an interval after its cause, and
-    a whole interval after a first cooperative round.  Until then members that revoked nothing read on.  A
-    member that revoked a partition has already asked to join again, and gets no records until the end of the
-    round.
+    members learn of the next round at about the same time: half a heartbeat interval after its cause, on
+    average, or a whole interval after a first cooperative round.  Until then members that revoked no
+    partition read on.  A member that revoked one joins again at once, and gets no records until the end of
+    the round.
 
     Attributes:
-        start_s: start time of a process: from a join in the churn until the member asks to join.
+        start_s: start time of a process: from a join in the churn until the member joins the group.
         heartbeat_s: ``heartbeat_interval_ms``; the default is kafka-python's.
-        join_s: from when all members know of a round until all have their assignment; no member gets records.
-            The default was measured with four members and a broker nearby.
-        refetch_s: from the assignment until the first records of the gained partitions; in an eager group of
+        join_s: from when all members know of a round until all have their assignment.  Meanwhile no member
+            gets records.  The default was measured with four members and a broker nearby.
+        refetch_s: from the assignment until the first records of the gained partitions; in an eager group, of
             all partitions.  The default was measured in the same setup.
         warm_up_s: warm-up of one gained partition.  A member warms up the partitions it gains one at a time,
-            and reads nothing meanwhile.  A partition that returns to its owner costs nothing.
-        session_timeout_s: ``session_timeout_ms``: time from the last heartbeat until a member expires; a kill
-            is half an interval after the last heartbeat.  The default is kafka-python's.
+            and reads no records meanwhile.  A partition that returns to its owner needs no warm-up.
+        session_timeout_s: ``session_timeout_ms``: time from the last heartbeat until a member expires.  A
+            kill is half a heartbeat interval after the last heartbeat.  The default is kafka-python's.
         continuous: 1 if members are `ContinuousConsumer`s: with a cooperative strategy they read on during a
             round, and the second round follows the first one at once.
     """
@@ -67,11 +67,11 @@ class Strategy:
         name: name on the wire.
         plan: the planner.  It must be picklable, which a bound method of a live assignor is not.
         parameters: the chosen parameters, only shown; ``plan`` already has them.
-        cooperative: rounds are cooperative (KIP-429); otherwise all members revoke all partitions.
-        by_lag: the strategy plans with lag, as the members last fetched it.
-        by_load: the strategy plans with lag and forecast arrivals (``History.expected``).
+        cooperative: whether rounds are cooperative (KIP-429); otherwise all members revoke all partitions.
+        by_lag: whether it plans with lag, as the members last fetched it.
+        by_load: whether it plans with lag and forecast arrivals (``History.expected``).
         lag_refresh_s: ``lag_refresh_ms``: seconds between two fetches of lag by a member.
-        pays_from: with ``Scenario.skew`` a rebalance must reduce the largest load by this part.
+        pays_from: the part by which a rebalance for ``Scenario.skew`` must reduce the largest load.
     """
 
     name: str
@@ -98,7 +98,7 @@ class Scenario:
     """One run to simulate.
 
     Attributes:
-        history: the caller's name of the history.
+        history: the caller's name for the history.
         strategy: plans the rounds.
         members: number of members at the start, ``m1`` to ``mN``, with their partitions assigned.
         service_rate: records/s of one member while it has lag; None: the history's.
@@ -112,8 +112,8 @@ class Scenario:
         forecast_delay_s: seconds from the end of a step until its forecast is known.  The default is that of
             the pipeline: ``--delay`` and ``--every``.
         owners: owners at the start, by partition, as names of members.  None: the strategy plans them.
-        drain_limit_s: maximum seconds after the history until all records are read.  None: the length of the
-            history, at least an hour.
+        drain_limit_s: most seconds to simulate after the history, until all records are read.  None: the
+            length of the history, at least an hour.
 
     Raises:
         OptionError: a field is invalid.

@@ -1,9 +1,9 @@
 """Division of a member's time among its partitions, and intervals in which lag changes evenly.
 
 A member is one thread that reads its partitions in turn.  Partitions with lag get equal parts of its time,
-and time one partition does not need goes to the others.  Records are a fluid here.  With constant arrival
-rates over an interval, the records read of each partition follow from sums alone: partitions that still have
-lag at its end got equal parts, and no other partition got more.
+and time that one partition does not need goes to the others.  Records are a fluid here.  With constant
+arrival rates over an interval, the records read of each partition follow from sums alone: partitions that
+still have lag at the end of the interval got equal parts, and no other partition got more.
 """
 
 from __future__ import annotations
@@ -15,29 +15,29 @@ import numpy.typing as npt
 
 from kafka_assignors.simulation.history import Levels
 
-Slots = npt.NDArray[np.int64]
-"""By partition: the number of the member that reads it; the number of members if none does."""
+Readers = npt.NDArray[np.int64]
+"""By partition: the number of the member that reads it; if none does, the number after the last member's."""
 
 NOTHING = 1e-6
 """Lag below this many records counts as 0, because of rounding errors of floats."""
 
 
-def by_reader(reader: Slots, amounts: Levels, members: int) -> Levels:
+def by_reader(reader: Readers, amounts: Levels, members: int) -> Levels:
     """Sum the amounts by member; the last sum is that of partitions without a reader."""
     return np.bincount(reader, amounts, members + 1).astype(np.float64, copy=False)
 
 
-def shared(demand: Levels, reader: Slots, capacity: Levels) -> Levels:
+def shared(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
     """Return the records read of each partition within an interval.
 
     Args:
-        demand: lag at its start and arrivals within it, by partition, records.
-        reader: the reader of each partition.
-        capacity: records each member can read within it; finite.
+        demand: by partition, lag at its start and arrivals within it, records.
+        reader: by partition, its reader.
+        capacity: by member, records it can read within the interval; finite.
 
     Returns:
-        Records by partition: all of ``demand`` if the member can read all its partitions, less if it cannot,
-        0 without a reader.  Cost: linear, and a sort of the partitions of overloaded members.
+        Records by partition: ``demand`` if the member can read all its partitions, less if it cannot, 0
+        without a reader.  Cost: linear, and a sort of the partitions of overloaded members.
     """
     members = len(capacity)
     wanted = by_reader(reader, demand, members)
@@ -50,23 +50,22 @@ def shared(demand: Levels, reader: Slots, capacity: Levels) -> Levels:
     return read
 
 
-def _levels(demand: Levels, reader: Slots, capacity: Levels) -> Levels:
-    """Return the maximum records a partition, so that its overloaded member's capacity is used up."""
+def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
+    """Return, by partition, the most records that its reader, which is overloaded, reads of one partition."""
     order = np.lexsort((demand, reader))
-    ascending, of = demand[order], reader[order]
-    member, first, size = np.unique(of, return_index=True, return_counts=True)
-    group = np.repeat(np.arange(len(member)), size)
+    ascending, member = demand[order], reader[order]
+    _, first, size = np.unique(member, return_index=True, return_counts=True)
+    run = np.repeat(np.arange(len(size)), size)  # each member's partitions are one run
     before = np.cumsum(ascending) - ascending
-    before -= before[first][group]  # demand of the member's smaller partitions
-    rest = size[group] - (np.arange(len(of)) - first[group])  # number of the others, this one included
-    level = (capacity[of] - before) / rest
-    # The first partition with more demand than its part decides.  It exists, as the member is overloaded.
-    enough = np.flatnonzero(ascending >= level)
-    _, where = np.unique(group[enough], return_index=True)
-    highest = np.full(len(capacity), np.inf)
-    decided = enough[where]
-    highest[of[decided]] = level[decided]
-    return highest[reader]
+    before -= before[first][run]  # demand of the member's smaller partitions
+    rest = size[run] - (np.arange(len(member)) - first[run])  # number of its other partitions, and this one
+    level = (capacity[member] - before) / rest
+    # The first partition with more demand than its part decides.  There is one, as the member is overloaded.
+    above = np.flatnonzero(ascending >= level)
+    deciding = above[np.unique(run[above], return_index=True)[1]]
+    levels = np.full(len(capacity), np.inf)
+    levels[member[deciding]] = level[deciding]
+    return levels[reader]
 
 
 def when_empty(lag: Levels, arriving: Levels, rate: Levels) -> Levels:
@@ -89,9 +88,9 @@ class Interval:
     Attributes:
         start: seconds.
         length: seconds.
-        lag: at the start, records, by member that reads; last, the lag of partitions without a reader.
-        arriving: arrivals in the same order, records/s.
-        rate: service rate in the same order, records/s; the last is 0.
+        lag: by reader, lag at the start, records; the last is that of partitions without a reader.
+        arriving: by reader, arrivals, records/s; the last likewise.
+        rate: by reader, service rate, records/s; the last is 0.
     """
 
     start: float
@@ -110,8 +109,8 @@ class Interval:
         times = np.concatenate([[0.0], inner, [self.length]])
         slopes = self.arriving - self.rate
         # The lag of a member that keeps up stays 0.
-        each = np.maximum(self.lag + slopes * times[:, None], 0.0)
-        return self.start + times, each.sum(axis=1)
+        lags = np.maximum(self.lag + slopes * times[:, None], 0.0)
+        return self.start + times, lags.sum(axis=1)
 
 
 def first_below(times: Levels, totals: Levels, level: float, since: float) -> float | None:

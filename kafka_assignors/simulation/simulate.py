@@ -1,8 +1,8 @@
 """A discrete-event simulation of a consumer group, with the real planners on recorded arrivals.
 
 The events are the end of a step, a join, leave or kill of a member, the start and end of a round, and the end
-of a warm-up.  Between two events no member starts or stops reading and records arrive evenly.  So the records
-read follow exactly (``serving``), for any length of time.
+of a warm-up.  Between two events no member starts or stops reading, and records arrive evenly.  So the
+records read between two events can be computed exactly, for any length of time (``serving``).
 """
 
 from __future__ import annotations
@@ -24,10 +24,21 @@ from kafka_assignors.simulation.leader import Leader
 from kafka_assignors.simulation.outcome import Move, Outcome
 from kafka_assignors.simulation.outcome_builder import OutcomeBuilder
 from kafka_assignors.simulation.scenario import Scenario
-from kafka_assignors.simulation.serving import NOTHING, Slots
+from kafka_assignors.simulation.serving import NOTHING, Readers
 from kafka_assignors.validators import wrong
 
 _Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
+"""The kinds of events.  Some have a number, given in brackets; for the others it is 0.
+
+- ``churn``: a step of the churn (its index).
+- ``join``: a process has started, so its consumer joins the group (the member).
+- ``expire``: the session of a killed member ends (the member).
+- ``stop``: all members know of a round, and stop reading.
+- ``end``: a round ends.
+- ``resume``: a member may read again after a round (the member).
+- ``replan``: a rebalance is requested regardless of lag.
+- ``check``: the leader checks for uneven lag (the number of the last round).
+"""
 _LEAST_LIMIT_S = 3600.0
 
 
@@ -37,10 +48,11 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
     Args:
         history: the arrivals.
         scenario: the strategy, the members and their churn.
-        series: whether the outcome has a series; its figures alone are some hundred bytes.
+        series: whether the outcome has a series.  Without it an outcome takes some hundred bytes.
 
     Returns:
-        The outcome; the same for the same arguments.  Cost: linear in steps x partitions, and a plan a round.
+        The outcome; equal for equal arguments.  Cost: linear in steps x partitions, and a plan for each
+        round.
 
     Raises:
         OptionError: the service rate is unknown, or the churn goes beyond the history.
@@ -51,8 +63,8 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
 class Simulation:
     """The state of one simulation.
 
-    ``simulate`` runs it with the churn of its scenario.  A caller that decides on the churn as it goes calls
-    ``start``, then ``advance_to`` and ``apply`` in turn, and ``build_outcome``.
+    ``simulate`` runs it with the churn of its scenario.  A caller that decides on the churn during the
+    simulation calls ``start``, then ``advance_to`` and ``apply`` in turn, and at last ``build_outcome``.
 
     Args:
         history: the arrivals.
@@ -82,13 +94,13 @@ class Simulation:
         self._group = GroupModel(scenario.strategy, dict(history.topics), names, capacities)
         self._leader = Leader(history, scenario, self._group, names)
         self._outcome = OutcomeBuilder(history, scenario, rate)
-        self._alive = np.zeros(len(names), np.bool_)
-        self._reads = np.zeros(len(names) + 1, np.bool_)
+        self._is_alive = np.zeros(len(names), np.bool_)
+        self._reads = np.zeros(len(names) + 1, np.bool_)  # the last one is no member, and never reads
         self._reads_from = np.zeros(len(names))
         self._expires_at: dict[int, float] = {}  # killed members that have not expired yet
         self._in_round = False  # from its cause to its end
-        self._stopped = np.zeros(len(names), np.bool_)  # members that know of the round
-        self._continuous = self._pauses.continuous > 0 and scenario.strategy.cooperative
+        self._is_stopped = np.zeros(len(names), np.bool_)  # members that know of the round
+        self._is_continuous = self._pauses.continuous > 0 and scenario.strategy.cooperative
         self._round = 0
         self._starting = 0  # number of members with starting processes
         self._events: list[tuple[float, int, _Event, int]] = []
@@ -118,7 +130,7 @@ class Simulation:
         return self.build_outcome(series=series)
 
     def advance_to(self, end: float) -> None:
-        """Advance to a time, with all events and steps until then; seconds."""
+        """Advance to a time (seconds), with all events and steps until then."""
         while self._now < end:
             boundary = self._work.boundary
             self._advance(min(end, boundary, self._events[0][0] if self._events else np.inf))
@@ -147,12 +159,12 @@ class Simulation:
 
     @property
     def present(self) -> list[int]:
-        """Numbers of the members of the group, ascending; the scenario's first members have the lowest."""
+        """Numbers of the members in the group, ascending; those of the start have the lowest."""
         return sorted(self._group.present)
 
     @property
     def owners(self) -> Counts | None:
-        """Number of the owner of each partition; None: the group rebalances, or a partition has no owner."""
+        """Owner of each partition, as a number; None if the group rebalances, or a partition has no owner."""
         is_settled = not self._in_round and not (self._group.owner == NO_MEMBER).any()
         return self._group.owner.copy() if is_settled else None
 
@@ -180,7 +192,7 @@ class Simulation:
         )
 
     def start(self) -> None:
-        """Assign the partitions to the members of the start."""
+        """Start with the scenario's first members, and their partitions assigned."""
         owners, first = self._scenario.owners, first_members(self._scenario.members)
         for number in range(len(first)):
             self._group.join(number)
@@ -192,7 +204,7 @@ class Simulation:
             raise wrong("owners", f"{self._history.partitions}", len(owners))
         self._leader.record(0.0, self._work.lag())
         self._leader.assigned(0.0)
-        self._alive[: len(first)] = True
+        self._is_alive[: len(first)] = True
         self._reads[: len(first)] = True
         if self._work.lag().sum() > NOTHING:
             self._outcome.record_disturbance(0.0, 0.0)
@@ -204,34 +216,32 @@ class Simulation:
 
     # --- reading -------------------------------------------------------------------------------------------
 
-    def _reader(self) -> Slots:
+    def _reader(self) -> Readers:
         """Return the reader by partition; the number of members stands for no reader."""
         owner = self._group.owner
-        return np.where(
-            self._reads[owner], owner, len(self._names)
-        )  # NO_MEMBER, -1, is the last one, which never reads
+        return np.where(self._reads[owner], owner, len(self._names))  # NO_MEMBER, -1, is the last index
 
     def _advance(self, until: float) -> None:
         reader = self._reader()
         while self._now < until:
             self._advance_evenly(min(until, self._work.next_empty(reader)), reader)
 
-    def _advance_evenly(self, until: float, reader: Slots) -> None:
+    def _advance_evenly(self, until: float, reader: Readers) -> None:
         """Advance to a time before which no partition runs empty."""
         length, present = until - self._now, self._group.present
         # A member's lag is largest at the start or the end of an interval, so both are recorded.
-        self._outcome.record_member_lag(self._work.owned(self._group.owner)[:-1])
+        self._outcome.record_member_lag(self._work.lag_by_owner(self._group.owner)[:-1])
         self._outcome.record_interval(self._work.interval(length, reader), settled=self._settled())
-        self._outcome.pause_s += length * int((self._alive[present] & ~self._reads[present]).sum())
+        self._outcome.pause_s += length * int((self._is_alive[present] & ~self._reads[present]).sum())
         self._outcome.unserved_s += length * int((reader == len(self._names)).sum())
         self._work.advance(until, reader)
         self._leader.record(until, self._work.lag())
-        self._outcome.record_member_lag(self._work.owned(self._group.owner)[:-1])
+        self._outcome.record_member_lag(self._work.lag_by_owner(self._group.owner)[:-1])
         self._outcome.record_levels(until, self._work.arrived, self._work.read)
 
     def _record_step(self) -> None:
         work, group = self._work, self._group
-        lags = work.owned(group.owner)
+        lags = work.lag_by_owner(group.owner)
         self._outcome.record_step(self._now, work.arrived, work.read, lags, members=len(group.present))
 
     # --- events --------------------------------------------------------------------------------------------
@@ -241,7 +251,7 @@ class Simulation:
             self.apply(self._acts[number])
         elif event == "join":
             self._starting -= 1
-            self._alive[number] = True
+            self._is_alive[number] = True
             self._group.join(number)
             self._request_round()
         elif event == "expire":
@@ -251,9 +261,13 @@ class Simulation:
         elif event == "stop":
             self._stop(self._group.present)
         elif event == "end":
-            self._end(number)
+            self._end()
         elif event == "resume":
-            if not self._stopped[number] and self._alive[number] and self._reads_from[number] <= self._now:
+            if (
+                not self._is_stopped[number]
+                and self._is_alive[number]
+                and self._reads_from[number] <= self._now
+            ):
                 self._reads[number] = True
         elif event == "replan":
             self._request_round()
@@ -273,7 +287,7 @@ class Simulation:
             self._starting += 1
             self._schedule(self._now + self._pauses.start_s, "join", number)
             return
-        self._reads[number] = self._alive[number] = False
+        self._reads[number] = self._is_alive[number] = False
         if act.kind == "leave":
             self._remove(number)
             self._request_round()
@@ -283,33 +297,33 @@ class Simulation:
             )
             self._schedule(self._expires_at[number], "expire", number)
 
-    def _request_round(self, asking: Collection[int] = (), known_in: float | None = None) -> None:
+    def _request_round(self, requesters: Collection[int] = (), known_in: float | None = None) -> None:
         """Request a round, unless one is running already.
 
         Args:
-            asking: members that request the round, and get no records from now on.
-            known_in: seconds until all members know of it; half a heartbeat interval by default.
+            requesters: members that request the round, and get no records from now on.
+            known_in: seconds until all members know of the round; half a heartbeat interval by default.
         """
         if self._in_round:
             return
         self._in_round = True
         self._round += 1
-        self._stop(asking)
+        self._stop(requesters)
         all_know = self._now + (self._pauses.heartbeat_s / 2 if known_in is None else known_in)
         self._schedule(all_know, "stop")
-        self._schedule(all_know + self._pauses.join_s, "end", self._round)
+        self._schedule(all_know + self._pauses.join_s, "end")
 
     def _stop(self, members: Collection[int]) -> None:
         """Stop members from reading until the end of the round."""
-        if self._continuous:
+        if self._is_continuous:
             return
-        self._stopped[list(members)] = True
+        self._is_stopped[list(members)] = True
         self._reads[list(members)] = False
 
-    def _end(self, number: int) -> None:
-        if self._expires_at:
-            # The group waits for killed members until they expire.
-            self._schedule(max(self._expires_at.values()), "end", number)
+    def _end(self) -> None:
+        """End a round: plan, and let members read again."""
+        if self._expires_at:  # the group waits for killed members until they expire
+            self._schedule(max(self._expires_at.values()), "end")
             return
         if not self._group.present:  # the next member to join requests a round
             self._in_round = False
@@ -317,26 +331,28 @@ class Simulation:
         changes = self._group.round(self._leader.load(self._now, self._work.lag()))
         self._leader.assigned(self._now)
         self._in_round = False
-        self._stopped[:] = False
+        self._is_stopped[:] = False
         for partition, giver, taker in zip(changes.moved, changes.givers, changes.takers, strict=True):
             move = Move(self._now, int(partition), self._names[giver], self._names[taker])
             self._outcome.record_move(move, self._work.capacity(int(taker)))
         self._outcome.record_round(again=changes.again)
-        eager = not self._scenario.strategy.cooperative
+        is_eager = not self._scenario.strategy.cooperative
         for member in self._group.present:
             gained = int(changes.gained[member])
             # An eager member has dropped the records it had fetched.
-            refetch_s = self._pauses.refetch_s if gained or eager else 0.0
-            resumes = max(self._reads_from[member], self._now + refetch_s) + self._pauses.warm_up_s * gained
-            self._reads_from[member] = resumes
-            if resumes > self._now:
+            refetch_s = self._pauses.refetch_s if gained or is_eager else 0.0
+            reads_from = max(self._reads_from[member], self._now + refetch_s)
+            reads_from += self._pauses.warm_up_s * gained
+            self._reads_from[member] = reads_from
+            if reads_from > self._now:
                 self._reads[member] = False
-            self._schedule(resumes, "resume", member)
+            self._schedule(reads_from, "resume", member)
         if changes.again:
-            # Members that revoked ask at once.  The others learn of it from their next heartbeat.
+            # Members that revoked a partition join again at once.  The others learn of the next round from
+            # their next heartbeat.
             others = set(self._group.present) - changes.revoked
             self._request_round(
-                changes.revoked, self._pauses.heartbeat_s if others and not self._continuous else 0.0
+                changes.revoked, self._pauses.heartbeat_s if others and not self._is_continuous else 0.0
             )
         else:
             self._watch_skew()
@@ -348,9 +364,10 @@ class Simulation:
             self._schedule(at, "check", self._round)
 
     def _check_skew(self, number: int) -> None:
-        """Check for uneven lag, unless the check is from before the last round or the leader is dead."""
-        if number != self._round or self._in_round or not self._alive[leader := self._group.leader]:
+        """Check for uneven lag, unless another round has begun since, or the leader is dead."""
+        leader = self._group.leader
+        if number != self._round or self._in_round or not self._is_alive[leader]:
             return
         self._schedule(self._leader.next_check(self._now), "check", number)
-        if self._leader.asks(self._now, self._work.lag()):
+        if self._leader.requests_rebalance(self._now, self._work.lag()):
             self._request_round([leader])

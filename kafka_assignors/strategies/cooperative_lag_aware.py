@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
@@ -83,8 +82,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
             if (forecasts := self._open_forecasts()) is not None:
                 if isinstance(forecasts.source, ThroughputLoad):
                     forecasts.source.learn(reports)
-                left_s = max(self._deadline - time.monotonic(), 0.0)
-                return forecasts.in_plan(group, is_settling=self._second_round.is_settling, timeout_s=left_s)
+                return forecasts.in_plan(group, is_settling=self._second_round.is_settling)
         return group
 
     def with_forecasts(self, group: Group) -> Group:

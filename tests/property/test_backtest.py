@@ -158,7 +158,7 @@ def test_results_do_not_depend_on_the_length_of_steps(load: History, tried: Scen
 
 def exact_imbalance(group_model: GroupModel, load: Counts, counts: object) -> tuple[int, int]:
     """With the exact bound, whether or not it is needed; as a plan is measured."""
-    group = group_model._group(load, holding=False)
+    group = group_model._group(load, still_owns=False)
     places = np.full(len(group_model._ids) + 1, NO_MEMBER, np.int32)
     for member_id, index in group.index.items():
         places[group_model._number[member_id]] = index

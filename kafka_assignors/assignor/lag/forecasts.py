@@ -24,14 +24,13 @@ class LoadForecasts:
         self._used = Expected()
         self._logged_level = logging.NOTSET  # of the last log line about too few forecasts
 
-    def in_plan(self, group: Group, *, is_settling: bool, timeout_s: float) -> Group:
+    def in_plan(self, group: Group, *, is_settling: bool) -> Group:
         """Return the group with load instead of lag.
 
         Args:
             group: the group to plan for, with its lags.
             is_settling: whether the last round held partitions back.  The rounds of one rebalance plan with
                 the same forecasts, so that they reach the same target.
-            timeout_s: longest time to wait for a user's function.
         """
         self.count = 0
         partitions = _partitions(group)
@@ -39,7 +38,7 @@ class LoadForecasts:
             return group
         if not is_settling:
             self._used = Expected()  # in case the next line fails
-            self._used = self.source.ask(partitions, timeout_s)
+            self._used = self.source.look(partitions)
             is_enough = enough_expected(group, self._used.arrivals)
             self._log_change(is_enough, self._used)
             if not is_enough:

@@ -42,10 +42,6 @@ class ThroughputLoad:
     def begin(self) -> None:
         """Do nothing: members measure once they own partitions."""
 
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """Return the records that partitions receive within the horizon."""
-        return self.look(partitions)
-
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
         """Return the records that partitions receive within the horizon."""
         rates = self._throughput.rates(partitions)

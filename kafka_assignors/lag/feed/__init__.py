@@ -1,6 +1,6 @@
 """Forecasts of load from the feed topic.
 
-- ``load_feed``: `LoadFeed`, the public face.  ``sources``: the sources of load a leader may use.
+- ``load_feed``: `LoadFeed`, the public face.  ``sources``: sources of forecasts for a leader.
 - ``arrivals``: arrivals that several forecasts expect over one period.
 - ``reader``: follows the topic on a thread.  ``consumer``: its connection.
 """

@@ -1,4 +1,4 @@
-"""The arrivals that several forecasts expect over one common period."""
+"""The arrivals that several forecasts expect over one period."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kafka_assignors.wire.load_feed import Forecast
 def expected_of(
     forecasts: Mapping[TopicPartition, Forecast], now_ms: float
 ) -> tuple[dict[TopicPartition, float], dict[TopicPartition, int]]:
-    """Return arrivals and lags, in records.
+    """Return the arrivals that forecasts expect, and the lags in the forecasts, in records.
 
-    All arrivals refer to one period: from now to the horizon of the newest forecast (of several equally new
-    ones, the longest).  The arrivals of other forecasts are scaled to it.  Records that have arrived already
-    are part of the lag.
+    All arrivals are for one period: from now to the end of the newest forecast (of several equally new ones,
+    the longest).  The arrivals of other forecasts are scaled to this period.  Records that have arrived since
+    a forecast do not count, because they are part of the lag.
     """
     left_ms = period_ms(forecasts, now_ms)
     arrivals = {
@@ -31,6 +31,6 @@ def expected_of(
 
 
 def period_ms(forecasts: Mapping[TopicPartition, Forecast], now_ms: float) -> float:
-    """Return the milliseconds from now to the horizon of the newest forecast; 0 without forecasts."""
+    """Return the milliseconds from now to the end of the newest forecast; 0 without forecasts."""
     time_ms, horizon_ms = max(((f.time_ms, f.horizon_ms) for f in forecasts.values()), default=(0, 0))
     return max(horizon_ms - max(now_ms - time_ms, 0.0), 0.0)

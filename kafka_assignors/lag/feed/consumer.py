@@ -1,4 +1,4 @@
-"""A consumer of the load feed: kafka-python's, without a group, over a link whose waits are bounded."""
+"""A consumer of the load feed: kafka-python's without a group, over a `Link`, whose waits are bounded."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.plan import shown
 
 _WAIT_MS = 1_000
-"""How long a broker may wait for records before it answers.  It answers in order, so others wait as long."""
+"""Longest time a broker waits for records.  It answers in order, so later requests wait as long."""
 
-_AT_ONCE = 1_000
-"""Records per poll at most: reading must not keep the interpreter from other threads for long."""
+_MOST_RECORDS = 1_000
+"""Most records of a poll: decoding must not keep the interpreter from other threads for long."""
 
-
-_SOON_MS = 100
-"""How long to wait for the start position in a partition."""
+_POSITION_MS = 100
+"""Longest time to wait for the position in a partition."""
 
 
 class TopicMissingError(LagError):
@@ -54,8 +53,8 @@ class FeedConsumer:
         with self._errors():
             self._link = Link(client)
         self._consumer: Any = None
-        self._topic_seen: tuple[object, frozenset[int]] | None = None
-        self._to_reach: dict[KafkaPartition, int] = {}
+        self._opened: tuple[object, frozenset[int]] | None = None  # the topic's id and partitions
+        self._ends_to_reach: dict[KafkaPartition, int] = {}
 
     def open(self, timeout_s: float) -> None:
         """Connect, and start at the topic's beginning.
@@ -63,7 +62,7 @@ class FeedConsumer:
         Raises:
             LagError: no broker answers, access is denied, or the topic does not exist.
         """
-        self._topic_seen = self._describe(timeout_s)
+        self._opened = self._describe(timeout_s)
         with self._errors():
             self._consumer = KafkaConsumer(
                 **self._client,
@@ -73,12 +72,12 @@ class FeedConsumer:
                 auto_offset_reset="earliest",
                 isolation_level="read_committed",
                 fetch_max_wait_ms=min(_WAIT_MS, int(self._client.get("request_timeout_ms", 30_000) / 2)),
-                max_poll_records=_AT_ONCE,
+                max_poll_records=_MOST_RECORDS,
                 metrics_enabled=False,
             )
-            partitions = [KafkaPartition(self._topic, p) for p in sorted(self._topic_seen[1])]
+            partitions = [KafkaPartition(self._topic, p) for p in sorted(self._opened[1])]
             self._consumer.assign(partitions)
-            self._to_reach = self._consumer.end_offsets(partitions, timeout_ms=int(1000 * timeout_s))
+            self._ends_to_reach = self._consumer.end_offsets(partitions, timeout_ms=int(1000 * timeout_s))
 
     def is_same(self, timeout_s: float) -> bool:
         """Whether the topic is still the one that was opened: neither created again nor grown.
@@ -88,7 +87,7 @@ class FeedConsumer:
         Raises:
             LagError: as ``open``.
         """
-        return self._describe(timeout_s) == self._topic_seen
+        return self._describe(timeout_s) == self._opened
 
     def poll(self, timeout_s: float) -> list[FeedRecord]:
         """Wait for records; return them in the order of each partition.
@@ -111,16 +110,16 @@ class FeedConsumer:
             LagError: the position is unknown.
         """
         with self._errors():
-            # A position also passes transaction markers, which are no records.
-            self._to_reach = {
+            # Compare positions instead of records, because transaction markers are no records.
+            self._ends_to_reach = {
                 partition: end
-                for partition, end in self._to_reach.items()
-                if end > 0 and (self._consumer.position(partition, timeout_ms=_SOON_MS) or 0) < end
+                for partition, end in self._ends_to_reach.items()
+                if end > 0 and (self._consumer.position(partition, timeout_ms=_POSITION_MS) or 0) < end
             }
-        return not self._to_reach
+        return not self._ends_to_reach
 
     def shut(self) -> None:
-        """Ask the thread to end, and with it calls that wait.  From any thread, any number of times."""
+        """Ask the thread to end; calls that wait for it end, too.  From any thread, any number of times."""
         self._link.shut()
 
     def wait_shut(self, timeout_s: float) -> bool:
@@ -151,7 +150,7 @@ class FeedConsumer:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Raise what kafka-python raises as a LagError."""
+        """Convert kafka-python's exceptions to `LagError`."""
         try:
             yield
         except GeneratorExit as error:  # raised when the loop ends during a wait

@@ -22,10 +22,10 @@ class LoadFeed:
 
     Attributes:
         topic: its name.
-        max_age_ms: forecasts whose event time is further away are ignored; None: the option
+        max_age_ms: forecasts whose event time is further from now are ignored; None: the option
             ``load_max_age_ms`` applies.
         consumer_config: keyword arguments of ``KafkaConsumer`` for the connection, if the feed is in another
-            cluster or needs another user.  Other settings are the consumer's own.
+            cluster or needs another user.  The consumer's own settings apply otherwise.
 
     Raises:
         OptionError: an invalid value.
@@ -48,7 +48,7 @@ class LoadFeed:
             raise within("load_source", error) from error
 
     def reader(self, config: Mapping[str, Any], max_age_ms: float) -> FeedReader:
-        """Make a reader.  It connects when it begins.
+        """Make a reader.  It connects after ``begin``.
 
         Args:
             config: the consumer's configuration, with its group.
@@ -68,7 +68,7 @@ class LoadFeed:
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Check the option ``consumer_config``.  The consumer may supply the group and the offset reset."""
+    """Check the option ``consumer_config``.  It needs no group, because the consumer has one."""
     instance("consumer_config", config, Mapping, "a mapping")
     try:
         fetch_settings({"group_id": "group", **config}, None, None)

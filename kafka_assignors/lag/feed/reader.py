@@ -1,7 +1,7 @@
 """Keeps the newest forecast of each partition of a group, read from the load feed in the background.
 
-Every member may become the leader at any moment, so every member reads.  It keeps its own group's forecasts.
-``begin``, ``ask`` and ``look`` never wait.
+Every member reads, because it may become the leader at any moment.  It keeps the forecasts of its own group.
+``begin`` and ``look`` never wait.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from kafka_assignors.wire.load_feed import Forecast
 log = logging.getLogger("kafka_assignors")
 
 MOST_FEED_PARTITIONS = 100_000
-"""Partitions of the group whose forecasts are kept, at most: about 25 MB."""
+"""Most partitions of the group whose forecasts are kept: about 25 MB."""
 
 _POLL_S = 1.0
 _CHECK_S = 30.0
 """Seconds between two checks that the topic still exists and is the same."""
 _ANSWER_S = 10.0
-"""Seconds to wait for such a check, and for a connection."""
+"""Seconds to wait for the answer to such a check, and for a connection."""
 _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
-"""Seconds before a retry after a failure, doubled with each one."""
+"""Seconds before a retry after a failure, doubled with each failure, up to the longest pause."""
 _END_S = 1.0
-"""Longest time, in seconds, that ``close`` waits for the threads to end."""
+"""Seconds that ``close`` waits for the threads to end."""
 
 
 class _Known(NamedTuple):
@@ -53,13 +53,13 @@ class FeedReader:
         connect: makes a consumer of the feed; called again after every failure.
         topic: the feed's name, for the log.
         group_id: the group whose forecasts are kept.
-        max_age_ms: forecasts whose event time is further away, in the past or the future, are ignored.
+        max_age_ms: forecasts whose event time is further from now, in the past or the future, are ignored.
         wall: seconds since 1970, as ``time.time``.
         now: seconds, as ``time.monotonic``.
 
     Attributes:
-        ignored: number of records that were not kept: malformed ones of this group, ones with an unreadable
-            key, and ones of partitions above the limit.
+        ignored: number of ignored records: malformed ones of this group, ones with an unreadable key, and
+            ones of partitions beyond the limit.
     """
 
     def __init__(
@@ -81,14 +81,14 @@ class FeedReader:
         self._now = now
         self._thread = Background("kafka-assignors-feed", now)
         self._process = os.getpid()
-        self._left_behind: list[object] = []
+        self._of_parent: list[object] = []  # kept from the garbage collector, which would close its sockets
         self._begun = self._closed = self._quiet = False
         # One thread writes the attributes below, others read them.
         self._consumer: FeedConsumer | None = None
         self._known: dict[TopicPartition, _Known] = {}
         self._newest_ms: int | None = None
         self._caught_up = False  # since the last open
-        self._complete = False  # caught up at least once; half a feed makes no plan
+        self._complete = False  # caught up at least once; before that forecasts are not used
         self._problem = ""
         self._problem_kind: type[Exception] | None = None
         self._failures = 0
@@ -104,7 +104,7 @@ class FeedReader:
         if self._closed:
             return
         if self._process != os.getpid():
-            self._left_behind += [self._consumer, self._thread]  # their sockets are the parent's to close
+            self._of_parent += [self._consumer, self._thread]
             self._consumer, self._thread = None, Background("kafka-assignors-feed", self._now)
             self._process, self._begun = os.getpid(), False
         if not self._begun:
@@ -114,19 +114,15 @@ class FeedReader:
     def read_once(self, timeout_s: float) -> None:
         """Read to the end on the calling thread, instead of ``begin``; does not retry.
 
-        The next ``look`` reports a failure as its ``problem``; the log has it at DEBUG.
+        After a failure the next ``look`` has a ``problem``; the log has the failure at DEBUG.
         """
         until = self._now() + timeout_s
         self._quiet = True
         while not (self.step() or self._caught_up) and self._now() < until:
             pass
 
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """Return fresh forecasts at once."""
-        return self.look(partitions)
-
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """Return fresh forecasts of these partitions; none before the feed was read once."""
+        """Return fresh forecasts of these partitions; none before the whole feed was read once."""
         now_ms = 1000 * self._wall()
         known = {p: self._known.get(p) if self._complete else None for p in partitions}
         fresh = {
@@ -225,7 +221,7 @@ class FeedReader:
             self._consumer = None
 
     def _take(self, record: FeedRecord) -> None:
-        """Never raises, because a retry would meet the same record again."""
+        """Keep a record; never raises, because a retry would meet the same record again."""
         try:
             self._keep(record)
         except Exception as error:
@@ -246,8 +242,8 @@ class FeedReader:
                 del self._known[key.partition]
             return
         self._newest_ms = max(self._newest_ms or 0, forecast.time_ms)
-        # Within one partition of the feed the last record counts.  After the feed has grown, a key can have
-        # an old record in another partition.
+        # Within one partition of the feed the last record of a key counts.  After the feed has grown, a key
+        # can have an old record in another partition.
         is_moved = known is not None and known.feed_partition != record.partition
         if known is not None and is_moved and known.forecast.time_ms > forecast.time_ms:
             return
@@ -275,7 +271,7 @@ class FeedReader:
         return abs(now_ms - time_ms) <= self._max_age_ms
 
     def _why_incomplete(self, missing: int, wanted: int, now_ms: float) -> tuple[str, bool]:
-        """Return why forecasts are missing, and whether that is logged already or needs no warning."""
+        """Return why forecasts are missing, and ``Expected.is_logged``."""
         if self._problem:
             return self._problem, True
         if not self._caught_up:

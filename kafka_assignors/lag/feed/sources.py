@@ -18,7 +18,7 @@ log = logging.getLogger("kafka_assignors")
 
 _LEAST_REFRESH_S = 0.05
 _END_S = 1.0
-"""Seconds that ``close`` waits for the thread: a user's function may not end."""
+"""Seconds that ``close`` waits for the thread, because a user's function may not end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +28,8 @@ class Expected:
     Attributes:
         arrivals: records expected to arrive, over the same period for all partitions.
         lags: records left to read when the forecast was made.
-        problem: why some forecasts are missing, as a line for the user; empty if none is.
-        is_logged: whether the problem needs no warning: it is logged already, or no answer is due yet.
+        problem: why some forecasts are missing, as a line for the user; empty if none is missing.
+        is_logged: whether the problem needs no warning, because it is logged already, or passes soon.
         period_s: length of the period, seconds; 0: unknown.
         age_s: age of the oldest forecast, seconds; 0: unknown.
     """
@@ -48,11 +48,8 @@ class LoadSource(Protocol):
     def begin(self) -> None:
         """Start fetching forecasts; called at every join, on the consumer's I/O thread."""
 
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """Return forecasts for a plan at once, on the consumer's I/O thread.  May raise any exception."""
-
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """Return forecasts in the background.  May raise any exception."""
+        """Return forecasts at once: the consumer's I/O thread calls it, too.  May raise any exception."""
 
     def close(self) -> None:
         """End all threads."""
@@ -61,7 +58,8 @@ class LoadSource(Protocol):
 class PolledLoad:
     """Polls a user's function on a daemon thread, and keeps its last answer.
 
-    Polling starts with the first requested partitions and ends with ``close``.  Callers never wait for it.
+    Polling starts with the first requested partitions and ends with ``close``.  Callers never wait for the
+    function.
 
     Args:
         function: takes partitions and returns the expected records of each partition that it knows.
@@ -100,10 +98,6 @@ class PolledLoad:
             if self._wanted:
                 self._thread.submit(partial(self._poll, self._wanted))
 
-    def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> Expected:
-        """Return the last answer at once."""
-        return self.look(partitions)
-
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
         """Return the last answer; request new partitions at once, for the next call."""
         if not self._closed and not self._wanted.issuperset(partitions):
@@ -124,7 +118,7 @@ class PolledLoad:
         return Expected(known, problem=problem)
 
     def close(self) -> None:
-        """End the thread; wait at most a second for the function."""
+        """End the thread; wait up to a second for the function."""
         self._closed = True
         if self._process != os.getpid():
             return

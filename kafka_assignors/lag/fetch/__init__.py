@@ -2,8 +2,8 @@
 
 - ``fetcher``: `LagFetcher`, the public face.  ``group_offsets``: offsets of whole groups.
 - ``group``: the members of a group.  ``gathering``: the requests of one fetch, in parallel.
-- ``many_groups``: members, commits and offsets of all groups, with few requests.
-- ``oldest_unread``: timestamps of the oldest unread records, which ``records`` finds in bytes.
+- ``many_groups``: members, commits and offsets of many groups, with few requests.
+- ``oldest_unread``: timestamps of the oldest unread records.  ``records``: finds these in bytes.
 - ``retention``: when brokers delete records.  ``link``: connections and timeouts.
 - ``sending``: deadlines and leaders.  ``requests``: requests and answers.
 - ``consumer_group``: groups of the new protocol (KIP-848).  ``errors``: our errors.

@@ -1,6 +1,6 @@
 """Describes groups of the new protocol (KIP-848), for which kafka-python has no request.
 
-The two JSON files beside this module are the schemas; kafka-python makes classes of them, as of its own.
+The two JSON files beside this module are schemas.  kafka-python makes classes of them, as of its own schemas.
 """
 
 from __future__ import annotations

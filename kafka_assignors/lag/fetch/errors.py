@@ -28,14 +28,14 @@ from kafka.errors import (
 from kafka_assignors.errors import LagDeniedError, LagError, LagTimeoutError, LagUnreachableError
 from kafka_assignors.plan import shown
 
-_NOT_LET_IN = (
+_DENIALS = (
     AuthorizationError,
     IllegalSaslStateError,
     SaslAuthenticationFailedError,
     UnsupportedSaslMechanismError,
 )
 _TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError)
-_NOT_THERE = (KafkaConnectionError, NodeNotReadyError, UnknownBrokerIdError, OSError)
+_UNREACHABLE = (KafkaConnectionError, NodeNotReadyError, UnknownBrokerIdError, OSError)
 _WORDS: dict[type[KafkaError], str] = {
     TopicAuthorizationFailedError: "not authorised to describe the topic",
     UnknownTopicOrPartitionError: "no such partition",
@@ -44,9 +44,9 @@ _WORDS: dict[type[KafkaError], str] = {
 
 
 def is_permanent(error: BaseException) -> bool:
-    """Whether a retry cannot help: the cluster denies access."""
+    """Whether a retry cannot help, because the cluster denies access."""
     # A connection that ends during the TLS handshake may belong to a broker that is shutting down.
-    return _not_let_in(error) and "EOF" not in str(error)
+    return _is_denial(error) and "EOF" not in str(error)
 
 
 def may_pass(error: BaseException | None) -> bool:
@@ -55,7 +55,7 @@ def may_pass(error: BaseException | None) -> bool:
 
 
 def is_silence(error: BaseException) -> bool:
-    """Whether no answer came, so that a new connection may help; an error code is an answer."""
+    """Whether a broker sent no answer, so that a new connection may help; an error code is an answer."""
     return isinstance(error, _TIMEOUTS) or not isinstance(error, BrokerResponseError)
 
 
@@ -65,22 +65,22 @@ def is_more_specific(error: BaseException, known: BaseException | None) -> bool:
     return known is None or not isinstance(error, _TIMEOUTS) or isinstance(known, _TIMEOUTS)
 
 
-def _not_let_in(error: BaseException) -> bool:
-    return isinstance(error, (*_NOT_LET_IN, ssl.SSLError)) or (
+def _is_denial(error: BaseException) -> bool:
+    return isinstance(error, (*_DENIALS, ssl.SSLError)) or (
         isinstance(error, KafkaConnectionError) and "SSL" in str(error)
     )
 
 
 def lag_error(error: BaseException) -> LagError:
-    """Return the error for callers.  Its text is one line of bounded length, and never shows settings."""
+    """Convert an error for callers.  The text is one line of bounded length, and never shows settings."""
     if isinstance(error, LagError):
         return error
     text = shown(re.sub(r"^\[Error -?\d+\] ", "", str(error)).strip() or type(error).__name__)
-    if _not_let_in(error):
+    if _is_denial(error):
         return LagDeniedError(f"the cluster does not let us in: {text}")
     if isinstance(error, _TIMEOUTS):
         return LagTimeoutError(f"the cluster did not answer in time: {text}")
-    if isinstance(error, _NOT_THERE):
+    if isinstance(error, _UNREACHABLE):
         return LagUnreachableError(f"no broker answers: {text}")
     if isinstance(error, InvalidReceiveError):  # such as the TLS alert of a server that expects TLS
         return LagUnreachableError(

@@ -24,7 +24,7 @@ class LagFetcher:
 
     It connects at the first fetch, keeps the connection, and makes a new one after a failure.  A fetch sends
     one OffsetFetch to the group's coordinator.  Then it sends each leader one ListOffsets for the ends, and
-    one for the begins that a lag depends on.  It looks up leaders once, and again when they change.
+    one for the begins that a lag depends on.  Leaders are looked up once, and again when they change.
 
     Several threads may use it at once.  It owns one daemon thread while it is connected.
 
@@ -49,7 +49,7 @@ class LagFetcher:
         self._lock = threading.Lock()
         self._link: Link | None = None
         self._old_links: list[Link] = []  # their threads may still be running
-        self._waiting: set[threading.Event] = set()
+        self._waiting: set[threading.Event] = set()  # one for each call of `fetch`
         self._closed = False
 
     def __repr__(self) -> str:
@@ -90,7 +90,8 @@ class LagFetcher:
                 raise LagError("the connection broke down") from error
             done.wait(max(deadline - time.monotonic(), 0))
             self._check_open()
-            if not done.is_set() or gathering.connection_failed:  # a later fetch must not see this one's rest
+            # A later fetch must not wait behind the rest of this one.
+            if not done.is_set() or gathering.connection_failed:
                 self._drop(link)
             return gathering.reading()
         finally:

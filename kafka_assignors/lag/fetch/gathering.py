@@ -1,8 +1,9 @@
 """One fetch from the cluster: its requests, their order and their retries, until all is known or time is up.
 
-Coroutines run on the link's thread.  A caller reads the result so far when its time is up.  Commits come
-before ends (see ``arithmetic``), and ends before begins, which are fetched only if a lag depends on them.
-Each leader's partitions proceed on their own, so that a broker that hangs does not hold up the others'.
+Coroutines run on the link's thread.  The caller reads the results so far when its time is up.  Commits are
+fetched before ends (see ``arithmetic``), and ends before begins, which are fetched only if a lag depends on
+them.  The partitions of each leader are fetched on their own, so that a broker that hangs does not delay the
+others.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ from kafka_assignors.plan import TopicPartition
 
 
 class Gathering:
-    """The state and the results of one fetch.
+    """The state and the results of one fetch.  Takes the arguments of a `Sender`, and further ones.
+
+    Args:
+        partitions: the partitions to fetch.
+        all_begins: whether to fetch all begins, also those that no lag depends on.
 
     Attributes:
         wanted: the partitions, each once.
-        failure: the error that ended the fetch early.
+        failure: the error that ended the fetch early; None if none did.
         ended_at: when a broker returned each end, on the clock.
     """
 
@@ -55,8 +60,8 @@ class Gathering:
         self._committed: dict[TopicPartition, int | None] = {}
         self._ends: dict[TopicPartition, int] = {}
         self._begins: dict[TopicPartition, int] = {}
-        self._lost: dict[TopicPartition, str] = {}  # permanent errors
-        self._trouble: dict[TopicPartition, str] = {}  # the last retriable error of a partition
+        self._permanent: dict[TopicPartition, str] = {}  # errors that a retry cannot help
+        self._passing: dict[TopicPartition, str] = {}  # the last retriable error of a partition
         self._unanswered: dict[TopicPartition, KafkaError] = {}  # the broker did not answer
         self.failure: Exception | None = None
         self.ended_at: dict[TopicPartition, float] = {}
@@ -81,24 +86,24 @@ class Gathering:
             LagError: no lag is known because the fetch failed.
         """
         lags, offsets, missing = {}, {}, {}
-        silent = None  # a missing answer that is the reason for a missing lag
+        silence = None  # the error of a broker that did not answer, if a lag is missing for it
         reset = self._settings.reset
         for tp in self.wanted:
             end, begin = self._ends.get(tp), self._begins.get(tp)
-            if tp in self._lost:
-                missing[tp] = self._lost[tp]
+            if tp in self._permanent:
+                missing[tp] = self._permanent[tp]
             elif end is not None and (begin is not None or not self._needs_begin(tp, end)):
                 committed = self._committed[tp]  # fetched before the end
                 lags[tp] = lag(end, committed, begin, reset)
                 offsets[tp] = Offsets(begin, end, committed)
-            elif tp in self._trouble:
-                missing[tp] = self._trouble[tp]
+            elif tp in self._passing:
+                missing[tp] = self._passing[tp]
             else:
-                known = self._unanswered.get(tp) or self.failure or self._link.trouble
-                silent = known or KafkaTimeoutError("no answer")
-                missing[tp] = str(lag_error(silent))
-        if silent is not None and not lags:
-            raise lag_error(self.failure or silent) from silent
+                known = self._unanswered.get(tp) or self.failure or self._link.connection_failure
+                silence = known or KafkaTimeoutError("no answer")
+                missing[tp] = str(lag_error(silence))
+        if silence is not None and not lags:
+            raise lag_error(self.failure or silence) from silence
         return Reading(lags, offsets, missing)
 
     @property
@@ -119,7 +124,7 @@ class Gathering:
             if not rest:
                 return
             failure = await self._ask_coordinator(rest)
-            rest = [tp for tp in rest if tp not in self._committed and tp not in self._lost]
+            rest = [tp for tp in rest if tp not in self._committed and tp not in self._permanent]
             out_of_time = bool(rest) and not (
                 (failure is None or may_pass(failure)) and await self._sender.pause(retry)
             )
@@ -154,7 +159,7 @@ class Gathering:
         return requests.add_coordinator(self._manager.cluster, response, group_id)
 
     async def _locate(self, partitions: Collection[TopicPartition]) -> None:
-        """Look up missing leaders; note partitions that have no leader as in trouble."""
+        """Look up missing leaders; note the errors of partitions that have none."""
         leaders = self._link.leaders
         unlocated = [tp for tp in partitions if tp not in leaders and not self._is_done(tp)]
         if not unlocated:
@@ -166,12 +171,12 @@ class Gathering:
             return
         for tp, code in codes.items():
             if code == UnknownTopicOrPartitionError.errno:  # a retry helps only if the topic is created
-                self._lost[tp] = reason(code)
+                self._permanent[tp] = reason(code)
             else:
                 self._note(tp, code)
 
     async def _list_offsets(self, partitions: Sequence[TopicPartition], retry: int = 0) -> None:
-        """Fetch ends and begins, for each leader on its own."""
+        """Fetch ends and begins; with several leaders, those of each on their own."""
         rest = [tp for tp in partitions if not self._is_done(tp)]
         while rest:
             await self._locate(rest)
@@ -180,11 +185,11 @@ class Gathering:
                 if not self._is_done(tp):
                     by_leader.setdefault(self._link.leaders.get(tp), []).append(tp)
             if len(by_leader) > 1:
-                strands = [
+                fetches = [
                     self._manager.call_soon(self._list_offsets, tps, retry) for tps in by_leader.values()
                 ]
-                for strand in strands:
-                    await strand
+                for fetch in fetches:
+                    await fetch
                 return
             for leader, tps in by_leader.items():
                 if leader is not None:
@@ -203,19 +208,20 @@ class Gathering:
         which: int,
         known: dict[TopicPartition, int],
     ) -> None:
-        asked = [tp for tp in partitions if tp not in known]
-        if not asked:
+        """Fetch the begins or ends that are not ``known`` yet, and add them to it."""
+        missing = [tp for tp in partitions if tp not in known]
+        if not missing:
             return
         try:
             response = await self._sender.send(
-                requests.offset_list_request(asked, which, self._settings.isolation), leader
+                requests.offset_list_request(missing, which, self._settings.isolation), leader
             )
         except KafkaError as error:
-            self._did_not_answer(asked, error)
+            self._did_not_answer(missing, error)
             return
         now = self._clock()
         if which == requests.END:
-            self.ended_at |= dict.fromkeys(asked, now)
+            self.ended_at |= dict.fromkeys(missing, now)
         for tp, code, offset in requests.read_offset_list(response):
             if code:
                 self._note(tp, code)
@@ -224,23 +230,23 @@ class Gathering:
                 known[tp] = offset
 
     def _is_done(self, tp: TopicPartition) -> bool:
-        """Whether a partition is completely known, or a retry cannot help."""
+        """Whether the offsets of a partition are known, or a retry cannot help."""
         end = self._ends.get(tp)
         if end is not None and (tp in self._begins or not self._needs_begin(tp, end)):
             return True
-        return tp in self._lost or (tp in self._unanswered and not may_pass(self._unanswered[tp]))
+        return tp in self._permanent or (tp in self._unanswered and not may_pass(self._unanswered[tp]))
 
     def _needs_begin(self, tp: TopicPartition, end: int) -> bool:
         return self._all_begins or begin_matters(end, self._committed[tp], self._settings.reset)
 
     def _note(self, tp: TopicPartition, code: int) -> None:
-        """Note a partition's error as trouble if it may pass, else as permanent."""
+        """Note a partition's error as one that may pass, or as a permanent one."""
         self._unanswered.pop(tp, None)
-        (self._trouble if is_retriable(code) else self._lost)[tp] = reason(code)
+        (self._passing if is_retriable(code) else self._permanent)[tp] = reason(code)
 
     def _did_not_answer(self, partitions: Iterable[TopicPartition], error: KafkaError) -> None:
         """Note that a broker did not answer, and forget the leaders, so that they are looked up again."""
         for tp in partitions:
-            self._trouble.pop(tp, None)
+            self._passing.pop(tp, None)
             self._unanswered[tp] = error
             self._link.leaders.pop(tp, None)

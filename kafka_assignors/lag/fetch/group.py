@@ -1,8 +1,7 @@
 """A group as its coordinator describes it: its members, their partitions, and its commits.
 
-The planner needs subscriptions it understands; this module takes any group.  kafka-python's own
-``describe_groups`` raises for the whole group if one member's bytes cannot be decoded.  This module treats
-such a member as one without known partitions.
+This module accepts any group, also one whose members' bytes cannot be decoded.  Such a member has no known
+partitions.  kafka-python's own ``describe_groups`` raises for the whole group.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire.budget import unfold
 
 NEW_PROTOCOL = "Consumer"
-"""The state of a group of the new protocol (KIP-848)."""
+"""``GroupState.state`` of a group of the new protocol (KIP-848)."""
 REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group during a rebalance; the last two belong to KIP-848."""
 
@@ -30,16 +29,17 @@ class GroupMember:
     """A member as the broker describes it.
 
     Attributes:
-        member_id: assigned by the broker.
-        instance_id: of a static member, else None.
-        client_id: set by the client.
-        host: of its connection.
+        member_id: the id from the broker.
+        instance_id: the id of a static member; None for a dynamic member.
+        client_id: the ``client_id`` of its consumer.
+        host: the host of its connection.
         owned: its last assignment.
-        readable: False: the assignment cannot be decoded, and ``owned`` is empty.
+        readable: whether the assignment can be decoded; if not, ``owned`` is empty.
         subscription_user_data: empty if there is none, or it cannot be decoded.
         assignment_user_data: likewise.
         topics: its subscribed topics; empty if they are not known, as during a rebalance.
-        generation: of its last assignment before it joined; ``NO_GENERATION`` if it does not report one.
+        generation: the generation of its last assignment before it joined; ``NO_GENERATION`` if it does not
+            report one.
     """
 
     member_id: str
@@ -60,12 +60,13 @@ class GroupState:
 
     Attributes:
         group_id: its name.
-        state: the broker's name of it; ``Empty`` is a group with commits and without members.
+        state: the broker's name of its state, such as ``Empty``, which has commits and no members; or
+            ``NEW_PROTOCOL``.
         strategy: its protocol name; empty without members.
         members: in the order of their ids.
-        commits: for every partition with a commit.
-        epoch: of a group of the new protocol (KIP-848); None for other groups.
-        new_state: the broker's name of the state of such a group; empty for other groups.
+        commits: for every partition with a commit, the offset of the next record to read.
+        epoch: the epoch of a group of the new protocol (KIP-848); None for other groups.
+        new_state: the broker's name of the state of a group of the new protocol; empty for other groups.
     """
 
     group_id: str
@@ -99,7 +100,7 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
         return GroupState(group_id, NEW_PROTOCOL, assignor, members, commits, epoch, state)
     state = described.group_state
     if is_new(described):
-        state = NEW_PROTOCOL  # the broker does not describe its members, but it has commits
+        state = NEW_PROTOCOL  # this broker cannot describe its members, but the group has commits
     elif (described.error_code or state == "Dead") and not commits:
         raise GroupError(f"there is no group {group_id!r}")
     return GroupState(
@@ -108,7 +109,7 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
 
 
 def is_new(described: Any) -> bool:
-    """Whether the answer to DescribeGroups means a group of the new protocol (KIP-848)."""
+    """Whether an answer to DescribeGroups is about a group of the new protocol (KIP-848)."""
     return "not a classic group" in (getattr(described, "error_message", None) or "")
 
 
@@ -163,7 +164,7 @@ def _assignment(data: bytes) -> Any:
 
 
 def _decoded(decode: Callable[[bytes], Any], data: bytes | None) -> Any:
-    """Decode what a member sent, which may be any bytes; None if it is nothing, or cannot be decoded."""
+    """Decode a member's bytes, which are untrusted; None if there are none, or they cannot be decoded."""
     try:
         return decode(bytes(data)) if data else None
     except Exception:  # on bad bytes kafka-python's decoder may raise any exception

@@ -1,7 +1,7 @@
 """Fetches the offsets of several groups over one connection.
 
-``LagFetcher`` fetches known partitions of one group repeatedly.  This module finds the partitions: all with a
-commit or an owner.
+``LagFetcher`` fetches given partitions of one group repeatedly.  This module finds the partitions of a group:
+all with a commit or an owner.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class GroupOffsets:
         group_id: its name.
         offsets: of the partitions with a commit or an owner; begins are always known.
         seen_at: when a broker returned each end, in seconds since 1970.
-        missing: why the offsets of another partition are unknown.
-        problem: why nothing is known of the group; None if something is.
+        missing: why the offsets of further partitions are unknown.
+        problem: why no offset of the group is known; None if one is.
     """
 
     group_id: str
@@ -53,7 +53,7 @@ def reach(settings: Mapping[str, Any], timeout_ms: float) -> str:
     """Check that the cluster answers and grants access; return its id.
 
     Raises:
-        LagError: it does not; the class shows what to do.
+        LagError: it does not answer, or denies access; the class shows what to do.
         OptionError: invalid settings.
     """
     with open_link(settings, time.monotonic() + timeout_ms / 1000) as link:
@@ -63,7 +63,9 @@ def reach(settings: Mapping[str, Any], timeout_ms: float) -> str:
 def find_groups(
     settings: Mapping[str, Any], like: Pattern[str], timeout_ms: float
 ) -> tuple[list[str], str | None]:
-    """Return the names of the groups, and why a part of the cluster did not list its own.
+    """Return the names of the groups that match ``like``, and the problem of a broker that lists none.
+
+    The problem is a line for the user; None: all brokers answered.
 
     Raises:
         LagError: no broker lists groups.
@@ -74,7 +76,7 @@ def find_groups(
 
 
 def list_groups(link: Link, deadline: float) -> tuple[list[str], str | None]:
-    """Return the names of all groups, and why a part of the cluster did not list its own.
+    """Return the names of all groups, and the problem of a broker that lists none; None: all answered.
 
     Raises:
         LagError: no broker lists groups.
@@ -95,7 +97,13 @@ def fetch_groups(
 ) -> list[GroupOffsets]:
     """Fetch the offsets of each group, with retries until the time is up.
 
-    Never raises for a failure of the cluster: such a group has a ``problem``.
+    After a failure of the cluster, a group has a ``problem``; no error is raised.
+
+    Args:
+        settings: keyword arguments of ``KafkaConsumer`` for the connection.
+        group_ids: the groups.
+        timeout_ms: longest time to wait.
+        topics_like: the topics that count; None: all.
 
     Raises:
         OptionError: invalid settings.
@@ -108,8 +116,8 @@ def fetch_groups(
         return [tp for tp in tps if topics_like is None or topics_like.fullmatch(tp.topic)]
 
     def read(link: Link) -> GroupsReading:
-        half = (time.monotonic() + deadline) / 2  # a silent coordinator leaves time for the others' ends
-        # The offset reset matters for lag only, which is not used here.
+        half = (time.monotonic() + deadline) / 2  # a silent coordinator must leave time to fetch ends
+        # The offset reset matters only for lag, which is not used here.
         return read_groups(link, fetch_settings(settings, "-", "earliest"), names, chosen, (half, deadline))
 
     if not names:
@@ -132,20 +140,20 @@ def _connected(settings: Mapping[str, Any], deadline: float, call: Callable[[Lin
             with open_link(settings, deadline) as link:
                 return call(link)
         except LagError as failure:
-            passing = isinstance(failure, (LagTimeoutError, LagUnreachableError))
-            if not passing or time.monotonic() + 2 * _PAUSE_S > deadline:
+            is_passing = isinstance(failure, (LagTimeoutError, LagUnreachableError))
+            if not is_passing or time.monotonic() + 2 * _PAUSE_S > deadline:
                 raise
         time.sleep(_PAUSE_S)
 
 
-def _offsets(name: str, read: GroupsReading) -> GroupOffsets:
-    if name in read.failures:
-        return GroupOffsets(name, problem=why(read.failures[name]))
-    reading = read.readings[name]
-    if reading.missing and read.no_offsets is not None:
-        return GroupOffsets(name, problem=str(read.no_offsets))
-    now, ticks = time.time(), time.monotonic()
-    seen_at = {tp: now - (ticks - read.ended_at[name][tp]) for tp in reading.offsets}
+def _offsets(name: str, groups: GroupsReading) -> GroupOffsets:
+    if name in groups.failures:
+        return GroupOffsets(name, problem=why(groups.failures[name]))
+    reading = groups.readings[name]
+    if reading.missing and groups.no_offsets is not None:
+        return GroupOffsets(name, problem=str(groups.no_offsets))
+    epoch_s = time.time() - time.monotonic()
+    seen_at = {tp: epoch_s + groups.ended_at[name][tp] for tp in reading.offsets}
     return GroupOffsets(name, reading.offsets, seen_at, reading.missing)
 
 
@@ -163,13 +171,13 @@ class GroupsReading:
     Attributes:
         states: members and commits.
         readings: the lags of the chosen partitions; begins are always known.
-        failures: why a group is not known; a GroupError: it does not exist.
-        ends: begins and ends of the partitions of all groups, the latest ones.
+        failures: why a group is not known; a `GroupError` if it does not exist.
+        ends: the latest begin and end of each partition of all groups.
         read_at: when the coordinator returned the commits of each group, on the clock of ``time.monotonic``.
         ended_at: when a broker returned each end of a group's reading, likewise.
-        no_offsets: why not a single end is known.
-        is_complete: False: a broker did not answer, or a partition has no leader.
-        connection_failed: a broker did not answer, so that a new link may help.
+        no_offsets: why no end at all is known; None if one is.
+        is_complete: whether all brokers answered, and all partitions have a leader.
+        connection_failed: whether a broker did not answer, so that a new link may help.
     """
 
     states: Mapping[str, GroupState]
@@ -198,49 +206,55 @@ def read_groups(
     *,
     retries: int | None = None,
 ) -> GroupsReading:
-    """Read groups, then the offsets of their partitions.  Never raises for a failure of the cluster.
+    """Read groups, then the offsets of their partitions.  Failures of the cluster are part of the result.
 
-    ``deadlines`` (``time.monotonic``) are for groups and for offsets.  The link's thread calls ``chosen``.
+    Args:
+        link: the connection.
+        settings: the timeouts, and the offset reset.
+        group_ids: the groups.
+        chosen: returns the partitions of a group to read; the link's thread calls it.
+        deadlines: for groups, and for offsets, on the clock of ``time.monotonic``.
+        retries: as for a `Sender`.
     """
     fetches: dict[str, tuple[EndsFetch, list[TopicPartition]]] = {}
-    strands: list[Any] = []
+    running: list[Any] = []
 
     def fetch_ends(states: Iterable[GroupState]) -> None:
-        """Ask for the ends of a coordinator's groups at once: another coordinator may be silent."""
+        """Fetch the ends of one coordinator's groups at once, because another coordinator may be silent."""
         partitions = {state.group_id: sorted(chosen(state)) for state in states}
         wanted = sorted({tp for tps in partitions.values() for tp in tps})
         fetch = EndsFetch(link, settings, wanted, deadlines[1], retries=retries)
         fetches.update({name: (fetch, tps) for name, tps in partitions.items()})
-        strands.append(link.manager.call_soon(fetch.run))
+        running.append(link.manager.call_soon(fetch.run))
 
     async def finish() -> None:
-        for strand in tuple(strands):
-            await strand
+        for future in tuple(running):
+            await future
 
     groups = GroupsFetch(link, group_ids, deadlines[0], fetch_ends, retries=retries)
-    late = attempt(link, deadlines[0], groups.run)
-    failures: dict[str, Exception] = dict(groups.failures)  # a late answer may still come
-    fetched = {name: each for name, each in dict(fetches).items() if name not in failures}
+    groups_error = attempt(link, deadlines[0], groups.run)
+    failures: dict[str, Exception] = dict(groups.failures)  # copied, because a late answer may still come
+    fetched = {name: fetch for name, fetch in dict(fetches).items() if name not in failures}
     for name in group_ids:
-        if late is not None and isinstance(failures.get(name), KafkaTimeoutError):
-            failures[name] = late
+        if groups_error is not None and isinstance(failures.get(name), KafkaTimeoutError):
+            failures[name] = groups_error
         elif name not in fetched and name not in failures:
-            failures[name] = late or GroupError(f"there is no group {name!r}")
-    unfinished = attempt(link, deadlines[1], finish)
+            failures[name] = groups_error or GroupError(f"there is no group {name!r}")
+    ends_error = attempt(link, deadlines[1], finish)
     ends: dict[EndsFetch, Reading] = {}
-    refusals: list[LagError] = []
+    without_ends: list[LagError] = []
     for fetch in dict.fromkeys(fetch for fetch, _ in fetched.values()):
-        fetch.failure = fetch.failure or (None if fetch.is_complete else unfinished)
+        fetch.failure = fetch.failure or (None if fetch.is_complete else ends_error)
         try:
             ends[fetch] = fetch.reading()
         except LagError as error:
-            refusals.append(error)
+            without_ends.append(error)
             ends[fetch] = Reading({}, {}, dict.fromkeys(fetch.wanted, str(error)))
-    offsets: dict[TopicPartition, Offsets] = {}
+    latest: dict[TopicPartition, Offsets] = {}
     for reading in ends.values():
-        for tp, at in reading.offsets.items():
-            if tp not in offsets or at.end > offsets[tp].end:
-                offsets[tp] = at
+        for tp, offsets in reading.offsets.items():
+            if tp not in latest or offsets.end > latest[tp].end:
+                latest[tp] = offsets
     states = {name: groups.states[name] for name in fetched}
     return GroupsReading(
         states,
@@ -249,12 +263,16 @@ def read_groups(
             for name, (fetch, tps) in fetched.items()
         },
         failures,
-        offsets,
+        latest,
         {name: groups.read_at[name] for name in fetched},
         {name: fetch.ended_at for name, (fetch, _) in fetched.items()},
-        refusals[0] if refusals and not offsets else None,
-        late is None and not any(map(may_pass, failures.values())) and all(f.is_complete for f in ends),
-        late is not None or groups.connection_failed or any(f.connection_failed for f in ends),
+        without_ends[0] if without_ends and not latest else None,
+        is_complete=groups_error is None
+        and not any(map(may_pass, failures.values()))
+        and all(fetch.is_complete for fetch in ends),
+        connection_failed=groups_error is not None
+        or groups.connection_failed
+        or any(fetch.connection_failed for fetch in ends),
     )
 
 
@@ -268,14 +286,17 @@ def of_group(
         if (log := ends.offsets.get(tp)) is not None
     }
     return Reading(
-        {tp: lag(at.end, at.committed, at.begin, reset) for tp, at in offsets.items()},
+        {tp: lag(known.end, known.committed, known.begin, reset) for tp, known in offsets.items()},
         offsets,
         {tp: ends.missing[tp] for tp in tps if tp not in offsets},
     )
 
 
 def attempt(link: Link, deadline: float, call: Callable[..., Awaitable[Any]]) -> Exception | None:
-    """Run a fetch until its time is up; return the error that ended it early.  The results so far count."""
+    """Run a fetch until its time is up; return the error that ended it early, or None.
+
+    The results so far are valid also after an error.
+    """
     try:
         link.run(call, timeout_s=max(deadline - time.monotonic(), 0.001))
     except Exception as error:

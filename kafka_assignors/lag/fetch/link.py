@@ -1,7 +1,7 @@
 """The connection of a lag fetcher: kafka-python's admin client with bounded waits, no leaks and no secrets.
 
 The constructor of kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and waits for a first answer.
-That wait has no deadline if TLS stalls, no other thread can end it, and the thread stays after a failure.
+That wait has no deadline if TLS stalls, and no other thread can end it.  After a failure the thread stays.
 ``kafka_client``, a documented argument, lets us pass our own parts: a connection manager that does not wait
 (``Link.ready`` does, as a coroutine), and a loop that closes its sockets when its thread ends.
 
@@ -33,14 +33,14 @@ from kafka_assignors.lag.fetch.errors import is_more_specific, is_permanent, lag
 from kafka_assignors.lag.settings import fetch_settings
 
 _T = TypeVar("_T")
-_PATIENT = {"reconnect_backoff_max_ms": 1000}
-"""kafka-python's own 30 s exceed the time of a fetch: it would not see a broker return."""
+_DEFAULTS = {"reconnect_backoff_max_ms": 1000}
+"""kafka-python's default of 30 s is longer than a fetch, which would not see a broker return."""
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
-"""Loggers that print whole requests at DEBUG, among them the one with a password."""
+"""Loggers that print whole requests at DEBUG, also those with a password."""
 _IN_FLIGHT = 10_000
 """Practically no limit: if twice the limit waits for a connection, kafka-python never sends the requests."""
-_HANG_UPS = 3
-"""Disconnects during authentication after which we take them for a refusal."""
+_MOST_HANG_UPS = 3
+"""After so many disconnects during authentication, the broker counts as one that denies access."""
 
 
 def never_create_topics(**configs: Any) -> Any:
@@ -82,7 +82,7 @@ class Link:
         return never_create_topics(net=self._loop, manager=self.manager)
 
     async def ready(self, timeout_ms: float) -> None:
-        """Wait for a first answer of the cluster; returns at once after it.
+        """Wait for the cluster's first answer; return at once if it has come before.
 
         Raises:
             Exception: no broker answers, or access is denied.
@@ -98,7 +98,7 @@ class Link:
             raise self.manager.refused.value
         try:
             await bootstrap
-        except KafkaError as error:  # a timeout; an earlier failure shows its cause
+        except KafkaError as error:  # a timeout, so an earlier failure of a connection may be its cause
             raise self.manager.last_failure or error from error
 
     def run(self, call: Callable[..., Awaitable[_T]], *args: Any, timeout_s: float) -> _T:
@@ -111,14 +111,14 @@ class Link:
         future = self.manager.call_soon(call, *args)
         future.add_both(lambda _: done.set())
         if not done.wait(timeout_s):
-            raise self.trouble or KafkaTimeoutError("no answer")
+            raise self.connection_failure or KafkaTimeoutError("no answer")
         if future.exception is not None:
             raise future.exception
         value: _T = future.value
         return value
 
     @property
-    def trouble(self) -> Exception | None:
+    def connection_failure(self) -> Exception | None:
         """The last connection failure; None once connected."""
         return None if self.manager.bootstrapped else self.manager.last_failure
 
@@ -145,7 +145,7 @@ class Link:
         return self._loop.sleep(seconds)
 
     def on_thread_start(self) -> None:
-        """Hide the thread's DEBUG log if it may hold a password."""
+        """Hide the thread's DEBUG log if it may show a password."""
         if self._with_sasl:
             _DEBUG_FILTER.threads.add(threading.get_ident())
             for name in _WITH_REQUESTS:
@@ -153,7 +153,7 @@ class Link:
 
     def on_thread_end(self) -> None:
         """Close everything before the thread ends."""
-        # A crashed loop is not halted yet.  Closing it would then wait for this very thread.
+        # Halt first: a crashed loop counts as running, and closing it would wait for this very thread.
         closing = [self._loop.halt, self.manager.close, self._loop.close]
         for close in closing if self.admin is None else [*closing, self.admin.close]:
             with suppress(Exception):  # after a crash the remaining parts must be closed, too
@@ -166,12 +166,12 @@ class _Loop(NetworkSelector):
     """An I/O loop that closes its sockets on its own thread, the only one that uses them."""
 
     def __init__(self, link: Link, **configs: Any) -> None:
-        # kafka-python warns of tasks over 100 ms, such as decoding of many partitions.  Nothing waits here.
+        # kafka-python warns of tasks over 100 ms, such as decoding of many partitions, which is no harm here.
         super().__init__(**{**configs, "slow_task_threshold_secs": 0})
         self.link = link
 
     def halt(self) -> None:
-        """End the loop from its own thread; a stop from outside is lost if the thread has not started yet."""
+        """End the loop, on its own thread; a stop from another thread is lost if this one has not started."""
         with suppress(RuntimeError):  # stop() finally tries to join this thread itself
             self.stop(timeout_ms=0)
 
@@ -208,11 +208,11 @@ class _Manager(KafkaConnectionManager):
             and connection.parser
             and type(error) is KafkaConnectionError
         ):
-            # A broker reports a wrong password and closes the connection.  kafka-python often sees only the
-            # latter.  A broker that shuts down does the same, so a retry decides.
+            # A broker reports a wrong password and closes the connection, of which kafka-python often sees
+            # only the end.  A broker that shuts down also closes it, so only repeated ends are final.
             self._hang_ups += 1
             error = SaslAuthenticationFailedError("the broker hung up during authentication")
-            is_final = self._hang_ups >= _HANG_UPS
+            is_final = self._hang_ups >= _MOST_HANG_UPS
         if is_more_specific(error, self.last_failure):
             self.last_failure = error.with_traceback(None)  # its frames would keep the socket alive
         if is_final and not self.refused.is_done:
@@ -222,7 +222,7 @@ class _Manager(KafkaConnectionManager):
 class _DebugFilter(logging.Filter):
     """Drops the DEBUG records of some threads.
 
-    It stays installed: removing a filter while another thread logs could make that thread skip the next one.
+    It is never removed from a logger, because another thread that logs meanwhile could skip the next filter.
     """
 
     def __init__(self) -> None:
@@ -238,7 +238,7 @@ _DEBUG_FILTER = _DebugFilter()
 
 @contextmanager
 def open_link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
-    """``connect`` for the time of a ``with`` block."""
+    """Do as ``connect``, for the time of a ``with`` block."""
     link = connect(settings, deadline)
     try:
         yield link
@@ -253,7 +253,7 @@ def connect(settings: Mapping[str, Any], deadline: float) -> Link:
     Raises:
         LagError: the cluster does not answer, or denies access.
     """
-    client = fetch_settings({**_PATIENT, **settings}, "-", "earliest").client
+    client = fetch_settings({**_DEFAULTS, **settings}, "-", "earliest").client
     left_s = max(deadline - time.monotonic(), 0.001)
     link = None
     try:

@@ -1,8 +1,8 @@
 """Fetches names and states of many groups, and begins and ends of all their partitions, with few requests.
 
-Each coordinator gets one DescribeGroups and one OffsetFetch for a hundred groups, each leader one ListOffsets
-for the ends and one for the begins of a fetch.  A broker that does not know the versions with many groups
-gets one request a group.
+Each coordinator gets one DescribeGroups and one OffsetFetch for every hundred groups.  Each leader gets one
+ListOffsets for the ends and one for the begins of a fetch.  A broker that does not know the versions with
+many groups gets one request for each group.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
 _T = TypeVar("_T")
-_AT_ONCE = 100
-"""Groups of a request."""
+_MOST_GROUPS = 100
+"""Most groups of a request."""
 _WITH_COMMITS = ("", "consumer", "streams")
-"""Protocol types.  The empty type is a group that commits without members."""
+"""Protocol types of groups that can have commits.  It is empty for a group that commits without members."""
 
 
 class GroupNamesFetch:
-    """The state and the results of one listing of all groups that can have commits.
+    """Lists all groups that can have commits, once.  ``run`` runs on the link's thread.
 
-    Each broker lists the groups it coordinates, so this asks all, at the same time.  A broker leaves out
-    groups that the user may not describe.  ``run`` runs on the link's thread.
+    Each broker lists the groups that it coordinates, so all brokers are asked, at the same time.  A broker
+    leaves out groups that the user may not describe.
 
     Attributes:
         names: the groups of the brokers that answered.
-        failures: by number of broker, why its groups are not known.  Read them before the names: a late
-            answer may still come.
+        failures: number of a broker -> why its groups are not known.  Read these before the names, because a
+            late answer may still come.
     """
 
     def __init__(self, link: Link, deadline: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -57,8 +57,8 @@ class GroupNamesFetch:
 
     async def run(self) -> None:
         """List the groups of all brokers."""
-        for strand in [self._link.manager.call_soon(self._list, node) for node in tuple(self.failures)]:
-            await strand
+        for future in [self._link.manager.call_soon(self._list, node) for node in tuple(self.failures)]:
+            await future
 
     async def _list(self, node: int) -> None:
         """List the groups of a broker; retry a failure that may pass while there is time."""
@@ -78,12 +78,18 @@ class GroupNamesFetch:
 
 
 class GroupsFetch:
-    """The state and the results of one fetch.  ``run`` runs on the link's thread.
+    """Fetches the members and commits of groups, once.  ``run`` runs on the link's thread.
+
+    Takes the arguments of a `Sender`, and further ones.
+
+    Args:
+        group_ids: the groups.
+        on_read: called with the groups of each coordinator that answered.
 
     Attributes:
         states: the groups that exist and are known.
         read_at: when the coordinator returned the commits of each, on the clock.
-        failures: why another existing group is not known.
+        failures: why another group is not known; a group that does not exist is in neither.
     """
 
     def __init__(
@@ -116,8 +122,8 @@ class GroupsFetch:
             by_node: dict[int, list[str]] = {}
             for group_id, node in (await self._coordinators(rest)).items():
                 by_node.setdefault(node, []).append(group_id)
-            for strand in [self._manager.call_soon(self._read, node, ids) for node, ids in by_node.items()]:
-                await strand
+            for future in [self._manager.call_soon(self._read, node, ids) for node, ids in by_node.items()]:
+                await future
             rest = [group_id for group_id in rest if may_pass(self.failures.get(group_id))]
             if rest and not await self._sender.pause(retry):
                 return
@@ -128,17 +134,17 @@ class GroupsFetch:
         return any(map(is_silence, tuple(self.failures.values())))
 
     async def _coordinators(self, group_ids: Sequence[str]) -> dict[str, int]:
-        """Return the broker of each group that has one."""
+        """Return the coordinator of each group that has one."""
         nodes: dict[str, int] = {}
         version = self._sender.version(FindCoordinatorRequest)
-        for some in _chunks(group_ids, _AT_ONCE if version >= requests.MANY_KEYS else 1):
+        for chunk in _chunks(group_ids, _MOST_GROUPS if version >= requests.MANY_KEYS else 1):
             try:
-                response = await self._sender.send(requests.coordinators_request(some, version))
+                response = await self._sender.send(requests.coordinators_request(chunk, version))
             except KafkaError as error:
-                self.failures |= dict.fromkeys(some, error)
+                self.failures |= dict.fromkeys(chunk, error)
                 continue
             rows = {row.key: row for row in getattr(response, "coordinators", None) or ()} or {
-                some[0]: response
+                chunk[0]: response
             }
             for group_id, row in rows.items():
                 self._add_coordinator(nodes, group_id, row)
@@ -146,7 +152,7 @@ class GroupsFetch:
 
     def _add_coordinator(self, nodes: dict[str, int], group_id: str, row: Any) -> None:
         try:
-            # kafka-python keeps a name for ever, and a link may see many, so this gives it none.
+            # kafka-python keeps every name that it is given, and a link may see many, so pass none.
             nodes[group_id] = self._manager.cluster.add_coordinator(
                 row, CoordinatorType.GROUP, "", synthesize_node_id=False
             )
@@ -155,14 +161,14 @@ class GroupsFetch:
 
     async def _read(self, node: int, group_ids: Sequence[str]) -> None:
         """Read the groups of one coordinator."""
-        for some in _chunks(group_ids, _AT_ONCE):
+        for chunk in _chunks(group_ids, _MOST_GROUPS):
             try:
-                response = await self._sender.send(DescribeGroupsRequest(groups=list(some)), node)
+                response = await self._sender.send(DescribeGroupsRequest(groups=list(chunk)), node)
                 described = {group.group_id: group for group in response.groups}
                 described |= await self._new_protocol(node, list(filter(is_new, response.groups)))
-                commits = await self._commits(node, some)
+                commits = await self._commits(node, chunk)
             except KafkaError as error:
-                self.failures |= dict.fromkeys(some, error)
+                self.failures |= dict.fromkeys(chunk, error)
                 continue
             now = self._clock()
             for group in described.values():
@@ -170,7 +176,7 @@ class GroupsFetch:
         self._on_read([self.states[group_id] for group_id in group_ids if group_id in self.states])
 
     async def _new_protocol(self, node: int, groups: Sequence[Any]) -> dict[str, Any]:
-        """Return the descriptions of those groups of the new protocol (KIP-848) that the broker describes."""
+        """Return the descriptions of groups of the new protocol (KIP-848) that the broker can describe."""
         if not groups:
             return {}
         request = describe_request([group.group_id for group in groups])
@@ -183,7 +189,7 @@ class GroupsFetch:
         return {group.group_id: group for group in response.groups if not group.error_code}
 
     async def _commits(self, node: int, group_ids: Sequence[str]) -> dict[str, Any]:
-        """Return the answer for each group."""
+        """Return the part of the OffsetFetch answers for each group."""
         version = self._sender.version(OffsetFetchRequest)
         if version >= requests.MANY_GROUPS:
             response = await self._sender.send(requests.all_commits_request(group_ids), node)
@@ -205,7 +211,7 @@ class GroupsFetch:
         except KafkaError as error:
             self.failures[group_id] = error
             return
-        except GroupError:  # deleted since it was listed
+        except GroupError:  # there is no such group
             pass
         del self.failures[group_id]
 
@@ -230,9 +236,9 @@ class EndsFetch(Gathering):
 
     @property
     def is_complete(self) -> bool:
-        """Whether all is known that brokers return.  False if one is away, or a partition has no leader."""
+        """Whether no retry could add a result: all brokers answered, and all partitions have a leader."""
         return self.failure is None and all(
-            tp in self._lost or (tp in self._ends and tp in self._begins) for tp in self.wanted
+            tp in self._permanent or (tp in self._ends and tp in self._begins) for tp in self.wanted
         )
 
 

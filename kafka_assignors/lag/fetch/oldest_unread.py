@@ -1,11 +1,12 @@
 """Fetches the timestamp of the oldest unread record of many partitions: the lag in time.
 
 Each leader gets a few Fetch requests with many partitions and few bytes for each.  A broker returns a whole
-batch only for the first partition that has one, and nothing for another whose first batch is larger than its
-share (KIP-74).  Those partitions are requested again with more bytes, and at last one by one.
+batch only for the first partition that has one.  For any other it returns nothing if the first batch is
+larger than the partition's bytes (KIP-74).  Such partitions are requested again with more bytes, and at last
+one by one.
 
-A batch may have any size, so the responses on their way have a budget, which the leaders share.  The first
-whole batch of a leader is requested alone, and shows how many fit.
+A batch may have any size, so the responses in flight have a budget of bytes, which the leaders share.  When
+partitions are requested one by one, the first is requested alone, and its size shows how many fit.
 """
 
 from __future__ import annotations
@@ -36,18 +37,23 @@ from kafka_assignors.plan import TopicPartition
 _SIZES = (2_048, 20_480)
 """Bytes of a partition: a small batch; a full one of a producer with the default ``batch.size``."""
 _RESPONSE = 4_194_304
-"""Bytes of a response, and with the sizes the number of partitions of a request."""
-_ON_THEIR_WAY = 33_554_432
-"""Bytes of all responses to requests without an answer.  A response may exceed its part by a batch."""
-_AT_ONCE = 8
-"""Requests sent to a leader before it has answered the first, if they fit."""
+"""Most bytes of a response.  Divided by a size, it is the most partitions of a request."""
+_IN_FLIGHT = 33_554_432
+"""Most bytes of all responses in flight.  A response may exceed its part by a batch."""
+_REQUESTS_IN_FLIGHT = 8
+"""Most requests in flight to a leader, if their responses fit."""
 
 
 class OldestUnreadFetch:
-    """The state and the results of one fetch.  ``run`` runs on the link's thread.
+    """Fetches timestamps, once.  ``run`` runs on the link's thread.
+
+    Takes the arguments of a `Sender`, and further ones.
+
+    Args:
+        positions: where groups read next.
 
     Attributes:
-        failure: the error that ended the fetch early, or a part of it.
+        failure: the error that ended the fetch, or a part of it, early; None if none did.
     """
 
     def __init__(
@@ -64,10 +70,10 @@ class OldestUnreadFetch:
         self._manager = link.manager
         self._settings = settings
         self._sender = Sender(link, settings, deadline, clock, retries)
-        self._next = {position: position.offset for position in positions}  # where to fetch
+        self._next = {position: position.offset for position in positions}  # the offset to fetch from
         self._timestamps: dict[Position, int | None] = {}
-        self._lost: dict[Position, str] = {}  # permanent errors
-        self._trouble: dict[Position, str] = {}  # the last retriable error
+        self._permanent: dict[Position, str] = {}  # errors that a retry cannot help
+        self._passing: dict[Position, str] = {}  # the last retriable error of a position
         self._unanswered: set[Position] = set()
         self.failure: Exception | None = None
 
@@ -83,7 +89,7 @@ class OldestUnreadFetch:
                 for position in self._rest(rest):
                     if (leader := self._link.leaders.get(position.tp)) is not None:
                         by_leader.setdefault(leader, []).append(position)
-                share = _ON_THEIR_WAY // max(len(by_leader), 1)
+                share = _IN_FLIGHT // max(len(by_leader), 1)
                 await self._all(self._read, ((*each, share) for each in by_leader.items()))
                 if self._rest(rest) and not await self._sender.pause(retry):
                     return
@@ -92,12 +98,14 @@ class OldestUnreadFetch:
 
     def result(self) -> OldestUnread:
         """Return the timestamps known so far, and reasons for the others.  From any thread."""
-        timestamps, lost = dict(self._timestamps), dict(self._lost)
-        silent = str(lag_error(self.failure or self._link.trouble or KafkaTimeoutError("no answer")))
+        timestamps, permanent = dict(self._timestamps), dict(self._permanent)
+        silence = str(
+            lag_error(self.failure or self._link.connection_failure or KafkaTimeoutError("no answer"))
+        )
         return OldestUnread(
             timestamps,
             {
-                position: lost.get(position) or self._trouble.get(position) or silent
+                position: permanent.get(position) or self._passing.get(position) or silence
                 for position in self._next
                 if position not in timestamps
             },
@@ -105,7 +113,7 @@ class OldestUnreadFetch:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all is known that brokers return.  False if one is away, or a partition has no leader."""
+        """Whether no retry could add a result: all brokers answered, and all partitions have a leader."""
         return self.failure is None and not self._rest(self._next)
 
     @property
@@ -114,7 +122,7 @@ class OldestUnreadFetch:
         return self.failure is not None or any(p in self._unanswered for p in self._rest(self._next))
 
     def _rest(self, positions: Iterable[Position]) -> list[Position]:
-        return [p for p in positions if p not in self._timestamps and p not in self._lost]
+        return [p for p in positions if p not in self._timestamps and p not in self._permanent]
 
     async def _locate(self, positions: Collection[Position]) -> None:
         """Look up missing leaders."""
@@ -134,16 +142,20 @@ class OldestUnreadFetch:
         """Read positions of one leader, with more and more bytes for each."""
         too_small = positions
         for size in (*_SIZES, None):
-            too_small = await self._sweep(leader, too_small, size, share)
+            too_small = await self._read_with(leader, too_small, size, share)
         for position in too_small:
-            self._trouble[position] = "the broker returned no record"
+            self._passing[position] = "the broker returned no record"
 
-    async def _sweep(
+    async def _read_with(
         self, leader: int, positions: list[Position], size: int | None, share: int
     ) -> list[Position]:
-        """Read positions with ``size`` bytes for each, or one by one; return those that need more.
+        """Read positions of one leader with a number of bytes for each; return those that need more.
 
-        ``share`` is the leader's part of the budget.
+        Args:
+            leader: number of the broker.
+            positions: the positions.
+            size: bytes of each partition; None: each in a request of its own, which returns a whole batch.
+            share: the leader's part of the budget, bytes.
         """
         limit = min(_RESPONSE, share)
         answers = _Answers()
@@ -152,7 +164,7 @@ class OldestUnreadFetch:
             chunks = _chunks(todo, 1 if size is None else max(limit // size, 1))
             while chunks:
                 largest = (answers.largest or share) if size is None else max(answers.largest, limit)
-                at_once = min(_AT_ONCE, max(share // largest, 1))
+                at_once = min(_REQUESTS_IN_FLIGHT, max(share // largest, 1))
                 sent, chunks = chunks[:at_once], chunks[at_once:]
                 await self._all(self._ask, ((leader, size or 1, limit, chunk, answers) for chunk in sent))
             todo, answers.unfinished = answers.unfinished, []
@@ -161,7 +173,7 @@ class OldestUnreadFetch:
     async def _ask(
         self, leader: int, size: int, limit: int, positions: list[Position], answers: _Answers
     ) -> None:
-        """Read positions with one request, of ``size`` bytes each and ``limit`` in all."""
+        """Read positions with one request: of ``size`` bytes for each, and ``limit`` in total."""
         isolation = self._settings.isolation
         by_tp = {position.tp: position for position in positions}
         offsets = {tp: self._next[position] for tp, position in by_tp.items()}
@@ -171,21 +183,21 @@ class OldestUnreadFetch:
         except KafkaError as error:
             self._did_not_answer(positions, error)
             return
-        deleted = []
+        out_of_range = []
         answers.largest = max(answers.largest, sum(len(row.records or b"") for _, row in rows))
         for tp, row in rows:
             position = by_tp.pop(tp)
             if row.error_code == OffsetOutOfRangeError.errno:
-                deleted.append(position)
+                out_of_range.append(position)
             elif row.error_code:
                 self._note(position, row.error_code)
             elif not self._take(position, row):
                 is_further = self._next[position] > offsets[tp]
                 (answers.unfinished if is_further else answers.too_small).append(position)
         for position in by_tp.values():  # a broker that throttles leaves partitions out
-            self._trouble[position] = "the broker returned no record"
-        if deleted:
-            answers.unfinished += await self._skip_deleted(leader, deleted)
+            self._passing[position] = "the broker returned no record"
+        if out_of_range:
+            answers.unfinished += await self._skip_deleted(leader, out_of_range)
 
     def _take(self, position: Position, row: Any) -> bool:
         """Take a partition's records; return whether its position is done."""
@@ -193,11 +205,11 @@ class OldestUnreadFetch:
         try:
             timestamp, offset = first_record(row.records or b"", self._next[position], aborted)
         except Exception:  # on bad bytes kafka-python's decoder may raise any exception
-            self._lost[position] = "the record cannot be decoded"
+            self._permanent[position] = "the record cannot be decoded"
             return True
         self._next[position] = offset
         if timestamp is not None and timestamp < 0:
-            self._lost[position] = "the record has no timestamp"
+            self._permanent[position] = "the record has no timestamp"
         elif timestamp is not None:
             self._timestamps[position] = timestamp
         elif offset >= (row.last_stable_offset if self._settings.isolation else row.high_watermark):
@@ -207,11 +219,11 @@ class OldestUnreadFetch:
         return True
 
     async def _skip_deleted(self, leader: int, positions: list[Position]) -> list[Position]:
-        """Move positions before the begin of their logs to it, and return them.
+        """Move positions before the begin of their logs to the begin, and return them.
 
-        Retention deletes records also between the fetch of the begin and this one.
+        There are such positions because retention may delete records after the begin was fetched.
         """
-        rest = []
+        moved = []
         for chunk in _chunks(positions, len(positions)):
             by_tp = {position.tp: position for position in chunk}
             try:
@@ -227,20 +239,20 @@ class OldestUnreadFetch:
                     self._note(position, code)
                 elif begin > self._next[position]:
                     self._next[position] = begin
-                    rest.append(position)
+                    moved.append(position)
                 else:
-                    self._lost[position] = "the log ends before the offset"
-        return rest
+                    self._permanent[position] = "the log ends before the offset"
+        return moved
 
     def _note(self, position: Position, code: int) -> None:
-        """Note a partition's error as trouble if it may pass, else as permanent."""
+        """Note a position's error as one that may pass, or as a permanent one."""
         self._unanswered.discard(position)
         if code == TopicAuthorizationFailedError.errno:
-            self._lost[position] = "not authorised to read the topic"
+            self._permanent[position] = "not authorised to read the topic"
         elif code == UnknownTopicOrPartitionError.errno or not is_retriable(code):
-            self._lost[position] = reason(code)
+            self._permanent[position] = reason(code)
         else:
-            self._trouble[position] = reason(code)
+            self._passing[position] = reason(code)
             self._link.leaders.pop(position.tp, None)
 
     def _did_not_answer(self, positions: Iterable[Position], error: KafkaError) -> None:
@@ -249,22 +261,22 @@ class OldestUnreadFetch:
             self.failure = error
         self._unanswered.update(positions)
         for position in positions:
-            (self._trouble if passes else self._lost)[position] = str(lag_error(error))
+            (self._passing if passes else self._permanent)[position] = str(lag_error(error))
             self._link.leaders.pop(position.tp, None)
 
     async def _all(self, call: Callable[..., Any], arguments: Iterable[tuple[Any, ...]]) -> None:
         """Run a coroutine once for each tuple of arguments, at the same time."""
-        for strand in [self._manager.call_soon(call, *each) for each in arguments]:
-            await strand
+        for fetch in [self._manager.call_soon(call, *each) for each in arguments]:
+            await fetch
 
 
 @dataclass
 class _Answers:
-    """The answers of one leader to one sweep.
+    """The answers of one leader to the requests with one number of bytes.
 
     Attributes:
         too_small: positions that need more bytes.
-        unfinished: positions that need a next request.
+        unfinished: positions that need another request, from a later offset.
         largest: bytes of the largest answer.
     """
 

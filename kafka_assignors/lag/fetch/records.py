@@ -1,7 +1,7 @@
 """Finds the first record at or after an offset in the bytes of a fetch.
 
-A broker returns whole batches: the first may begin before the offset, compaction leaves gaps, and transaction
-markers are batches without records.  kafka-python decodes the batches.
+A broker returns whole batches.  The first may begin before the offset, compaction leaves gaps, and
+transaction markers are batches without records.  kafka-python decodes the batches.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ class FirstRecord(NamedTuple):
     """The first record at or after an offset.
 
     Attributes:
-        timestamp_ms: the record's own; -1: it has none; None: there is no such record in these bytes.
-        offset: the record's offset; without a record, where to fetch next.
+        timestamp_ms: the record's timestamp; -1: it has none; None: there is no such record in these bytes.
+        offset: the record's offset; without a record, the offset to fetch from next.
     """
 
     timestamp_ms: int | None
@@ -34,7 +34,7 @@ def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = 
     """Return the first record at or after ``offset``.
 
     The timestamp is the producer's or the broker's, as the topic's ``message.timestamp.type`` says.  If the
-    library of a compression is not installed, it is that of the batch's first record.
+    library to decompress a batch is not installed, the timestamp is that of the batch's first record.
 
     Args:
         data: record batches; the last may be cut off.
@@ -51,7 +51,7 @@ def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = 
         if batch.magic < _MAGIC_2:
             for record in batch:
                 if record.offset >= offset:
-                    return FirstRecord(_or_none(record.timestamp), record.offset)
+                    return FirstRecord(_timestamp(record.timestamp), record.offset)
             continue
         while starting and starting[-1][1] <= batch.last_offset:
             aborting.add(starting.pop()[0])
@@ -59,15 +59,15 @@ def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = 
             if any(marker.abort for marker in batch):
                 aborting.discard(batch.producer_id)
         elif batch.last_offset >= offset and not (batch.is_transactional and batch.producer_id in aborting):
-            for at, timestamp in _records(batch):
-                if at >= offset:
-                    return FirstRecord(_or_none(timestamp), at)
+            for record_offset, timestamp in _records(batch):
+                if record_offset >= offset:
+                    return FirstRecord(_timestamp(timestamp), record_offset)
         offset = max(offset, batch.next_offset)
     return FirstRecord(None, offset)
 
 
 def _records(batch: Any) -> Iterator[tuple[int, int]]:
-    """Yield offset and timestamp of each record; one stands for all that cannot be decompressed."""
+    """Yield offset and timestamp of each record; one pair for the batch if it cannot be decompressed."""
     try:
         records = iter(batch)
     except UnsupportedCodecError:
@@ -79,6 +79,6 @@ def _records(batch: Any) -> Iterator[tuple[int, int]]:
         yield record.offset, record.timestamp
 
 
-def _or_none(timestamp_ms: int | None) -> int:
-    """Return the timestamp; -1 in place of the None that the oldest format decodes to."""
+def _timestamp(timestamp_ms: int | None) -> int:
+    """Return the timestamp; -1 for None, to which kafka-python decodes the oldest format."""
     return -1 if timestamp_ms is None else timestamp_ms

@@ -1,7 +1,7 @@
 """The requests of a fetch, and the decoding of their answers partition by partition.
 
 kafka-python's admin client has batched calls for the same requests.  But each raises for all partitions if a
-single one is denied, unknown or without a leader, and some do not name it.
+single one is denied, unknown or without a leader, and some errors do not name this partition.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def metadata_request(topics: Iterable[str]) -> Any:
 
 
 def read_leaders(response: Any) -> Iterator[tuple[str, int, dict[int, tuple[int, int]]]]:
-    """Yield topic, its error, and for each partition the error and the leader; -1 is no leader."""
+    """Yield each topic, its error code, and partition -> (error code, leader); -1 is no leader."""
     for topic in response.topics:
         yield (
             topic.name,
@@ -44,9 +44,11 @@ def read_leaders(response: Any) -> Iterator[tuple[str, int, dict[int, tuple[int,
 
 
 def coordinators_request(group_ids: Sequence[str], version: int) -> Any:
-    """Request the coordinators of groups; before version ``MANY_KEYS`` of a single group.
+    """Request the coordinators of groups.
 
-    ``version`` is the highest the broker supports.
+    Args:
+        group_ids: the groups; a single one before version ``MANY_KEYS``.
+        version: the highest that the broker supports.
     """
     kind = CoordinatorType.GROUP.value
     if version >= MANY_KEYS:
@@ -59,7 +61,7 @@ def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
     """Add the coordinator to kafka-python's cluster metadata; return the broker's number.
 
     Raises:
-        BrokerResponseError: there is none, or access is denied.
+        BrokerResponseError: there is no coordinator, or access is denied.
     """
     row = response.coordinators[0] if response.API_VERSION >= MANY_KEYS else response
     node: int = cluster.add_coordinator(row, CoordinatorType.GROUP, group_id, synthesize_node_id=False)
@@ -67,9 +69,12 @@ def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
 
 
 def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | None, version: int) -> Any:
-    """Request a group's commits; all of them if ``partitions`` is None.
+    """Request a group's commits.
 
-    ``version`` is the highest the broker supports.
+    Args:
+        group_id: the group.
+        partitions: the partitions whose commits are wanted; None: all.
+        version: the highest that the broker supports.
     """
     kind, group = OffsetFetchRequest, OffsetFetchRequest.OffsetFetchRequestGroup
     topic_type = kind.OffsetFetchRequestTopic if version < MANY_GROUPS else group.OffsetFetchRequestTopics
@@ -87,7 +92,7 @@ def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | N
 
 
 def all_commits_request(group_ids: Iterable[str]) -> Any:
-    """Request all commits of groups, from version ``MANY_GROUPS`` on."""
+    """Request all commits of groups; needs version ``MANY_GROUPS``."""
     group = OffsetFetchRequest.OffsetFetchRequestGroup
     groups = [group(group_id=group_id, topics=None) for group_id in group_ids]
     # Later versions take topic ids instead of names.
@@ -95,7 +100,7 @@ def all_commits_request(group_ids: Iterable[str]) -> Any:
 
 
 def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
-    """Yield partition, error and commit; -1 is no commit.
+    """Yield partition, error code and committed offset; -1 is no commit.
 
     Raises:
         BrokerResponseError: this broker is not the coordinator, or access is denied.
@@ -104,7 +109,7 @@ def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicParti
 
 
 def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
-    """Yield partition, error and commit of a group's part of the answer, as ``read_offset_fetch``."""
+    """Yield as ``read_offset_fetch`` does, from a group's part of the answer."""
     if group.error_code:
         raise for_code(group.error_code)(f"commits of group {group_id!r}")
     for topic in group.topics:
@@ -114,7 +119,13 @@ def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, in
 
 
 def offset_list_request(partitions: Collection[TopicPartition], which: int, isolation: int) -> Any:
-    """Request the begins or ends of logs.  From version 1 on; version 0 returns lists of segments."""
+    """Request the begins or ends of logs.
+
+    Args:
+        partitions: the partitions.
+        which: ``BEGIN`` or ``END``.
+        isolation: as in ``FetchSettings``.
+    """
     topic = ListOffsetsRequest.ListOffsetsTopic
     partition_type = topic.ListOffsetsPartition
     return ListOffsetsRequest(
@@ -126,12 +137,12 @@ def offset_list_request(partitions: Collection[TopicPartition], which: int, isol
             )
             for name, numbers in by_topic(partitions).items()
         ],
-        min_version=2 if isolation else 1,
+        min_version=2 if isolation else 1,  # version 0 returns lists of segments
     )
 
 
 def read_offset_list(response: Any) -> Iterator[tuple[TopicPartition, int, int]]:
-    """Yield partition, error and offset."""
+    """Yield partition, error code and offset."""
     for topic in response.topics:
         name = topic.name
         for p in topic.partitions:
@@ -139,13 +150,14 @@ def read_offset_list(response: Any) -> Iterator[tuple[TopicPartition, int, int]]
 
 
 def fetch_request(offsets: Mapping[TopicPartition, int], each: int, total: int, isolation: int) -> Any:
-    """Request the records from an offset of each partition, which the broker returns at once.
+    """Request the records that the broker has at once, from an offset of each partition.
 
     Args:
-        offsets: where to start, in the order in which the broker reads.
-        each: maximum bytes of a partition.  The first that has records returns a whole batch anyway (KIP-74).
-        total: maximum bytes of all.
-        isolation: 1: no records of open transactions, and the aborted ones are listed.
+        offsets: the first offset of each partition, in the order in which the broker reads.
+        each: most bytes of a partition.  The first one that has records returns a whole batch anyway
+            (KIP-74).
+        total: most bytes of all.
+        isolation: with 1 the answer has no records of open transactions, and lists the aborted ones.
     """
     topic = FetchRequest.FetchTopic
     return FetchRequest(

@@ -23,8 +23,9 @@ from kafka_assignors.lag.retention import Retention
 from kafka_assignors.plan import TopicPartition, shown
 
 AGAIN_S = 600.0
+"""Seconds after which the limits of a topic, or the size of a log, are requested again."""
 _K = TypeVar("_K", str, TopicPartition)
-_TOPIC = 2  # the kind of a resource
+_TOPIC = 2  # Kafka's number of the kind of resource
 _KEYS = ("cleanup.policy", "retention.ms", "retention.bytes")
 _RIGHTS: dict[type[KafkaError], str] = {
     TopicAuthorizationFailedError: "DescribeConfigs on the topic",
@@ -33,7 +34,12 @@ _RIGHTS: dict[type[KafkaError], str] = {
 
 
 class Retentions:
-    """Knows the retention of partitions.  Asks for each once, and again after ``AGAIN_S``."""
+    """Fetches and keeps the retention of partitions.
+
+    Args:
+        note: called once with each problem, as a line for the user.
+        clock: seconds, as ``time.monotonic``.
+    """
 
     def __init__(self, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self._note = note
@@ -46,7 +52,7 @@ class Retentions:
     async def ask(
         self, sender: Sender, link: Link, offsets: Mapping[TopicPartition, Offsets]
     ) -> dict[TopicPartition, Retention]:
-        """Return the retention of partitions, on the link's thread, without what brokers do not return."""
+        """Return the retention of partitions, as far as brokers return it.  Runs on the link's thread."""
         if topics := self._due(sorted({tp.topic for tp in offsets})):
             try:
                 response = await sender.send(limits_request(topics))
@@ -70,7 +76,7 @@ class Retentions:
                 log = offsets[tp].end - (offsets[tp].begin or 0)
                 if tp in sizes and log > 0:
                     self._record_bytes[tp] = sizes[tp] / log
-        # A watch may see many topics come and go.
+        # Forget topics that are no longer wanted, because a watch may see many topics come and go.
         kept = self._asked_at.keys() | offsets.keys() | {tp.topic for tp in offsets}
         self._limits = {topic: limit for topic, limit in self._limits.items() if topic in kept}
         self._record_bytes = {tp: size for tp, size in self._record_bytes.items() if tp in kept}
@@ -81,7 +87,7 @@ class Retentions:
         }
 
     def _due(self, keys: Sequence[_K]) -> list[_K]:
-        """Return the topics or partitions to ask for, and count them as asked."""
+        """Return the topics or partitions to request now, and note the time."""
         now = self._clock()
         self._asked_at = {key: at for key, at in self._asked_at.items() if now - at < AGAIN_S}
         due = [key for key in keys if key not in self._asked_at]
@@ -89,7 +95,7 @@ class Retentions:
         return due
 
     def _failed(self, what: str, error: KafkaError, keys: Sequence[str | TopicPartition] = ()) -> None:
-        """Note a failure; ask again at the next look if it may pass."""
+        """Note a failure; if it may pass, request the keys again at the next look."""
         for key in keys if may_pass(error) else ():
             self._asked_at.pop(key, None)
         right = _RIGHTS.get(type(error))
@@ -146,7 +152,7 @@ def sizes_request(partitions: Collection[TopicPartition]) -> Any:
 
 
 def read_sizes(response: Any) -> dict[TopicPartition, int]:
-    """Return the size of each log.
+    """Return the size of each log, bytes.
 
     Raises:
         KafkaError: the broker refuses.

@@ -14,10 +14,10 @@ from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
 PAUSE_MS = 200
-"""Default pause before the first retry.  Each further pause is twice as long."""
+"""Default pause before the first retry.  Each further pause is twice as long, up to the longest one."""
 _LONGEST_PAUSE_MS = 1000
 FEW = 5
-"""Retries of a reading that must not wait for a partition that stays without a leader."""
+"""Retries of a fetch that must not wait until its deadline for a partition without a leader."""
 _UNKNOWN = UnknownTopicOrPartitionError.errno
 
 
@@ -26,9 +26,10 @@ class Sender:
 
     Args:
         link: the connection.
-        settings: the timeouts; None: only the deadline.
+        settings: the timeout of a request, and the first pause; None: the deadline, and ``PAUSE_MS``.
         deadline: on the clock, in seconds; no request is sent later.
-        retries: the highest number of pauses in a row; None: until the deadline.
+        clock: seconds, as ``time.monotonic``.
+        retries: the highest number of retries in a row; None: until the deadline.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Sender:
         self._retries = retries
 
     async def send(self, request: Any, node: int | None = None) -> Any:
-        """Send a request to a node, or to any broker, and return the answer."""
+        """Send a request to a broker by its number, or to any broker; return the answer."""
         left_ms = self.left_ms()
         if node is None and len(self._manager.cluster.brokers()) > 1:
             left_ms /= 2  # the broker may hang: leave time to ask another
@@ -58,7 +59,7 @@ class Sender:
         return await self._manager.send(request, node, request_timeout_ms=left_ms)
 
     async def pause(self, retry: int) -> bool:
-        """Pause before a retry, numbered from 0; return False if time or retries are used up."""
+        """Pause before a retry, numbered from 0; return whether time and retries are left."""
         first_ms = PAUSE_MS if self._settings is None else self._settings.retry_backoff_ms
         pause_ms = max(first_ms, min(first_ms * 2 ** min(retry, 10), _LONGEST_PAUSE_MS))
         if pause_ms >= self.left_ms() or (self._retries is not None and retry >= self._retries):
@@ -67,7 +68,7 @@ class Sender:
         return True
 
     async def find_leaders(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Look up leaders and keep them with the link; return the error codes of the other partitions."""
+        """Look up leaders and add them to the link; return the error codes of partitions without one."""
         response = await self.send(requests.metadata_request(sorted({tp.topic for tp in partitions})))
         topics = {name: (code, rows) for name, code, rows in requests.read_leaders(response)}
         codes = {}

@@ -1,26 +1,26 @@
-"""The calm plan: only the moves that the rule of counts needs, placed so that loads are even."""
+"""The calm plan: only the moves that the rule of counts needs, to members that make the loads even."""
 
 from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Matrix
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.load.counts import CountRule, lowest_within_reach
 from kafka_assignors.plan.load.descent import Budget, descend
-from kafka_assignors.plan.load.exact import least
+from kafka_assignors.plan.load.exact import best_plan
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER, Group
-from kafka_assignors.plan.sticky.goals import Matrix
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
 _FINE = 2048
-"""Free partitions are exchanged until the largest load is at most 1/2048 above the bound."""
+"""Exchanges end when the largest load is at most this part above the lower bound."""
 
-_WORK = 50_000_000
-"""Most entries of shares and owners read while counts are evened out: about 0.2 s."""
+_MOST_WORK = 50_000_000
+"""Most entries of shares and owners to read while counts are evened out: about 0.2 s."""
 
 
 def calm_owners(
@@ -28,50 +28,60 @@ def calm_owners(
 ) -> Owners:
     """Move only the partitions that the rule of counts needs; place these, and unowned ones, by lag.
 
-    With a skew of 1 (``plan_sticky``), with equal subscriptions, or without a rule, it keeps as many
-    partitions as any plan; otherwise it is a heuristic.  Free partitions are then exchanged while that lowers
-    the largest load.
+    With a skew of 1 (``plan_sticky``), with equal subscriptions, or without a limit, it keeps as many
+    partitions as any plan; otherwise it is a heuristic.  Then exchanges without further moves lower the
+    largest load.
+
+    Args:
+        group: members and topics.
+        claims: the partitions that members own.
+        problem: the lag, subscriptions and capacities of the group.
+        rule: the rule of counts.
+        bounds: the lower bounds of the group's loads.
+        budget: the limit of the exchanges.
     """
     home = claims.owner
     planner = plan_sticky if rule.skew == 1 else plan_fairest_sticky
     owners: Owners = planner(group, claims).owners.copy()
-    if rule.skew is not None and rule.skew > 1 and not _even_out(problem, owners, home, rule.skew, _WORK):
-        owners = plan_sticky(group, claims).owners.copy()  # even counts keep any rule
+    if rule.skew is not None and rule.skew > 1 and not _even_out(problem, owners, home, rule.skew):
+        owners = plan_sticky(group, claims).owners.copy()  # even counts keep the rule with any skew
     free = (home == NO_MEMBER) | (owners != home)
-    if not free[problem.dealt].any():
+    if not free[problem.assignable].any():
         return owners
-    dealt = redeal(problem, owners, free, by_room=rule.skew is not None)
-    if problem.loads(dealt).max() < problem.loads(owners).max() and rule.is_met(
-        problem.subscribed, problem.shares(dealt)
-    ):
+    dealt = redeal(problem, owners, free, keep_counts=rule.skew is not None)
+    if problem.loads(dealt).max() < problem.loads(owners).max() and rule.is_met(dealt):
         owners = dealt
-    bound = bounds.of_plans(rule.fewest(problem, owners))
+    bound = bounds.of_plans(rule.fewest(owners))
     goal = bound + bound // _FINE
     plan = WorkingPlan(problem, owners)
     descend(plan, rule, goal, budget, home)
     owners = plan.owner
     moved = int(((home != NO_MEMBER) & (owners != home)).sum())
-    better = least(
+    better = best_plan(
         problem,
         home,
         (plan.load - 1, moved),
         by_moves=False,
         enough=bound,
-        largest_count=rule.largest(problem, owners),
-        fits=lambda plan: rule.allows(problem, plan, owners),
+        largest_count=rule.largest(owners),
+        fits=lambda plan: rule.allows(plan, owners),
     )
     return owners if better is None else better
 
 
-def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int, work: int) -> bool:
-    """Move partitions from members with too many to the fewest within reach; False if ``work`` runs out."""
+def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> bool:
+    """Move partitions from members with too many to members with the fewest within their reach.
+
+    Changes ``owners``.  Returns whether the counts keep the rule; False if the work was too much.
+    """
     shares = problem.shares(owners)
-    mean = int(shares.sum()) / max(int(problem.plays.sum()), 1)
+    mean = int(shares.sum()) / max(len(problem.subscribers), 1)
+    work = _MOST_WORK
     while True:
         counts = shares.sum(axis=0)
-        beyond = counts - lowest_within_reach(problem.subscribed, shares)
-        high = int(beyond.argmax())
-        gap = int(beyond[high])
+        gaps = counts - lowest_within_reach(problem, shares)
+        high = int(gaps.argmax())
+        gap = int(gaps[high])
         if gap <= skew:
             return True
         work -= shares.size + len(owners)
@@ -80,30 +90,30 @@ def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int, wor
         chain = _chain(problem, shares, high, int(counts[high]) - gap)
         # Several move at once, but no member passes the mean, because it might have to give some back.
         room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 2)
-        passed = min(int(shares[topic, giver]) for giver, _taker, topic in chain)
-        many = max(min(room, passed), 1)
+        available = min(int(shares[topic, giver]) for giver, _taker, topic in chain)
+        moving = max(min(room, available), 1)
         for giver, taker, topic in chain:
             partitions = np.flatnonzero((owners == giver) & (problem.topic_of == topic))
-            # Partitions away from home first, then the heaviest.
+            # First partitions that the giver did not own before, then the heaviest.
             order = np.lexsort((-problem.lag[partitions], home[partitions] == giver))
-            owners[partitions[order[:many]]] = taker
-            shares[topic, giver] -= many
-            shares[topic, taker] += many
+            owners[partitions[order[:moving]]] = taker
+            shares[topic, giver] -= moving
+            shares[topic, taker] += moving
 
 
 def _chain(problem: LoadProblem, shares: Matrix, start: int, count: int) -> list[tuple[int, int, int]]:
     """The shortest chain of (giver, taker, topic) from ``start`` to a member with ``count`` partitions."""
     counts = shares.sum(axis=0)
-    came: dict[int, tuple[int, int]] = {start: (-1, -1)}
+    came_from: dict[int, tuple[int, int]] = {start: (-1, -1)}  # member -> the giver before it, and the topic
     layer = [start]
     while True:
         following = []
         for giver in layer:
             for topic in np.flatnonzero(shares[:, giver]).tolist():
                 for taker in np.flatnonzero(problem.subscribed[topic]).tolist():
-                    if taker in came:
+                    if taker in came_from:
                         continue
-                    came[taker] = giver, topic
+                    came_from[taker] = giver, topic
                     following.append(taker)
         if ends := [member for member in following if counts[member] == count]:
             break
@@ -111,7 +121,7 @@ def _chain(problem: LoadProblem, shares: Matrix, start: int, count: int) -> list
     chain: list[tuple[int, int, int]] = []
     taker = min(ends)
     while taker != start:
-        giver, topic = came[taker]
+        giver, topic = came_from[taker]
         chain.append((giver, taker, topic))
         taker = giver
     return chain

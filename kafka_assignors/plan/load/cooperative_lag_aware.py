@@ -21,7 +21,7 @@ from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_sticky
 
-_WORK, _WORK_EACH = 2_500_000, 100
+_WORK, _WORK_PER_PARTITION = 2_500_000, 100
 """Budget of a search, in partitions examined: a fixed part, and a part for each partition of the group."""
 
 
@@ -30,21 +30,21 @@ def plan_cooperative_lag_aware(
 ) -> Assignment:
     """Keep counts within the skew, then make the largest load small, then make few moves.
 
-    A move that does not pay is not made.  Ties go by seniority, topic and partition.  Planning again with the
-    same lag changes nothing.  Racks are ignored while there is lag.  The search is a heuristic;
-    docs/benchmarks.md has its distance from the optimum and its run time.
+    Only moves that pay are made: see ``min_improvement``.  Ties go by seniority, topic and partition.
+    Planning again with the same lag changes nothing.  Racks are ignored while there is lag.  The search is a
+    heuristic; docs/benchmarks.md has its distance from the optimum and its run time.
 
     Args:
         group: members and topics.  A member's load is its lag (``Group.lag``) of all topics, in records,
             divided by its capacity if capacities differ: see ``Capacities``.
         claims: the partitions that members own.
         max_partition_skew: the largest allowed difference in counts between two members, if a move or a chain
-            of moves could pass a partition from the larger to the smaller; at least 1, None for no limit.
-            With 1 these are the fair plans of ``plan_sticky``.  With equal subscriptions it limits the most
-            minus the fewest.
-        min_improvement: from 0 to below 1.  Counts and unowned partitions may need moves.  Other moves are
-            made only if the largest load falls by this fraction and by one record for each partition of an
-            average member, because lag fluctuates by that much.  0 turns off both thresholds.
+            of moves could pass a partition from the one with more to the one with fewer; at least 1, None for
+            no limit.  With 1 only the fair plans of ``plan_sticky`` are allowed.  With equal subscriptions
+            this limits the difference between the most and the fewest partitions of a member.
+        min_improvement: from 0 to below 1.  Moves that the counts do not need are made only if the largest
+            load falls by this fraction, and by one record for each partition of an average member, because
+            lag fluctuates by that much.  0 turns off both thresholds.
 
     Returns:
         The plan.  Without lag, or without known lag, only the moves that the counts need are made.  With a
@@ -64,20 +64,20 @@ def plan_cooperative_lag_aware(
         return plan_sticky(group, claims)
     improvement = Fraction(min_improvement).limit_denominator(10**6)
     problem = LoadProblem(group)
-    rule = CountRule(max_partition_skew, equal=problem.equal, players=problem.plays)
-    work = _WORK + _WORK_EACH * group.size
+    rule = CountRule(problem, max_partition_skew)
+    work = _WORK + _WORK_PER_PARTITION * group.size
     # Lag fluctuates by about a record a partition.
-    capacity = max(int(problem.capacities.parts[problem.players].sum()), 1)
-    noise = -(-len(problem.dealt) * problem.capacities.most // capacity) if min_improvement else 0
+    capacity = max(int(problem.capacities.parts[problem.subscribers].sum()), 1)
+    noise = -(-len(problem.assignable) * problem.capacities.most // capacity) if min_improvement else 0
     bounds = LagBound(group)
     owners = calm_owners(group, claims, problem, rule, bounds=bounds, budget=Budget(work))
-    # If nothing is owned, nothing moves yet, and any smaller load is worth it.
-    moves_are_free = bool((claims.owner[problem.dealt] == NO_MEMBER).all())
+    # If no partition has an owner, no assignment is a move, and any smaller load is worth it.
+    moves_are_free = bool((claims.owner[problem.assignable] == NO_MEMBER).all())
     greedy: Owners | None = None
     while True:
         load = int(problem.loads(owners).max(initial=0))
         wanted = min(int(load * (1 - improvement)), load - noise)
-        bound = bounds.of_plans(rule.fewest(problem, owners), None if moves_are_free else wanted)
+        bound = bounds.of_plans(rule.fewest(owners), None if moves_are_free else wanted)
         if load <= bound or (bound > wanted and not moves_are_free):
             return Assignment(group, owners)
         greedy = plan_lag_aware(group).owners if greedy is None else greedy

@@ -11,14 +11,14 @@ from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
 from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
 
-_ENOUGH = 8
-"""Number of partners with an improving exchange to compare before the best is taken."""
+_MOST_COMPARED = 8
+"""Most partners with an improving exchange that are compared before the best exchange is made."""
 
-_CALL = 2000
+_PAIR_WORK = 2000
 """Fixed cost of examining two members, in partitions examined."""
 
-_RELAYS = 12
-"""Number of members to try as the relay."""
+_MOST_RELAYS = 12
+"""Most members that are tried as the relay."""
 
 _SEARCHES: tuple[tuple[Callable[[Pair], RatedExchange | None], int], ...] = (
     (best_single, 1),
@@ -28,7 +28,7 @@ _SEARCHES: tuple[tuple[Callable[[Pair], RatedExchange | None], int], ...] = (
 
 
 class Budget:
-    """Remaining work, in partitions examined, so that a plan is the same on any machine."""
+    """Remaining work, in partitions examined instead of time, so that a plan is the same on any machine."""
 
     def __init__(self, steps: int) -> None:
         self.left = steps
@@ -46,28 +46,28 @@ def descend(
 
     Args:
         plan: changed in place.
-        rule: the rule of counts; kept, if it was kept before.
+        rule: the rule of counts.  A plan that keeps it still does so afterwards.
         goal: a load.
         budget: the limit of the search.
-        home: by partition, its owner before.  With it, no exchange takes more partitions from home than it
-            brings home.
+        home: by partition, its owner before.  No exchange then takes more partitions from their home than it
+            brings home.  None: any exchange.
 
     Returns:
         The exchanges made, in order.
     """
-    done: list[Exchange] = []
+    made: list[Exchange] = []
     search = _Search(plan, rule, budget, home)
     while plan.load > goal:
         high = plan.highest
         relief = search.relief(high)
         if relief is not None:
             plan.do(relief.exchange)
-            done.append(relief.exchange)
+            made.append(relief.exchange)
         elif relayed := search.relay(high):
-            done += relayed
+            made += relayed
         else:
             break
-    return done
+    return made
 
 
 class _Search:
@@ -80,21 +80,22 @@ class _Search:
         """The best exchange of a member with one of the least loaded members."""
         for search, most in _SEARCHES:
             best: RatedExchange | None = None
-            better = 0
+            compared = 0
             for low in self._partners(high):
                 gap = int(self._plan.loads[high] - self._plan.loads[low])
-                if gap < 2 or better >= _ENOUGH:
+                if gap < 2 or compared >= _MOST_COMPARED:
                     break
                 pair = self._pair(high, low, most)
-                if not self._budget.spend(_CALL + (pair.work if most == 1 else pair.work_in_bundles)):
+                if not self._budget.spend(_PAIR_WORK + (pair.work if most == 1 else pair.work_in_bundles)):
                     return best
                 relief = search(pair)
                 if relief is None or not self._rule.keeps(self._plan, relief.exchange):
                     continue
-                better += 1
+                compared += 1
                 if best is None or relief.load < best.load:
                     best = relief
-                # An exchange that closes a quarter of the gap is good enough; half would be ideal.
+                # With equal capacities an exchange lowers the load by half of the gap at most.  A quarter of
+                # the gap is good enough.
                 if relief.load <= self._plan.loads[high] - gap // 4:
                     break
             if best is not None:
@@ -102,22 +103,23 @@ class _Search:
         return None
 
     def relay(self, high: int) -> list[Exchange]:
-        """Make two exchanges that relieve a member only together: another member takes load and passes it on.
+        """Make two exchanges that relieve a member only together; return them, or an empty list.
 
-        Tries the two heaviest partitions of ``high`` for the lightest of the other member.
+        Another member, the relay, takes load and passes it on.  In the first exchange ``high`` gives one of
+        its two heaviest partitions for the lightest of the relay.
         """
         plan = self._plan
         before = int(plan.loads[high])
-        for via in self._partners(high)[:_RELAYS]:
+        for via in self._partners(high)[:_MOST_RELAYS]:
             pair = self._pair(high, via, 1)
             gives, takes = pair.gives, pair.takes
-            if pair.calm:
+            if pair.adds_no_moves:
                 gives, takes = gives[pair.give_costs <= 0], takes[pair.take_costs <= 0]
             if not len(takes):
                 continue
             for give in gives[-2:][::-1].tolist():
                 first = Exchange(high, via, (give,), (int(takes[0]),))
-                if not self._budget.spend(_CALL) or not self._rule.keeps(plan, first):
+                if not self._budget.spend(_PAIR_WORK) or not self._rule.keeps(plan, first):
                     continue
                 plan.do(first)
                 if plan.loads[high] < before:
@@ -125,16 +127,16 @@ class _Search:
                     if second is not None and second.load < before and second.exchange.low != high:
                         plan.do(second.exchange)
                         return [first, second.exchange]
-                plan.do(Exchange(via, high, first.gives, first.takes))
+                plan.do(Exchange(via, high, first.gives, first.takes))  # undo the first exchange
         return []
 
     def _pair(self, high: int, low: int, most: int) -> Pair:
         return Pair(self._plan, high, low, self._rule.steps(self._plan.counts, high, low, most), self._home)
 
     def _partners(self, high: int) -> list[int]:
-        """The members that could take a partition of ``high``, in the order of their loads."""
+        """The members that could take a partition of ``high``, the least loaded first."""
         plan, problem = self._plan, self._plan.problem
-        members = problem.players
+        members = problem.subscribers
         if not problem.equal:
             topics = np.unique(problem.topic_of[plan.parts[high]])
             members = np.flatnonzero(problem.subscribed[topics].any(axis=0))

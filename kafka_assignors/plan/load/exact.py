@@ -14,16 +14,20 @@ MOST_SEARCHED_PARTITIONS = 24
 """Largest problem.  With more partitions the search would run out of nodes without a result."""
 
 _MOST_NODES = 12_000
+"""Nodes of the search tree to visit: counted instead of timed, so that a plan is the same on any machine."""
 
 
 class _Search:
-    """Depth-first search: heaviest partition first, least loaded member first, or home if moves count."""
+    """Depth-first search: places the heaviest partition first, and tries the members by their load with it.
+
+    When it minimises moves, it tries the former owner first.
+    """
 
     def __init__(
         self, problem: LoadProblem, home: Owners, largest_count: int, fits: Callable[[Owners], bool]
     ) -> None:
-        order = np.argsort(-problem.lag[problem.dealt], kind="stable")
-        self.partitions = problem.dealt[order].tolist()
+        order = np.argsort(-problem.lag[problem.assignable], kind="stable")
+        self.partitions = problem.assignable[order].tolist()
         self.lags = problem.lag[self.partitions].tolist()
         self.homes = home[self.partitions].tolist()
         subscribers = problem.subscribed[problem.topic_of[self.partitions]]
@@ -31,87 +35,89 @@ class _Search:
         self.capacities = problem.capacities
         parts = problem.capacities.parts.tolist()
         self.kinds = [(column.tobytes(), p) for column, p in zip(problem.subscribed.T, parts, strict=True)]
-        self.owns = {owner for owner in self.homes if owner != NO_MEMBER}
+        self.former_owners = {owner for owner in self.homes if owner != NO_MEMBER}
         self.largest_count = largest_count
         self.fits = fits
-        self.left = [sum(self.lags[i:]) for i in range(len(self.lags) + 1)]
+        self.lag_left = [sum(self.lags[i:]) for i in range(len(self.lags) + 1)]
         self.records = [0] * len(self.kinds)
         self.counts = [0] * len(self.kinds)
-        self.players = problem.players.tolist()
-        self.picked: list[int] = []
+        self.members = problem.subscribers.tolist()
+        self.chosen: list[int] = []
         self.best: list[int] | None = None
-        self.nodes = _MOST_NODES
-        self.owners = np.full(len(home), NO_MEMBER, np.int32)
+        self.nodes_left = _MOST_NODES
+        self.no_owners = np.full(len(home), NO_MEMBER, np.int32)
 
     def run(self, load: int, moves: int, *, by_moves: bool, enough: int) -> Owners | None:
-        self.moves, self.by_moves, self.enough = moves, by_moves, enough
+        self.most_moves, self.by_moves, self.enough = moves, by_moves, enough
         self._limit(load)
         self._visit(0, 0)
-        if self.best is None:
-            return None
-        return self._as_owners(self.best)
+        return None if self.best is None else self._as_owners(self.best)
 
     def _limit(self, load: int) -> None:
-        """Search plans whose loads are at most this."""
-        self.load, self.rooms = load, self.capacities.rooms(load)
+        """Limit the search to plans whose loads are at most this."""
+        self.most_load, self.rooms = load, self.capacities.rooms(load)
 
-    def _as_owners(self, picked: list[int]) -> Owners:
-        owners: Owners = self.owners.copy()
-        owners[self.partitions] = picked
+    def _as_owners(self, chosen: list[int]) -> Owners:
+        owners: Owners = self.no_owners.copy()
+        owners[self.partitions] = chosen
         return owners
 
     def _visit(self, depth: int, moved: int) -> bool:
         """Try all owners of the partitions from ``depth`` on; return whether the search is over."""
-        self.nodes -= 1
-        if self.nodes < 0:
+        self.nodes_left -= 1
+        if self.nodes_left < 0:
             return True
         if depth == len(self.lags):
             return self._complete(moved)
         records, counts = self.records, self.counts
-        if sum(max(self.rooms[m] - records[m], 0) for m in self.players) < self.left[depth]:
+        if sum(max(self.rooms[m] - records[m], 0) for m in self.members) < self.lag_left[depth]:
             return False
         lag, home = self.lags[depth], self.homes[depth]
         seen = set()
         after = {m: self.capacities.load(m, records[m] + lag) for m in self.choices[depth]}
         order = sorted(after, key=lambda m: (self.by_moves and m != home, after[m], counts[m], m))
         for member in order:
-            cost = moved + (home not in (NO_MEMBER, member))
-            if after[member] > self.load or counts[member] >= self.largest_count or cost > self.moves:
+            moves = moved + (home not in (NO_MEMBER, member))
+            if (
+                after[member] > self.most_load
+                or counts[member] >= self.largest_count
+                or moves > self.most_moves
+            ):
                 continue
             # Members without history, with equal load, count, subscription and capacity, are interchangeable.
             state = (
                 records[member],
                 counts[member],
                 self.kinds[member],
-                member if member in self.owns else -1,
+                member if member in self.former_owners else -1,
             )
             if state in seen:
                 continue
             seen.add(state)
             records[member] += lag
             counts[member] += 1
-            self.picked.append(member)
-            over = self._visit(depth + 1, cost)
-            self.picked.pop()
+            self.chosen.append(member)
+            is_over = self._visit(depth + 1, moves)
+            self.chosen.pop()
             records[member] -= lag
             counts[member] -= 1
-            if over:
+            if is_over:
                 return True
         return False
 
     def _complete(self, moved: int) -> bool:
-        """Record a complete plan if it fits; return whether it is good enough."""
-        if not self.fits(self._as_owners(self.picked)):
+        """Record a complete plan if it fits, search only better ones from now on; return whether to stop."""
+        if not self.fits(self._as_owners(self.chosen)):
             return False
-        self.best = list(self.picked)
+        self.best = list(self.chosen)
         if self.by_moves:
-            self.moves = moved - 1
-            return self.moves < self.enough
+            self.most_moves = moved - 1
+            return self.most_moves < self.enough
         self._limit(max(map(self.capacities.load, range(len(self.records)), self.records)) - 1)
-        return self.load < self.enough
+        return self.most_load < self.enough
 
 
-def least(
+def best_plan(
     problem: LoadProblem,
     home: Owners,
     limits: tuple[int, int],
@@ -124,7 +130,7 @@ def least(
     """Find the plan that minimises the largest load, or the moves, within limits.
 
     Args:
-        problem: the part that exchanges do not change.
+        problem: lag, subscriptions and capacities.
         home: by partition, its owner before.
         limits: the largest load and the number of moves allowed.
         by_moves: minimise the moves; else the largest load.
@@ -133,8 +139,9 @@ def least(
         fits: whether a plan keeps the rule of counts.
 
     Returns:
-        The best plan within a fixed number of nodes (counted, not timed); None if there was none.
+        The best plan found within a fixed number of nodes; None if there was none, or if the problem has more
+        than ``MOST_SEARCHED_PARTITIONS``.
     """
-    if len(problem.dealt) > MOST_SEARCHED_PARTITIONS:
+    if len(problem.assignable) > MOST_SEARCHED_PARTITIONS:
         return None
     return _Search(problem, home, largest_count, fits).run(*limits, by_moves=by_moves, enough=enough)

@@ -7,14 +7,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.working_plan import Exchange, Indices, WorkingPlan
-from kafka_assignors.plan.sticky.goals import Mask, Vector
+from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
 
 _NEVER = 2**63 - 1
 
-_WIDEST = 24
-"""A member with more partitions than this is not tried with bundles: single partitions are choice enough."""
+_MOST_BUNDLED = 24
+"""Bundles are not tried with more partitions of a member than this: single partitions are choice enough."""
 
 
 class RatedExchange(NamedTuple):
@@ -32,8 +32,16 @@ class Pair:
         high: the member with the larger load.
         low: the other member.
         steps: the net numbers of partitions that ``high`` may give.
-        home: by partition, its owner before this plan.  An exchange may then not increase the number of
-            partitions away from their owner before.  None: any exchange.
+        home: by partition, its owner before this plan.  No exchange then takes more partitions from their
+            home than it brings home.  None: any exchange.
+
+    Attributes:
+        gap: the difference of the loads.
+        half: records that ``high`` would have to give to make the loads equal, rounded.
+        gives, give_lags: the partitions that ``high`` may give, lightest first, and their lags.
+        takes, take_lags: the partitions that ``high`` may take, likewise.
+        adds_no_moves: whether there is a ``home``.  Only then there are costs.
+        give_costs, take_costs: 1 for a partition that leaves home, -1 for one that comes home, else 0.
     """
 
     def __init__(
@@ -42,12 +50,11 @@ class Pair:
         problem = plan.problem
         self.high, self.low, self.steps = high, low, steps
         self.gap = int(plan.loads[high] - plan.loads[low])
-        self._capacities = capacities = problem.capacities
-        self._records = records = int(plan.records[high]), int(plan.records[low])
-        self.floor = int(plan.loads[low])
-        parts = int(capacities.parts[high]), int(capacities.parts[low])
-        # If high gives this many records, both loads are the same, or high's is just below.
-        self.half = -((records[1] * parts[0] - records[0] * parts[1]) // (parts[0] + parts[1]))
+        self.low_load = int(plan.loads[low])
+        self._capacities = problem.capacities
+        self._records = high_records, low_records = int(plan.records[high]), int(plan.records[low])
+        high_part, low_part = int(problem.capacities.parts[high]), int(problem.capacities.parts[low])
+        self.half = -((low_records * high_part - high_records * low_part) // (high_part + low_part))
         self.gives, self.give_lags = plan.parts[high], plan.lags[high]
         self.takes, self.take_lags = plan.parts[low], plan.lags[low]
         if not problem.equal:
@@ -55,51 +62,51 @@ class Pair:
             self.gives, self.give_lags = self.gives[may], self.give_lags[may]
             may = problem.subscribed[problem.topic_of[self.takes], high]
             self.takes, self.take_lags = self.takes[may], self.take_lags[may]
-        self.calm = home is not None
+        self.adds_no_moves = home is not None
         if home is not None:
-            # A partition that leaves home counts 1, a partition that comes home -1.
             owner = home[self.gives]
             self.give_costs = (owner == high).astype(np.int64) - (owner == low)
             owner = home[self.takes]
             self.take_costs = (owner == low).astype(np.int64) - (owner == high)
 
-    def after(self, less: Vector) -> Vector:
-        """The larger load above the old lower one, if ``high`` gives ``less`` records."""
-        given = np.maximum(less, 0)
-        high = self._capacities.of(self.high, self._records[0] - given)
-        low = self._capacities.of(self.low, self._records[1] + given)
-        after: Vector = np.where(less > 0, np.maximum(high, low) - self.floor, _NEVER)
-        return after
+    def excess_after(self, given: Vector) -> Vector:
+        """The larger load if ``high`` gives ``given`` records (net), minus the load of ``low`` before."""
+        records = np.maximum(given, 0)
+        high = self._capacities.of(self.high, self._records[0] - records)
+        low = self._capacities.of(self.low, self._records[1] + records)
+        excess: Vector = np.where(given > 0, np.maximum(high, low) - self.low_load, _NEVER)
+        return excess
 
     @property
     def work(self) -> int:
-        """Cost of trying single partitions."""
+        """Work of trying single partitions, in partitions examined."""
         return len(self.gives) + len(self.takes)
 
     @property
     def work_in_bundles(self) -> int:
-        """Cost of trying bundles."""
+        """Work of trying bundles, in pairs of bundles."""
         gives, takes = len(self.gives), len(self.takes)
-        if max(gives, takes) > _WIDEST:
+        if max(gives, takes) > _MOST_BUNDLED:
             return 0
         return (1 + gives + gives * (gives - 1) // 2) * (1 + takes + takes * (takes - 1) // 2)
 
 
 def best_single(pair: Pair) -> RatedExchange | None:
     """The best exchange of one partition for one, or for none.  Cost: a binary search for each."""
-    if not pair.calm:
+    if not pair.adds_no_moves:
         return _single(pair, None, None)
     # The two costs of an exchange must add up to at most 0.
     gives, takes = pair.give_costs, pair.take_costs
     candidates = [_single(pair, gives <= 0, takes <= 0)]
-    if (home := takes < 0).any():
-        candidates.append(_single(pair, None, home))
-    if (home := gives < 0).any():
-        candidates.append(_single(pair, home, None))
+    if (comes_home := takes < 0).any():
+        candidates.append(_single(pair, None, comes_home))
+    if (comes_home := gives < 0).any():
+        candidates.append(_single(pair, comes_home, None))
     return min(filter(None, candidates), default=None, key=lambda candidate: candidate.load)
 
 
 def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> RatedExchange | None:
+    """The best exchange among the partitions that the masks select.  None: all partitions."""
     give, give_lags = (
         (pair.gives, pair.give_lags) if gives is None else (pair.gives[gives], pair.give_lags[gives])
     )
@@ -109,47 +116,54 @@ def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> RatedExchange
     if not len(give):
         return None
     best, exchange = pair.gap, None
-    # One for none brings nothing home, so a calm exchange must not give a partition that is at home.
-    if 1 in pair.steps and not (pair.calm and gives is None):
-        after = pair.after(give_lags)
-        i = int(after.argmin())
-        if after[i] < best:
-            best, exchange = int(after[i]), Exchange(pair.high, pair.low, (int(give[i]),), ())
+    # One for none brings no partition home, so if moves may not be added, the partition must not leave home.
+    if 1 in pair.steps and not (pair.adds_no_moves and gives is None):
+        excess = pair.excess_after(give_lags)
+        i = int(excess.argmin())
+        if excess[i] < best:
+            best, exchange = int(excess[i]), Exchange(pair.high, pair.low, (int(give[i]),), ())
     if len(take) and 0 in pair.steps:
         middle = take_lags.searchsorted(give_lags - pair.half)
         for near in (np.maximum(middle - 1, 0), np.minimum(middle, len(take) - 1)):
-            after = pair.after(give_lags - take_lags[near])
-            i = int(after.argmin())
-            if after[i] < best:
-                best = int(after[i])
+            excess = pair.excess_after(give_lags - take_lags[near])
+            i = int(excess.argmin())
+            if excess[i] < best:
+                best = int(excess[i])
                 exchange = Exchange(pair.high, pair.low, (int(give[i]),), (int(take[near[i]]),))
-    return None if exchange is None else RatedExchange(pair.floor + best, exchange)
+    return None if exchange is None else RatedExchange(pair.low_load + best, exchange)
 
 
 def best_bundles(pair: Pair) -> RatedExchange | None:
-    """The best exchange of up to two partitions for up to two.  Cost: the fourth power of their number."""
-    if max(len(pair.gives), len(pair.takes)) > _WIDEST:
+    """The best exchange of up to two partitions for up to two.
+
+    Cost: the fourth power of the number of partitions.
+    """
+    if max(len(pair.gives), len(pair.takes)) > _MOST_BUNDLED:
         return None
     gives, takes = _bundles(len(pair.gives)), _bundles(len(pair.takes))
-    step = _sizes(gives)[:, None] - _sizes(takes)
-    less = _sums(pair.give_lags, gives)[:, None] - _sums(pair.take_lags, takes)
-    allowed = np.isin(np.arange(-2, 3), pair.steps)[step + 2]
-    if pair.calm:
+    steps = _sizes(gives)[:, None] - _sizes(takes)
+    given = _sums(pair.give_lags, gives)[:, None] - _sums(pair.take_lags, takes)
+    allowed = np.isin(np.arange(-2, 3), pair.steps)[steps + 2]
+    if pair.adds_no_moves:
         allowed &= _sums(pair.give_costs, gives)[:, None] + _sums(pair.take_costs, takes) <= 0
-    after = np.where(allowed, pair.after(less), _NEVER)
-    i = int(after.argmin())
-    if after.flat[i] >= pair.gap:
+    excess = np.where(allowed, pair.excess_after(given), _NEVER)
+    i = int(excess.argmin())
+    if excess.flat[i] >= pair.gap:
         return None
-    give, take = divmod(i, after.shape[1])
+    give, take = divmod(i, excess.shape[1])
     exchange = Exchange(
         pair.high, pair.low, _partitions(pair.gives, gives, give), _partitions(pair.takes, takes, take)
     )
-    return RatedExchange(pair.floor + int(after.flat[i]), exchange)
+    return RatedExchange(pair.low_load + int(excess.flat[i]), exchange)
 
 
-@lru_cache(maxsize=_WIDEST + 1)
-def _bundles(count: int) -> tuple[Indices, Indices]:
-    """Bundles of none, one or two of ``count`` partitions, as pairs of indices; ``count`` stands for none."""
+@lru_cache(maxsize=_MOST_BUNDLED + 1)
+def _bundles(count: int) -> tuple[Vector, Vector]:
+    """All bundles, which are none, one or two of ``count`` partitions.
+
+    Returns:
+        The indices of the first and of the second partition of each bundle; ``count`` stands for none.
+    """
     first, second = np.triu_indices(count, 1)
     return (
         np.concatenate([[count], np.arange(count), first]),
@@ -157,16 +171,16 @@ def _bundles(count: int) -> tuple[Indices, Indices]:
     )
 
 
-def _sums(values: Vector, bundles: tuple[Indices, Indices]) -> Vector:
+def _sums(values: Vector, bundles: tuple[Vector, Vector]) -> Vector:
     padded = np.append(values, 0)
     total: Vector = padded[bundles[0]] + padded[bundles[1]]
     return total
 
 
-def _sizes(bundles: tuple[Indices, Indices]) -> Vector:
+def _sizes(bundles: tuple[Vector, Vector]) -> Vector:
     count = int(bundles[0][0])
     return _sums(np.ones(count, np.int64), bundles)
 
 
-def _partitions(partitions: Indices, bundles: tuple[Indices, Indices], bundle: int) -> tuple[int, ...]:
+def _partitions(partitions: Vector, bundles: tuple[Vector, Vector], bundle: int) -> tuple[int, ...]:
     return tuple(int(partitions[i[bundle]]) for i in bundles if i[bundle] < len(partitions))

@@ -1,7 +1,7 @@
 """Loads of lag plus forecast arrivals.
 
-A partition with a forecast must not look heavier than one without.  So a missing forecast counts as the mean
-of the others, which does not bias a plan.  ``Group.lag`` treats unknown lag in the same way.
+A missing forecast counts as the mean of the others, because a partition with a forecast must not look heavier
+than one without.  ``Group.lag`` treats unknown lag in the same way.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy.typing as npt
 
 from kafka_assignors.plan.model import UNKNOWN_LAG, Group, TopicPartition
 
-_ENOUGH = 0.5
+_ENOUGH = 0.5  # part of the partitions
 _MOST_RECORDS = 2.0**61  # leaves room to add the lag
 
 
 def enough_expected(group: Group, arrivals: Mapping[TopicPartition, float]) -> bool:
     """Whether at least half of the partitions in ``group.lags`` have a forecast.
 
-    With fewer, most partitions would count as the same mean, which would only hide their lag.
+    With fewer, the same mean would be added to most partitions, which would only hide their lag.
     """
     wanted = [TopicPartition(topic, p) for topic, lags in group.lags.items() for p in range(len(lags))]
     return bool(wanted) and sum(partition in arrivals for partition in wanted) >= _ENOUGH * len(wanted)

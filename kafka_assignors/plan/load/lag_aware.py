@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.capacity import Capacities
 from kafka_assignors.plan.model import NO_MEMBER, Group
-from kafka_assignors.plan.sticky.goals import Vector
 
 _NEVER = 2**63 - 1
 
@@ -15,10 +15,10 @@ _NEVER = 2**63 - 1
 def plan_lag_aware(group: Group) -> Assignment:
     """KIP-169's greedy plan: topic by topic, the heaviest partition goes to the subscriber with the fewest.
 
-    A tie goes to the subscriber with the least lag of the topic, then to the senior one.  If capacities are
-    unequal, it goes to the one that would drain first with the partition.  Partitions of equal lag go by
-    number.  The partitions of each topic are spread as evenly as possible.  Other topics do not
-    count, so over several topics the counts of members can differ by more than one.
+    Of the subscribers with the fewest, the one with the least lag of the topic gets it; if capacities are
+    unequal, the one that would drain first with the partition.  Ties go to the senior one.  Partitions of
+    equal lag go by number.  The partitions of each topic are spread as evenly as possible.  Other topics do
+    not count, so over several topics the counts of members can differ by more than one.
 
     Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort of each topic's partitions, and of its
     subscribers for each round (10,000 partitions on 100 members: some milliseconds).
@@ -34,9 +34,10 @@ def plan_lag_aware(group: Group) -> Assignment:
 
 
 def _turns(lags: Vector, capacities: Capacities, members: Vector) -> Vector:
-    """The member for each partition, in order of decreasing lag, as an index into ``members``.
+    """The member of each partition, as an index into ``members``.  ``lags`` is in decreasing order.
 
-    Counts come first, so members take turns in rounds.  In a round the member with the least load goes first.
+    Each member gets one partition a round, because counts come first.  In a round the member with the least
+    load goes first.
     """
     records = np.zeros(len(members), np.int64)
     turns = np.empty(len(lags), np.int64)
@@ -52,7 +53,7 @@ def _turns(lags: Vector, capacities: Capacities, members: Vector) -> Vector:
 
 
 def _one_round(lags: Vector, capacities: Capacities, members: Vector, records: Vector) -> Vector:
-    """One partition for each member, heaviest first, to the member that would drain first with it."""
+    """One round: each partition, heaviest first, goes to the free member that would drain first with it."""
     turn = np.empty(len(lags), np.int64)
     is_served = np.zeros(len(members), np.bool_)
     for i, lag in enumerate(lags.tolist()):

@@ -6,9 +6,9 @@ from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import LoadProblem
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
 
 _FULL = 2**63 - 1
 """More than any load."""
@@ -17,40 +17,38 @@ _MOST_WORK = 2**27
 """Limit of partitions times members with unequal subscriptions; above it nothing is dealt."""
 
 
-def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, by_room: bool) -> Owners:
-    """Deal the free partitions by lag; with ``by_room`` every member keeps its count.
+def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, keep_counts: bool) -> Owners:
+    """Deal the free partitions by lag; with ``keep_counts`` every member keeps its count.
 
-    Topics with the same subscribers form a lot.  With ``by_room`` each member gets as many partitions of a
-    lot as it has in ``owners``.  Ties go to the senior member; partitions of equal lag go by number.  Cost: a
-    heap; with unequal subscriptions a pass over all members for each partition.  Beyond ``_MOST_WORK`` the
-    result is ``owners``.
+    Topics with the same subscribers are of one kind (``Group.kinds``).  With ``keep_counts`` each member gets
+    as many free partitions of a kind as it has in ``owners``.  Ties go to the senior member; partitions of
+    equal lag go by number.
+
+    Cost: for each partition an operation on a heap, or with unequal subscriptions a pass over all members.
+    With these, and partitions times members above ``_MOST_WORK``, the result is ``owners``.
     """
     chosen = np.flatnonzero(free & (owners >= 0))
+    if not problem.equal and len(chosen) * problem.members > _MOST_WORK:
+        return owners
+    chosen = chosen[np.argsort(-problem.lag[chosen], kind="stable")]
     dealt: Owners = owners.copy()
     dealt[chosen] = -1
-    kept = np.flatnonzero(dealt >= 0)
-    records = np.zeros(problem.subscribed.shape[1], np.int64)
-    np.add.at(records, dealt[kept], problem.lag[kept])
-    kinds, subscribers = _lots(problem)
-    members = len(records)
-    lot = kinds[problem.topic_of[chosen]]
+    records = problem.records(dealt)
+    kind_of_topic, subscribers = problem.kinds
+    kind = kind_of_topic[problem.topic_of[chosen]]
     room = subscribers * np.int64(len(chosen))
-    if by_room:
-        cells = np.bincount(lot * members + owners[chosen], minlength=room.size)
+    if keep_counts:
+        cells = np.bincount(kind * problem.members + owners[chosen], minlength=room.size)
         room = cells.reshape(room.shape)
-    order = np.argsort(-problem.lag[chosen], kind="stable")
-    chosen, lot = chosen[order], lot[order]
-    if len(room) == 1:
-        dealt[chosen] = _of_one_lot(problem, chosen, records, room[0].tolist())
-    elif len(chosen) * members <= _MOST_WORK:
-        dealt[chosen] = _of_several(problem, chosen, lot, records, room)
+    if problem.equal and len(chosen):
+        dealt[chosen] = _of_one_kind(problem, chosen, records, room[kind[0]].tolist())
     else:
-        return owners
+        dealt[chosen] = _of_several_kinds(problem, chosen, kind, records, room)
     return dealt
 
 
-def _of_one_lot(problem: LoadProblem, chosen: Vector, records: Vector, room: list[int]) -> list[int]:
-    """Deal from a heap for each capacity: its first member is the best of that capacity for any lag."""
+def _of_one_kind(problem: LoadProblem, chosen: Vector, records: Vector, room: list[int]) -> list[int]:
+    """Deal from one heap for each capacity.  Its first member is the best of that capacity for any lag."""
     heaps: dict[int, list[tuple[int, int]]] = {}
     for member, (part, known) in enumerate(
         zip(problem.capacities.parts.tolist(), records.tolist(), strict=True)
@@ -81,21 +79,13 @@ def _of_one_lot(problem: LoadProblem, chosen: Vector, records: Vector, room: lis
     return dealt
 
 
-def _of_several(
-    problem: LoadProblem, chosen: Vector, lot: Vector, records: Vector, room: Matrix
+def _of_several_kinds(
+    problem: LoadProblem, chosen: Vector, kind: Vector, records: Vector, room: Matrix
 ) -> list[int]:
     dealt = []
-    for i, lag in zip(lot.tolist(), problem.lag[chosen].tolist(), strict=True):
+    for i, lag in zip(kind.tolist(), problem.lag[chosen].tolist(), strict=True):
         member = int(np.where(room[i] > 0, problem.capacities.loads(records + lag), _FULL).argmin())
         dealt.append(member)
         records[member] += lag
         room[i, member] -= 1
     return dealt
-
-
-def _lots(problem: LoadProblem) -> tuple[Vector, Mask]:
-    """By topic: the index of its set of subscribers, -1 if it has none; and the distinct sets."""
-    kinds: dict[bytes, int] = {}
-    kind_of = [kinds.setdefault(row.tobytes(), len(kinds)) if row.any() else -1 for row in problem.subscribed]
-    rows = np.frombuffer(b"".join(kinds), np.bool_)
-    return np.array(kind_of, np.int64), rows.reshape(len(kinds), problem.subscribed.shape[1])

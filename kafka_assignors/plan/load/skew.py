@@ -27,15 +27,15 @@ _RANGES = {
 
 @dataclass(frozen=True, slots=True)
 class RebalanceOnSkew:
-    """Options of the leader's own rebalances, which it requests when lag is unevenly shared.
+    """Options for rebalances that the leader requests because lag is unevenly shared.
 
     Attributes:
         threshold: the largest load must be at least this many times its lower bound.
         at_least: the largest load must also be at least this many records above its lower bound.
         for_s: seconds that the lag must stay uneven.
         check_s: seconds between two checks.
-        cool_down_s: seconds between two such rebalances, and after any other rebalance.
-        jitter: the largest part by which each of these times is stretched, so that groups do not rebalance
+        cool_down_s: seconds from any rebalance to the next request.
+        jitter: the largest part by which these times are stretched, so that groups do not rebalance
             together.
         per_hour: the most such rebalances in an hour.
     """
@@ -63,7 +63,8 @@ class SkewWatch:
 
     Args:
         policy: the options.
-        name: a name that differs between consumers.  It alone decides the jitter.
+        name: a name that differs between consumers.  The jitter is derived from it, not random, so that a run
+            can be replayed.
         min_improvement: the part by which a plan must reduce the largest load.  A plan that does not reduce
             it never pays.
     """
@@ -71,7 +72,6 @@ class SkewWatch:
     def __init__(self, policy: RebalanceOnSkew, name: str, min_improvement: float = 0.1) -> None:
         self._policy = policy
         self._worth_ratio = 1 - min_improvement
-        # Derived from the name instead of random, so that a run can be replayed.
         self._stretch = 1 + policy.jitter * zlib.crc32(name.encode()) / 2**32
         self._uneven_since: float | None = None
         self._not_before = 0.0
@@ -88,9 +88,9 @@ class SkewWatch:
         self._not_before = now + self._policy.cool_down_s * self._stretch
 
     def is_uneven(self, largest: int, least: int) -> bool:
-        """Whether these loads are uneven; a largest load of 0 never is.
+        """Whether the largest load is too far above ``least``, its lower bound; a load of 0 never is.
 
-        If it is False for a lower bound of ``least``, it is False for ``least``, too.
+        If a load is not uneven by one bound, it is not by any higher bound, either.
         """
         policy = self._policy
         return largest > 0 and largest >= policy.threshold * least and largest - least >= policy.at_least

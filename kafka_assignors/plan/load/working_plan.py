@@ -1,21 +1,18 @@
-"""A plan that the search changes by exchanges.  Each member's partitions are in the order of lag."""
+"""A load problem, and a plan of it that the search changes by exchanges."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import Group
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, Vector
-
-Indices = npt.NDArray[np.int64]
 
 
 class Exchange(NamedTuple):
-    """The partitions that ``high`` gives to ``low``, and those that it takes in return."""
+    """The partitions that member ``high`` gives to member ``low``, and those that it takes in return."""
 
     high: int
     low: int
@@ -28,13 +25,14 @@ class LoadProblem:
 
     Attributes:
         lag: by partition, records.
-        topic_of: by partition.
-        subscribed: shape (topics, members).
-        dealt: the partitions that have a subscriber.
-        plays: by member, whether it subscribes to a topic that has partitions.
-        players: the indices of these members.
-        equal: whether all players subscribe to the same topics.
-        capacities: of the members.  They make loads of records.
+        topic_of: by partition, its topic.
+        subscribed: whether each member subscribes to each topic, shape (topics, members).
+        kinds: the distinct sets of subscribers, as in ``Group.kinds``.
+        members: the number of members.
+        assignable: the partitions that have a subscriber.
+        subscribers: the members that subscribe to a topic that has partitions.
+        equal: whether all of ``subscribers`` subscribe to the same of these topics.
+        capacities: of the members; they convert records to loads.
     """
 
     def __init__(self, group: Group) -> None:
@@ -42,32 +40,34 @@ class LoadProblem:
         self.capacities = group.capacities
         self.topic_of = group.topic_of
         self.subscribed = group.subscribed
-        has_partitions = group.counts > 0
-        self.plays: Mask = np.any(self.subscribed[has_partitions], axis=0)
-        self.players = np.flatnonzero(self.plays)
-        read: Mask = np.any(self.subscribed, axis=1)
-        self.dealt = np.flatnonzero(read[group.topic_of])
-        self.equal = bool(self.subscribed[np.ix_(has_partitions & read, self.plays)].all())
+        self.kinds = group.kinds
+        self.members = len(group.members)
+        has_subscriber: Mask = np.any(self.subscribed, axis=1)
+        topics = np.flatnonzero(has_subscriber & (group.counts > 0))
+        self.assignable = np.flatnonzero(has_subscriber[group.topic_of])
+        self.subscribers = np.flatnonzero(self.subscribed[topics].any(axis=0))
+        self.equal = bool(self.subscribed[np.ix_(topics, self.subscribers)].all())
 
     def shares(self, owners: Owners) -> Matrix:
-        """Number of partitions of each topic of each member, shape (topics, members)."""
+        """Number of partitions that each member has of each topic, shape (topics, members)."""
         topics, members = self.subscribed.shape
-        given = np.flatnonzero(owners >= 0)
-        cells = self.topic_of[given].astype(np.int64) * members + owners[given]
+        assigned = np.flatnonzero(owners >= 0)
+        cells = self.topic_of[assigned].astype(np.int64) * members + owners[assigned]
         return np.bincount(cells, minlength=topics * members).reshape(topics, members)
 
     def counts(self, owners: Owners) -> Vector:
-        """Number of partitions by member."""
-        return np.bincount(owners[self.dealt], minlength=self.subscribed.shape[1])
+        """By member: its number of partitions."""
+        return np.bincount(owners[self.assignable], minlength=self.members)
 
     def records(self, owners: Owners) -> Vector:
-        """Records by member.  Sums of integers are exact, sums of floats would not be."""
-        records = np.zeros(self.subscribed.shape[1], np.int64)
-        np.add.at(records, owners[self.dealt], self.lag[self.dealt])
+        """By member: its records."""
+        records = np.zeros(self.members, np.int64)  # integers, because sums of floats are not exact
+        assigned = np.flatnonzero(owners >= 0)
+        np.add.at(records, owners[assigned], self.lag[assigned])
         return records
 
     def loads(self, owners: Owners) -> Vector:
-        """Loads by member: its records, weighted by capacity."""
+        """By member: its load, which is its records weighted by capacity."""
         return self.capacities.loads(self.records(owners))
 
 
@@ -75,12 +75,13 @@ class WorkingPlan:
     """A plan under change.
 
     Attributes:
-        owner: by partition.
-        records: by member.
-        loads: by member: its records, weighted by capacity.
-        counts: by member, partitions.
-        parts: each member's partitions, lightest first.
-        lags: their lags.
+        problem: the problem that it is a plan of.
+        owner: by partition, its member.
+        records: by member, the lag of its partitions.
+        loads: by member, its records weighted by capacity.
+        counts: by member, its number of partitions.
+        parts: by member, its partitions, lightest first.
+        lags: by member, the lags of these partitions.
     """
 
     def __init__(self, problem: LoadProblem, owners: Owners) -> None:
@@ -88,13 +89,13 @@ class WorkingPlan:
         self.owner = owners.copy()
         self.records = problem.records(owners)
         self.loads = problem.capacities.loads(self.records).copy()
-        members = len(self.loads)
-        by_lag = problem.dealt[np.argsort(problem.lag[problem.dealt], kind="stable")]
+        members = problem.members
+        by_lag = problem.assignable[np.argsort(problem.lag[problem.assignable], kind="stable")]
         owner = owners[by_lag]
         by_member = by_lag[np.argsort(owner, kind="stable")]
         self.counts: Vector = np.bincount(owner, minlength=members)
         cuts = np.cumsum(self.counts)[:-1]
-        self.parts: list[Indices] = np.split(by_member, cuts) if members else []
+        self.parts: list[Vector] = np.split(by_member, cuts) if members else []
         self.lags: list[Vector] = np.split(problem.lag[by_member], cuts) if members else []
 
     @property

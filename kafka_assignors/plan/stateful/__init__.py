@@ -1,9 +1,10 @@
 """KIP-441: plans active tasks, standbys and warm-ups of a topology with state.
 
-- ``planner``: ``plan_stateful``.  ``model``: its input and result.  ``history``: what members report.
-- ``actives``: target of active tasks.  ``even``: number of tasks a member.  ``naming``: which tasks move.
-- ``exchange``: moves tasks with a copy first.  ``within``: balance factors above 1.
-- ``copies``, ``level``: target of standbys.  ``now``: the roles of this round, on the way to the target.
+- ``planner``: ``plan_stateful``.  ``model``: its input and result.  ``history``: the members' reports.
+- ``actives``: the target of active tasks.  ``even``: the number of tasks of each member.  ``naming``: the
+  tasks that move.  ``exchange``: prefers tasks with a copy.  ``within``: balance factors above 1.
+- ``copies``, ``level``: the target of standbys.
+- ``now``: the roles of this round, on the way to the target.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.even import even_loads, even_shares
 from kafka_assignors.plan.stateful.exchange import exchange
@@ -18,16 +18,13 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.stateful.naming import pick_tasks
 from kafka_assignors.plan.stateful.within import is_beyond, is_within, undo_needless_moves
 
-Vector = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.int64]
-
 
 def standing_owners(history: TaskHistory) -> Vector:
-    """By task: the member that could run it at once, or soonest.
+    """By task: its *standing owner*, the member that could run it at once, or soonest.
 
-    The owner, if no member is more caught up.  Otherwise, of the most caught-up members with state, the one
-    with the fewest tasks (KIP-441, "Computing the most-caught-up instances").  ``NO_MEMBER`` if no member has
-    state, or any member could run it at once.
+    This is the owner if no member is more caught up; otherwise, of the most caught-up members with state, the
+    one with the fewest tasks (KIP-441, "Computing the most-caught-up instances").  ``NO_MEMBER`` if no member
+    has state, or if the task has no such owner and any member could run it at once.
     """
     owners = np.array(history.owner, np.int64)
     for task, owner in enumerate(history.owner):
@@ -35,22 +32,24 @@ def standing_owners(history: TaskHistory) -> Vector:
             owners[task] = NO_MEMBER
     members = len(history.process)
     known = owners != NO_MEMBER
-    counted = known & np.isin(history.sub, history.stateful)  # stateless tasks fill up these
+    # Stateless tasks do not count, because they are planned later and even out the loads.
+    counted = known & np.isin(history.sub, history.stateful)
     loads = np.bincount(owners[counted], minlength=members).tolist()
     cells = _cells(history, owners)
     for task in np.flatnonzero(~known).tolist():
         if not history.absent[task]:
-            continue  # an old copy would be no reason to move another task away from its owner
+            # Any member could run it at once, so an old copy must not move another task from its owner.
+            continue
         best = history.best_rank(task)
         row = cells[history.sub[task]]
-        choice: list[tuple[int, int, int]] = []
+        candidates: list[tuple[int, int, int]] = []
         for process, rank in history.ranks[task].items():
             if rank == best:
-                # In a process, the member that tails the copy, or any member.
-                tailing = [m for m in history.standbys[task] if history.process[m] == process]
-                choice += [(loads[m], int(row[m]), m) for m in tailing or history.members_of[process]]
-        if choice:
-            member = min(choice)[2]
+                # In a process, the standby that tails the copy, or else any member.
+                standbys = [m for m in history.standbys[task] if history.process[m] == process]
+                candidates += [(loads[m], int(row[m]), m) for m in standbys or history.members_of[process]]
+        if candidates:
+            member = min(candidates)[2]
             owners[task] = member
             loads[member] += 1
             row[member] += 1
@@ -58,15 +57,24 @@ def standing_owners(history: TaskHistory) -> Vector:
 
 
 def balanced_owners(history: TaskHistory, standing: Vector, kinds: Sequence[int], base: Vector) -> Vector:
-    """By task of the subtopologies ``kinds``: its owner in the target; for other tasks ``NO_MEMBER``.
+    """Return the target of the active tasks of some subtopologies.
 
-    Goals in order: balance in all (with ``base``, each member's other tasks) and in each subtopology; the
-    fewest tasks that leave ``standing``; of those, the fewest without a copy at the new owner.  The first two
-    are exact.  With a balance factor above 1 no task moves while ``standing`` is within it; otherwise the
-    result makes only those moves towards a factor of 1 that the balance factor asks for.
+    Goals in order: balance, in total and in each subtopology; the fewest tasks that leave their standing
+    owner; of those, the fewest without a copy at the new owner.  The first two are exact.  With a balance
+    factor above 1 no task moves while the standing owners are within it; otherwise only those moves towards a
+    factor of 1 are made that the balance factor asks for.
 
-    If ``base`` itself is beyond the factor, balance in all ranks before balance in each subtopology: the
+    If ``base`` itself is beyond the factor, balance in total ranks before balance in each subtopology: the
     tasks fill up the members' loads.
+
+    Args:
+        history: the members' reports.
+        standing: by task, its standing owner.
+        kinds: the subtopologies.
+        base: by member, its tasks of other subtopologies; they count in the total.
+
+    Returns:
+        By task: its owner; ``NO_MEMBER`` for tasks of other subtopologies.
     """
     target = np.full(len(history.tasks), NO_MEMBER, np.int64)
     if not kinds:
@@ -102,11 +110,12 @@ def _cells(history: TaskHistory, owners: Vector) -> Matrix:
 def _preference(
     history: TaskHistory, owners: Vector, kinds: list[int], owned: Matrix, base: Vector
 ) -> Matrix:
-    """The cells that prefer one more than the least share, because of copies that it would use.
+    """How much each cell prefers a larger share (``supply // members`` plus one), because of existing copies.
 
-    A cell without that one more prefers it if the member has enough copies of other members' tasks.  A cell
-    with it prefers it if too few of its tasks have a copy on a member without one more.  Copies of tasks that
-    have to move, and warm-ups (``TaskHistory.begun``), count more than once, so that moves go on as planned.
+    A cell with a smaller share prefers the larger one if the member has enough copies of other members'
+    tasks.  A cell with the larger share prefers to keep it if too few of its tasks have a copy on a member
+    with a smaller share.  Copies of tasks that have to move, and likely warm-ups, count more than once, so
+    that moves go on as planned.
     """
     supply, members = np.diff(history.firsts)[kinds], len(base)
     floor, loads = supply // members, base + owned.sum(axis=0)
@@ -123,7 +132,7 @@ def _preference(
             for process in history.ready[task]:
                 for member in takers[process]:
                     if member != owner:
-                        weight = 1 + history.begun(task, owner, member)
+                        weight = 1 + history.warm_up_likelihood(task, owner, member)
                         weight += 4 * bool(owner == NO_MEMBER or too_much[row, owner])
                         there[:weight, row, member] += 1
                         most = max(most, weight)

@@ -1,32 +1,40 @@
 """The target of standbys, close to existing copies.
 
 KIP-441 asks for ``num.standby.replicas`` copies of each task, and leaves their balance open.  Here a member's
-active tasks and standbys together are as even as processes and racks allow.  That takes the fewest new copies
-of any such placement, or nearly (docs/explanation/stateful.md).
+active tasks and standbys together are as even as processes and racks allow.  Among the placements that are so
+even, the target needs the fewest new copies, or nearly (docs/explanation/stateful.md).
 """
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
 
-Vector = npt.NDArray[np.int64]
-
 _MOST = 2**20
 """More tasks than a member can have; three such numbers fit into one sort key."""
-_NOT = 2**62
+
+_NEVER = 2**62
+"""Sort key of a member that may not have the standby."""
 
 
 class Standbys:
-    """Standbys while they are placed and balanced.
+    """The target of standbys while it is made.
+
+    At first each task has existing copies as standbys.  ``place`` adds the missing ones; ``level.level`` then
+    moves standbys.
+
+    Args:
+        history: the members' reports.
+        standing: by task, its standing owner.
+        actives: by task, its owner in the target.
 
     Attributes:
         of: by task, its standbys.
         spare: by task, members that have a copy and are not a standby of it.
-        loads: by member, its active tasks and standbys.
+        loads: by member, its number of active tasks and standbys.
     """
 
     def __init__(self, history: TaskHistory, standing: Vector, actives: Vector) -> None:
@@ -48,10 +56,8 @@ class Standbys:
         for task in self._tasks:
             self._keep(task, int(standing[task]))
 
-    # --- existing copies
-
     def _keep(self, task: int, standing: int) -> None:
-        """Start from existing copies: caught-up ones first, then standbys, then the last owner's."""
+        """Make existing copies standbys: caught-up ones first, then standbys, then the standing owner's."""
         history, active = self._history, self._actives[task]
         wanted = history.copies[history.sub[task]] - 1
         ranks, process = history.ranks[task], history.process
@@ -100,7 +106,7 @@ class Standbys:
         self._count(task, there, 1)
 
     def is_new(self, task: int, member: int) -> bool:
-        """Whether a standby there needs a new copy."""
+        """Whether a standby on this member needs a new copy."""
         return self._history.process[member] not in self._history.ready[task]
 
     def others(self, task: int, member: int) -> list[int]:
@@ -108,21 +114,28 @@ class Standbys:
         return [self._actives[task], *(m for m in self.of[task] if m != member)]
 
     def best_of(self, tasks: Vector, member: int) -> int:
-        """Pick a task for a member: a spare copy there, then spread subtopologies, then even pairs."""
+        """Pick the task of which a member becomes a standby.
+
+        First a task with a copy there, then of the subtopology with the fewest tasks there, then even pairs:
+        see ``place``.
+        """
         process, ranks = self._history.process[member], self._history.ranks
-        fresh = np.array([process not in ranks[task] for task in tasks.tolist()])
+        has_no_copy = np.array([process not in ranks[task] for task in tasks.tolist()])
         cells = self._cells[self._history.sub[tasks], member]
         pairs = self._pairs[self._active_of[tasks], member]
-        return int(tasks[((fresh * _MOST + cells) * _MOST + pairs).argmin()])
+        return int(tasks[((has_no_copy * _MOST + cells) * _MOST + pairs).argmin()])
 
     def place(self, high: Vector) -> None:
         """Add missing standbys: spread each subtopology, then even out pairs, then take turns.
 
-        A pair is an active member and a standby of its task.  Even pairs spread the tasks of a member that
-        leaves over many members.
+        A pair is an active member and a standby of one of its tasks.  If the pairs are even and a member
+        leaves, its tasks go to many members.
+
+        Args:
+            high: by member, the number of tasks from which on others come first.
         """
         history, loads = self._history, self.loads
-        around = np.arange(len(loads))
+        numbers = np.arange(len(loads))
         turn = [0] * len(loads)
         for task in self._tasks:
             chosen, active, sub = self.of[task], self._actives[task], history.sub[task]
@@ -130,15 +143,15 @@ class Standbys:
                 fits = history.fits([active, *chosen])
                 if not fits.any():
                     break
-                if held := [m for m in self.spare[task] if fits[m]]:
-                    # Its rack has another copy, and now all racks do.
-                    self.spare[task].remove(held[0])
-                    chosen.append(held[0])
-                    self._count(task, held[0], 1)
+                if spare := [m for m in self.spare[task] if fits[m]]:
+                    # Its rack has another copy of the task, which matters no more once all racks have one.
+                    self.spare[task].remove(spare[0])
+                    chosen.append(spare[0])
+                    self._count(task, spare[0], 1)
                     continue
                 turn[active] += 1
                 key = ((loads >= high) * _MOST + self._cells[sub]) * _MOST + self._pairs[active]
-                key = key * _MOST + (around - active - turn[active]) % len(loads)
-                member = int(np.where(fits, key, _NOT).argmin())
+                key = key * _MOST + (numbers - active - turn[active]) % len(loads)
+                member = int(np.where(fits, key, _NEVER).argmin())
                 chosen.append(member)
                 self._count(task, member, 1)

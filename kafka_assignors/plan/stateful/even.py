@@ -1,9 +1,10 @@
 """The number of tasks of each subtopology that each member gets: balanced, with the fewest moves.
 
 ``even_shares`` ranks each subtopology before the total, ``even_loads`` the total before each subtopology.
-Both are flows with convex costs.  ``even_shares`` starts with the cheapest choice of each row, ``even_loads``
-with the result of ``even_shares``.  Then columns with too much send units, on cheapest paths, to columns with
-too little (successive shortest paths from an optimal pseudo-flow; exact).
+Both are flows with convex costs, in a matrix with a row for each subtopology and a column for each member; a
+unit is one task.  ``even_shares`` starts with the cheapest choice of each row, ``even_loads`` with the result
+of ``even_shares``.  Then columns with too much send units, on cheapest paths, to columns with too little
+(successive shortest paths from an optimal pseudo-flow; exact).
 """
 
 from __future__ import annotations
@@ -11,15 +12,14 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Matrix = npt.NDArray[np.int64]
-Vector = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 
 _NO_WAY = 2**60
+"""Cost of a step that is not possible."""
+
 _HIGHER_RANK = 2**20
-"""Costs have two ranks.  This is more than all costs of the lower rank on a path."""
+"""Costs have two ranks.  A unit of the higher one is more than all costs of the lower one on a path."""
 
 
 def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix | None = None) -> Matrix:
@@ -27,20 +27,20 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix 
 
     A cell is ``supply // members`` or one more (KIP-441, "Defining balance").  Goals in order: the column
     sums, with ``base``, differ as little as possible (by one at most, if ``base`` does); the fewest moves;
-    the highest ``preference``.
+    the highest sum of ``preference``.
 
     Args:
-        supply: tasks of each subtopology.
+        supply: by subtopology, its tasks.
         owned: tasks of each subtopology that each member has.
-        base: each member's tasks outside these subtopologies.
-        preference: small numbers: how much each cell prefers one more than ``supply // members``.
+        base: by member, its tasks outside these subtopologies.
+        preference: how much each cell prefers one more than ``supply // members``; small numbers.
 
     Cost: a few passes over the matrix for each unit that moves between members.
     """
     rows, members = owned.shape
     floor = supply // members
     rest = supply - floor * members
-    gain = (owned > floor[:, None]) * _HIGHER_RANK  # one more is kept, and not moved
+    gain = (owned > floor[:, None]) * _HIGHER_RANK  # one more than the floor is a task that need not move
     if preference is not None:
         gain += preference
     extra = np.zeros((rows, members), np.bool_)
@@ -53,7 +53,7 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix 
     high = low + (1 if int(load.sum()) % members else 0)
 
     def send(sources: Mask, sinks: Mask) -> bool:
-        """Send one unit on the cheapest path; False: there is no path."""
+        """Send one unit on the cheapest path; return whether there is a path."""
         path = _cheapest(sources, sinks, np.where(extra, gain, _NO_WAY), np.where(extra, _NO_WAY, -gain))
         for row, giver, taker in path.steps:
             extra[row, giver], extra[row, taker] = False, True
@@ -72,9 +72,9 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix 
 def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
     """Return the matrix that fills up ``base`` most evenly, shape (subtopologies, members).
 
-    Goals in order: the least sum of squares of the columns with ``base``, which also minimises the largest
-    column; the least sum of squares of the cells; the fewest units beyond ``owned``.  All three are exact, so
-    passing a result as ``owned`` returns it unchanged.
+    Goals in order: the least sum of squares of the column sums with ``base``, which also minimises the
+    largest of them; the least sum of squares of the cells; the fewest units beyond ``owned``.  All three are
+    exact, so a result passed as ``owned`` is returned unchanged.
 
     Args and cost: as for ``even_shares``.
     """
@@ -84,7 +84,7 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
     load: Vector = base + shares.sum(axis=0)
 
     def send(sources: Mask, sinks: Mask, at_most: int) -> bool:
-        """Send one unit on the cheapest path, if it costs no more than ``at_most``."""
+        """Send one unit on the cheapest path if it costs at most so much; return whether it was sent."""
         get = (2 * shares + 1) * _HIGHER_RANK + (shares >= owned)
         give = np.where(shares > 0, (1 - 2 * shares) * _HIGHER_RANK - (shares > owned), _NO_WAY)
         path = _cheapest(sources, sinks, give, get)
@@ -111,7 +111,7 @@ class _Path(NamedTuple):
 
     Attributes:
         cost: of the whole path.
-        steps: row, giving member and receiving member of each step; empty: there is no path.
+        steps: row, giving member and receiving member of each step; empty if there is no path.
     """
 
     cost: int
@@ -119,7 +119,14 @@ class _Path(NamedTuple):
 
 
 def _cheapest(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> _Path:
-    """Return the cheapest path from a source to a sink, with each member's cost to give or get a unit."""
+    """Return the cheapest path from a source to a sink.
+
+    Args:
+        sources: by member, whether a path may start there.
+        sinks: by member, whether a path may end there.
+        give: cost if a member gives a unit of a row, shape (rows, members).
+        get: cost if a member gets a unit of a row, same shape.
+    """
     if not sources.any() or not sinks.any():
         return _Path(_NO_WAY, [])
     rows, members = give.shape

@@ -1,25 +1,23 @@
-"""Exchanges moves: a task that would need a new copy stays, and another task with a copy moves instead."""
+"""Exchanges moves: a task that would need a new copy stays, and a task with a copy moves in its place."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
-
-Vector = npt.NDArray[np.int64]
 
 
 def exchange(history: TaskHistory, target: Vector, standing: Vector, kinds: list[int], base: Vector) -> None:
     """Exchange moves of tasks without a copy at their target; changes ``target``.
 
-    The number of moves and the balance stay the same.  It tries one exchange for each task; improvements that
-    take several exchanges at once are not found.
+    The number of moves and the balance stay the same.  Each task is exchanged with one other; improvements
+    that take several exchanges at once are not found.
     """
     copies = history.copies
     sub, process = history.sub.tolist(), history.process
-    cold = [
+    cold = [  # tasks that move to a member without a copy, although another member has one
         t
         for t in np.flatnonzero(
             (target != standing) & (standing != NO_MEMBER) & (target != NO_MEMBER)
@@ -35,16 +33,16 @@ def exchange(history: TaskHistory, target: Vector, standing: Vector, kinds: list
     loads = base + cells.sum(axis=0)
     low, high = cells.min(axis=1), np.maximum(cells.max(axis=1), cells.min(axis=1) + 1)
     least, most = int(loads.min()), max(int(loads.max()), int(loads.min()) + 1)
-    wanted = {process[target[t]] for t in cold}
-    warm: dict[int, list[int]] = {}  # process -> tasks that stay and have a copy there
+    takers = {process[target[t]] for t in cold}
+    warm: dict[int, list[int]] = {}  # process -> tasks that stay elsewhere and have a copy there
     for task in mine.tolist():
         if target[task] == standing[task]:
             for there in history.ready[task]:
-                if there in wanted:
+                if there in takers:
                     warm.setdefault(there, []).append(task)
 
-    def fits(changes: list[tuple[int, int, int]]) -> bool:
-        """Whether the changes keep the balance; undoes them if not."""
+    def apply(changes: list[tuple[int, int, int]]) -> bool:
+        """Apply changes of cells if they keep the balance; return whether they do."""
         for row, member, by in changes:
             cells[row, member] += by
             loads[member] += by
@@ -65,7 +63,7 @@ def exchange(history: TaskHistory, target: Vector, standing: Vector, kinds: list
             giver = int(target[other])
             if giver == here or giver != standing[other]:
                 continue  # it is at its target, or was exchanged already
-            row, column = sub[task], sub[other]
-            if fits([(row, here, -1), (row, back, 1), (column, giver, -1), (column, here, 1)]):
+            row, other_row = sub[task], sub[other]
+            if apply([(row, here, -1), (row, back, 1), (other_row, giver, -1), (other_row, here, 1)]):
                 target[task], target[other] = back, here
                 break

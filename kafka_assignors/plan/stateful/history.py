@@ -1,7 +1,7 @@
 """The owners, copies and lags that members report.
 
-Reports are untrusted, as in ``plan.claims``.  For several claims to a task the highest generation counts; two
-of one generation cancel out.  Unknown tasks and negative lags are ignored.
+Reports are untrusted, as in ``plan.claims``.  If several members claim an active task, the claim of the
+highest generation wins; two of one generation cancel out.  Unknown tasks and negative lags are ignored.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from collections.abc import Collection
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.model import StatefulGroup, Task, TaskPlanOptions
 
 FAR = 2**63
-"""Rank of a member without state if the changelog's length is unknown: beyond any lag."""
+"""Rank of a process without state if the changelog's length is unknown: beyond any lag."""
 
 
 class TaskHistory:
@@ -27,23 +27,23 @@ class TaskHistory:
 
     Attributes:
         tasks: all tasks.
-        firsts: the first task of each subtopology, and at last the number of all tasks.
-        sub: the subtopology of each task.
+        firsts: by subtopology, its first task; and at last the number of all tasks.
+        sub: by task, its subtopology.
         stateful: subtopologies that keep state.
-        copies: by subtopology, the wanted copies of its state, the active one included.
+        copies: by subtopology, the wanted copies of each task's state, the active one included.
         copies_of: the same by task.
-        process: the process of each member.
-        members_of: the members of each process.
-        racks: the rack of each member, None if unknown.
+        process: by member, its process.
+        members_of: by process, its members.
+        racks: by member, its rack; None if unknown.
         owner: by task, the member that runs it, or ``NO_MEMBER``.
-        standbys: by task, members that report to keep a copy up to date; at most one of each process, and
-            none of the owner's process.
+        standbys: by task, members that report to keep a copy up to date, as standby or warm-up; at most one
+            of each process, and none of the owner's process.
         held: by member, the number of tasks it owns or is a standby of.
-        ranks: by task: process -> distance of its copy from caught up, 0 for a caught-up copy (KIP-441,
-            "Computing the most-caught-up instances").  It has the processes with state, or with an order to
-            build it.
+        ranks: by task: process -> rank, which is the lag of its copy (changelog records), or 0 if the copy is
+            caught up (KIP-441, "Computing the most-caught-up instances").  Only processes that own the task,
+            have state of it, or are a standby of it.
         absent: by task, the rank of all other processes.
-        ready: the processes of ``ranks`` that are caught up, or have an order to keep the copy up to date.
+        ready: the part of ``ranks`` of processes that are caught up, own the task, or are a standby of it.
             Any other copy is old and behind, and has to be built again.
     """
 
@@ -53,7 +53,7 @@ class TaskHistory:
         self.tasks = [Task(s.id, p) for s in group.subtopologies for p in range(s.partitions)]
         partitions = [s.partitions for s in group.subtopologies]
         self.firsts: list[int] = [0, *np.cumsum(partitions).tolist()]
-        self.sub: npt.NDArray[np.int64] = np.repeat(np.arange(len(partitions)), partitions)
+        self.sub: Vector = np.repeat(np.arange(len(partitions)), partitions)
         self.stateful = [i for i, s in enumerate(group.subtopologies) if s.stateful]
         self._index = {task: i for i, task in enumerate(self.tasks)}
         places: dict[str, int] = {}
@@ -64,9 +64,9 @@ class TaskHistory:
         self.racks = [m.rack for m in group.members]
         standbys = min(options.num_standby_replicas, max(len(places) - 1, 0))
         self.copies = [1 + standbys if s.stateful and s.logged else 1 for s in group.subtopologies]
-        self.copies_of: npt.NDArray[np.int64] = np.repeat(np.array(self.copies, np.int64), partitions)
+        self.copies_of: Vector = np.repeat(np.array(self.copies, np.int64), partitions)
         self._logged = [s.stateful and s.logged for s in group.subtopologies]
-        self._fits: dict[tuple[int, ...], npt.NDArray[np.bool_]] = {}
+        self._fits: dict[tuple[int, ...], Mask] = {}
         self._read_owners()
         self._read_ranks()
         self.held = [0] * len(self.process)
@@ -104,7 +104,7 @@ class TaskHistory:
                 t = self._index.get(task)
                 if t is None or lag < 0 or not logged[sub[t]]:
                     continue
-                # A copy cannot lack more than the whole changelog.
+                # A copy cannot lack more than the whole changelog has.
                 rank = 0 if lag <= acceptable else min(lag, self.absent[t])
                 self.ranks[t][process] = min(rank, self.ranks[t].get(process, rank))
             for task in member.standby:
@@ -132,38 +132,41 @@ class TaskHistory:
         owner = self.owner[task]
         return (owner != NO_MEMBER and self.process[owner] == process) or self.is_standby(task, process)
 
-    def begun(self, task: int, owner: int, member: int) -> int:
-        """Return how likely a copy is a warm-up for a move.
+    def warm_up_likelihood(self, task: int, owner: int, member: int) -> int:
+        """Return how likely a member's copy of a task is a warm-up, built so that the task can move there.
 
         Returns:
             0: it may be a standby, because the task has no more copies than wanted.
-            1: the task has more, but the copy may replace a standby of a member with too many tasks.
+            1: the task has more copies than wanted, but this one may replace a standby of a member with too
+                many tasks.
             2: the task has more copies than wanted.
-            3: the task has one more, and the rack rule excludes the copy as a standby beside the owner.
+            3: the task has one more than wanted, and this one cannot be a standby beside the owner
+                (``fits``).
         """
-        more = len(self.ready[task]) - self.copies[self.sub[task]]
-        if more != 1 or owner == NO_MEMBER:
-            return 2 if more > 0 else 0
+        surplus = len(self.ready[task]) - self.copies[self.sub[task]]
+        if surplus != 1 or owner == NO_MEMBER:
+            return 2 if surplus > 0 else 0
         if not self.fits([owner])[member]:
             return 3
-        return 2 if all(self.held[m] <= self._fair for m in self.standbys[task]) else 1
+        return 2 if all(self.held[m] <= self._even_load for m in self.standbys[task]) else 1
 
     def is_standby(self, task: int, process: int) -> bool:
         """Whether a member of the process reports to keep a copy up to date."""
         return any(self.process[member] == process for member in self.standbys[task])
 
     def rank(self, task: int, process: int) -> int:
-        """Return how far a process is from running the task at once; 0: caught up."""
+        """Return the rank of any process; 0: it could run the task at once."""
         return self.ranks[task].get(process, self.absent[task])
 
     def best_rank(self, task: int) -> int:
         """The rank of the most caught-up process."""
         return min((self.absent[task], *self.ranks[task].values()))
 
-    def fits(self, others: Collection[int]) -> npt.NDArray[np.bool_]:
-        """By member: whether it may have a copy beside those of other members.
+    def fits(self, others: Collection[int]) -> Mask:
+        """By member: whether it may have a copy of a task if these other members have one.
 
-        Never in the process of another copy.  In the rack of another copy only if no other member is left.
+        It may not if it is in the process of another copy.  It may be in the rack of another copy only if no
+        rack without a copy is left.
         """
         key = tuple(sorted(others))
         fits = self._fits.get(key)
@@ -171,13 +174,13 @@ class TaskHistory:
             fits = self._fits[key] = self._fitting(key)
         return fits
 
-    def _fitting(self, others: tuple[int, ...]) -> npt.NDArray[np.bool_]:
-        fits: npt.NDArray[np.bool_] = np.ones(len(self.process), np.bool_)
+    def _fitting(self, others: tuple[int, ...]) -> Mask:
+        fits: Mask = np.ones(len(self.process), np.bool_)
         for other in others:
             fits[self.members_of[self.process[other]]] = False
         if self._by_rack:
             used = {rack for other in others if (rack := self.racks[other]) is not None}
-            elsewhere: npt.NDArray[np.bool_] = fits.copy()
+            elsewhere: Mask = fits.copy()
             for rack in used:
                 elsewhere[self._by_rack[rack]] = False
             if bool(elsewhere.any()):
@@ -185,7 +188,8 @@ class TaskHistory:
         return fits
 
     @cached_property
-    def _fair(self) -> int:
+    def _even_load(self) -> int:
+        """Copies of each member if all are spread evenly, rounded up."""
         return -(-int(self.copies_of.sum()) // len(self.process))
 
     @cached_property

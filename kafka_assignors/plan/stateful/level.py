@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import TaskHistory
 
-Vector = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
-
 
 def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
-    """Return the fewest and the most tasks of each member in balance.
+    """Return the fewest and the most tasks of each member in balance, standbys included.
 
-    A process holds at most one copy of a task, so a process with few members may be full before it has its
-    share.  The other members share the rest.  A balance factor above 1 lets members have less than others,
-    not more: a new member then needs fewer copies, and no other member has to move any.
+    A process holds at most one copy of a task, so a process with few members may be full before its members
+    have as many as others.  The other members then share the rest.  A balance factor above 1 lowers the
+    fewest and keeps the most.  So a new member needs fewer copies, and the others need not move any.
+
+    Args:
+        history: the members' reports.
+        tasks: the active tasks and standbys of all members together.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -41,16 +40,16 @@ def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
 
 
 def level(history: TaskHistory, standbys: Standbys, low: Vector, high: Vector) -> None:
-    """Bring loads between ``low`` and ``high``, as far as processes and racks allow."""
+    """Bring loads between ``low`` and ``high`` (both by member), as far as processes and racks allow."""
     loads = standbys.loads
     moves = _Moves(history, standbys)
     # First drain the members above ``high``, then fill those below ``low``.
-    for crowded, empty in ((high, high), (low, low)):
-        while moves.along_copies(loads > crowded, loads < empty):
+    for limit in (high, low):
+        while moves.search(loads > limit, loads < limit, with_new_copies=False):
             pass
-        while moves.directly(loads > crowded, loads < empty, loads - crowded, empty - loads):
+        while moves.directly(loads - limit):
             pass
-        while moves.around(loads > crowded, loads < empty):
+        while moves.search(loads > limit, loads < limit, with_new_copies=True):
             pass
 
 
@@ -61,26 +60,25 @@ class _Moves:
         self._history = history
         self._standbys = standbys
         self._offers: dict[int, tuple[Vector, Mask]] = {}
-        self._flexible: dict[int, set[int]] | None = None
+        self._movable_by_member: dict[int, set[int]] | None = None
 
-    def along_copies(self, sources: Mask, sinks: Mask) -> bool:
-        """Move one unit without a new copy, on the shortest chain; False: there is none."""
-        return self._search(sources, sinks, anything=False)
+    def directly(self, surplus: Vector) -> bool:
+        """Move one standby from a member with the most to a member with the least that may hold it.
 
-    def around(self, sources: Mask, sinks: Mask) -> bool:
-        """Move one unit on the shortest chain, with new copies if needed."""
-        return self._search(sources, sinks, anything=True)
+        Args:
+            surplus: by member, its load above the limit; negative below it.
 
-    def directly(self, sources: Mask, sinks: Mask, surplus: Vector, need: Vector) -> bool:
-        """Move one standby from a member with most to a member with least that may hold it."""
-        if not sources.any() or not sinks.any():
+        Returns:
+            Whether there was such a move.
+        """
+        if not (surplus > 0).any() or not (surplus < 0).any():
             return False
-        givers = np.flatnonzero(sources)
+        givers = np.flatnonzero(surplus > 0)
         for giver in givers[np.argsort(-surplus[givers], kind="stable")].tolist():
             tasks, fits = self._offers_of(giver)
-            takers = np.flatnonzero(sinks & fits.any(axis=0))
+            takers = np.flatnonzero((surplus < 0) & fits.any(axis=0))
             if len(takers):
-                taker = int(takers[np.argmax(need[takers])])
+                taker = int(takers[np.argmin(surplus[takers])])
                 task = self._standbys.best_of(tasks[fits[:, taker]], taker)
                 self._move(task, giver, taker)
                 return True
@@ -97,49 +95,61 @@ class _Moves:
             self._offers[member] = np.array(tasks, np.int64), fits
         return self._offers[member]
 
-    def _search(self, sources: Mask, sinks: Mask, *, anything: bool) -> bool:
+    def search(self, sources: Mask, sinks: Mask, *, with_new_copies: bool) -> bool:
+        """Move standbys along the shortest chain from a source to a sink; return whether there is one.
+
+        Each member of the chain passes one standby on to the next.
+
+        Args:
+            sources: by member, whether a chain may start there.
+            sinks: by member, whether a chain may end there.
+            with_new_copies: whether new copies may be built for the moves.
+        """
         if not sources.any() or not sinks.any():
             return False
-        open_members = ~sources
-        path: dict[int, tuple[int, int]] = {}
-        waiting = np.flatnonzero(sources).tolist()
-        held = self._held(anything=anything)
-        while waiting:
+        unreached = ~sources
+        came_from: dict[int, tuple[int, int]] = {}  # member -> the member before it, and the task passed on
+        layer = np.flatnonzero(sources).tolist()
+        movable = self._movable(with_new_copies=with_new_copies)
+        while layer:
             following = []
-            for member in waiting:
-                for task in sorted(held.get(member, ())):
-                    for there in self._ways(task, member, open_members, anything=anything):
-                        if self._uses(path, member, task):
+            for member in layer:
+                for task in sorted(movable.get(member, ())):
+                    for taker in self._takers(task, member, unreached, with_new_copies=with_new_copies):
+                        if self._is_in_chain(came_from, member, task):
                             break
-                        open_members[there] = False
-                        path[there] = member, task
-                        if sinks[there]:
-                            self._apply(path, there)
+                        unreached[taker] = False
+                        came_from[taker] = member, task
+                        if sinks[taker]:
+                            self._apply(came_from, taker)
                             return True
-                        following.append(there)
-            waiting = following
+                        following.append(taker)
+            layer = following
         return False
 
-    def _may_go(self, task: int, member: int) -> bool:
-        """Whether a standby can move without an additional new copy."""
+    def _is_movable(self, task: int, member: int) -> bool:
+        """Whether a standby can move without one more new copy."""
         return (
             bool(self._standbys.spare[task])
             or len(self._history.members_of[self._history.process[member]]) > 1
             or self._standbys.is_new(task, member)
         )
 
-    def _held(self, *, anything: bool) -> dict[int, set[int]]:
-        """By member: its standbys that can move; ``_move`` updates it, except with ``anything``."""
-        if not anything and self._flexible is not None:
-            return self._flexible
-        held: dict[int, set[int]] = {}
+    def _movable(self, *, with_new_copies: bool) -> dict[int, set[int]]:
+        """By member: its standbys that can move.
+
+        The result without new copies is kept, and ``_move`` updates it.
+        """
+        if not with_new_copies and self._movable_by_member is not None:
+            return self._movable_by_member
+        movable: dict[int, set[int]] = {}
         for task, of in enumerate(self._standbys.of):
             for member in of:
-                if anything or self._may_go(task, member):
-                    held.setdefault(member, set()).add(task)
-        if not anything:
-            self._flexible = held
-        return held
+                if with_new_copies or self._is_movable(task, member):
+                    movable.setdefault(member, set()).add(task)
+        if not with_new_copies:
+            self._movable_by_member = movable
+        return movable
 
     def _move(self, task: int, giver: int, taker: int) -> None:
         self._standbys.move(task, giver, taker)
@@ -150,34 +160,33 @@ class _Moves:
             tasks, fits = self._offers[giver]
             left = tasks != task
             self._offers[giver] = tasks[left], fits[left]
-        if self._flexible is not None:
-            self._flexible.get(giver, set()).discard(task)
+        if self._movable_by_member is not None:
+            self._movable_by_member.get(giver, set()).discard(task)
             for member in self._standbys.of[task]:
-                if self._may_go(task, member):
-                    self._flexible.setdefault(member, set()).add(task)
+                if self._is_movable(task, member):
+                    self._movable_by_member.setdefault(member, set()).add(task)
 
-    def _ways(self, task: int, member: int, among: Mask, *, anything: bool) -> Iterator[int]:
+    def _takers(self, task: int, member: int, among: Mask, *, with_new_copies: bool) -> list[int]:
+        """The members ``among`` which a standby of a member can go to."""
         standbys = self._standbys
         fits = self._history.fits(standbys.others(task, member)) & among
-        if not fits.any():
-            return
-        if anything or standbys.is_new(task, member):
-            yield from np.flatnonzero(fits).tolist()
-        else:
-            neighbours = self._history.members_of[self._history.process[member]]
-            yield from [there for there in sorted({*standbys.spare[task], *neighbours}) if fits[there]]
+        if with_new_copies or standbys.is_new(task, member):
+            return list(np.flatnonzero(fits).tolist())
+        with_copy = {*standbys.spare[task], *self._history.members_of[self._history.process[member]]}
+        return [taker for taker in sorted(with_copy) if fits[taker]]
 
     @staticmethod
-    def _uses(path: dict[int, tuple[int, int]], member: int, task: int) -> bool:
-        """Whether a chain moves the task already, so its other copies would not be where they are now."""
-        while member in path:
-            member, other = path[member]
-            if other == task:
+    def _is_in_chain(came_from: dict[int, tuple[int, int]], member: int, task: int) -> bool:
+        """Whether the chain to a member moves the task already, so that its copies are no longer there."""
+        while member in came_from:
+            member, moved = came_from[member]
+            if moved == task:
                 return True
         return False
 
-    def _apply(self, path: dict[int, tuple[int, int]], there: int) -> None:
-        while there in path:
-            here, task = path[there]
-            self._move(task, here, there)
-            there = here
+    def _apply(self, came_from: dict[int, tuple[int, int]], end: int) -> None:
+        taker = end
+        while taker in came_from:
+            giver, task = came_from[taker]
+            self._move(task, giver, taker)
+            taker = giver

@@ -27,11 +27,11 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedSubtopology:
-    """A part of the topology whose steps share their tasks.
+    """A subtopology: a part of the topology that runs as one task for each partition.
 
     Attributes:
         id: its name, unique in the topology.
-        partitions: number of tasks.
+        partitions: the number of its tasks.
         stateful: whether it keeps state.
         logged: whether the state has a changelog.  Without one all members count as equally caught up
             (KIP-441, "State with logging disabled"), and there are no standbys and no warm-ups, because
@@ -54,8 +54,9 @@ class StatefulMember:
         rack: where it runs; None: unknown.
         active: tasks it runs, as of ``generation``.
         standby: tasks of which it keeps a copy up to date, as standby or warm-up.
-        lags: task -> changelog records its copy lacks, for all copies.  Missing or negative: no state.
-        generation: of ``active``.
+        lags: task -> changelog records that its copy lacks, for all its copies.  Missing or negative: no
+            state.
+        generation: the generation of ``active``.
     """
 
     member_id: str
@@ -72,11 +73,11 @@ class TaskPlanOptions:
     """Options of KIP-441; names and meaning as in Kafka Streams.
 
     Attributes:
-        acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
+        acceptable_recovery_lag: changelog records; a copy that lacks no more than these counts as caught up.
         num_standby_replicas: standbys of each task, each in another process.
-        max_warmup_replicas: warm-ups built at a time, in the whole group, so that tasks can move.  At least
-            1, because no task could move without one.
-        balance_factor: number of tasks by which two members may differ, in all and in each subtopology.
+        max_warmup_replicas: most warm-ups that the whole group builds at a time.  At least 1, because a task
+            with state needs one to move.
+        balance_factor: the number of tasks by which two members may differ, in total and in each subtopology.
 
     Raises:
         OptionError: a value is invalid.
@@ -104,7 +105,7 @@ class StatefulGroup:
     Attributes:
         subtopologies: sorted by id.
         members: sorted by process and id.
-        end_offsets: task -> records in its changelog, if known: the lag of a member without state.
+        end_offsets: task -> records in its changelog, if known.  This is the lag of a member without state.
 
     Raises:
         ProblemError: a member or subtopology occurs twice, or a number of partitions is negative.
@@ -142,8 +143,9 @@ class StatefulPlan:
         active: tasks each member runs.
         standby: copies each member keeps up to date, ``num_standby_replicas`` a task if there are enough
             processes.
-        warmup: more copies, to be caught up so that tasks can move.
-        probing: whether a better plan waits for copies: plan again in ``probing_rebalance_interval_ms``.
+        warmup: further copies to build, so that tasks can move.
+        probing: whether the target waits for copies to catch up.  If so, the leader plans again in
+            ``probing_rebalance_interval_ms``.
         target_active: active tasks of the target.
         target_standby: standbys of the target.
     """

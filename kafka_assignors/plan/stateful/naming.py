@@ -1,22 +1,26 @@
-"""Chooses the tasks that move, from numbers of tasks: they move to members with their state if possible."""
+"""Chooses the tasks that move, given how many.  They move to members with their state if possible."""
 
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.sticky.deal import turns
-
-Vector = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.int64]
 
 
 def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: Matrix) -> None:
     """Move tasks to members that get more of a subtopology, from members that get less.
 
     First tasks with state at the new member, then tasks that need a new copy anyway, then others.
+
+    Args:
+        history: the members' reports.
+        target: by task, its owner; changed in place.
+        kinds: the subtopologies.
+        change: by how many tasks of each of them each member's number changes, shape (kinds, members);
+            overwritten.
     """
     free: list[int] = []
     cells: list[int] = []
@@ -44,9 +48,16 @@ def _follow_state(
 ) -> None:
     """Move tasks to members with their state.
 
-    Order: tasks with an owner, which move for the first time; copies that need not be built again; tasks with
-    more copies than wanted, which are warm-ups for this move; tasks with the fewest choices.  A task goes to
-    the member that keeps its copy up to date, or to the one with the fewest tasks, which built the warm-up.
+    Order: tasks with an owner; copies that need not be built again; copies that may be warm-ups for this
+    move; tasks with the fewest choices.  A task goes to the member that keeps its copy up to date, or to the
+    one with the fewest tasks.
+
+    Args:
+        history: the members' reports.
+        target: by task, its owner; changed in place.
+        may_go: tasks of one subtopology that may move; those that moved are removed.
+        give: member -> tasks that it must give; lowered.
+        need: member -> tasks that it must get; lowered.
     """
     processes: dict[int, list[int]] = {}
     for member in need:
@@ -56,9 +67,9 @@ def _follow_state(
         (
             history.owner[task] == NO_MEMBER,
             process not in history.ready[task],
-            not (begun := history.begun(task, int(target[task]), member)),
+            not (likelihood := history.warm_up_likelihood(task, int(target[task]), member)),
             choices[task],
-            -begun,
+            -likelihood,
             rank,
             member not in history.standbys[task],
             history.held[member],
@@ -82,16 +93,11 @@ def _follow_state(
 
 
 def _leaving(history: TaskHistory, target: Vector, may_go: list[int], give: dict[int, int]) -> list[int]:
-    """Return the tasks without a member, and pick others to move: first those that lack a copy anyway."""
-    copies = history.copies
-    sub = history.sub
+    """Return the tasks without a member, and others that must move: first those that lack a copy anyway."""
 
     def order(task: int) -> tuple[bool, bool, int]:
-        return (
-            len(history.ready[task]) >= copies[sub[task]],
-            history.owner[task] == NO_MEMBER,
-            task,
-        )
+        has_copies = len(history.ready[task]) >= history.copies_of[task]
+        return bool(has_copies), history.owner[task] == NO_MEMBER, task
 
     leaving = []
     for task in sorted(may_go, key=order):

@@ -1,4 +1,4 @@
-"""The roles of this round, on the way to the target: no task waits where another member could run it sooner.
+"""The roles of this round, on the way to the target: each task runs where it can run soonest.
 
 KIP-441, "Assignment Algorithm": the most caught-up members get the active tasks, the next ones the standbys,
 and members that tasks will move to get warm-ups.
@@ -16,9 +16,9 @@ class WarmUp(NamedTuple):
     """A wanted warm-up; sorts by priority.
 
     Attributes:
-        is_new: the member has no order to build it yet.
-        rank: distance of its copy from caught up.
-        for_standby: it becomes a standby in the target, not the active task.
+        is_new: whether the member does not build it yet.
+        rank: the rank of its copy, as in ``TaskHistory.ranks``.
+        for_standby: whether it becomes a standby in the target, not the active task.
         task: number of the task.
         member: number of the member.
     """
@@ -30,22 +30,36 @@ class WarmUp(NamedTuple):
     member: int
 
 
-class Now(NamedTuple):
-    """The roles of this round, by task; ``warmups`` has all wanted ones, sorted by priority."""
+class RolesNow(NamedTuple):
+    """The roles of this round.
+
+    Attributes:
+        active: by task, the member that runs it.
+        standbys: by task, its standbys.
+        warmups: all wanted warm-ups, sorted by priority.
+        is_target: whether the active tasks and standbys are those of the target.
+    """
 
     active: list[int]
     standbys: list[list[int]]
     warmups: list[WarmUp]
-    settled: bool
+    is_target: bool
 
 
-def this_round(
+def roles_now(
     history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
-) -> Now:
-    """Return the roles towards the target, as far as its copies are caught up."""
+) -> RolesNow:
+    """Return the roles of the target where copies are caught up, else those of the most caught-up members.
+
+    Args:
+        history: the members' reports.
+        standing: by task, its standing owner.
+        active: by task, its owner in the target.
+        standbys: by task, its standbys in the target.
+    """
     process = history.process
-    now = Now([], [], [], settled=True)
-    settled = True
+    now = RolesNow([], [], [], is_target=True)
+    is_target = True
     sub = history.sub.tolist()
     for task, (target, others) in enumerate(zip(active, standbys, strict=True)):
         ranks = history.ranks[task]
@@ -70,18 +84,18 @@ def this_round(
         chosen = _next_caught_up(history, task, runs, wanted)
         now.standbys.append(chosen)
         served = {process[m] for m in (runs, *chosen)}
-        settled = settled and runs == target and sorted(chosen) == sorted(others)
+        is_target = is_target and runs == target and sorted(chosen) == sorted(others)
         for member in wanted:
             if process[member] not in served:
                 rank = history.rank(task, process[member])
                 is_begun = history.is_standby(task, process[member])
                 now.warmups.append(WarmUp(not is_begun, rank, member != target, task, member))
     now.warmups.sort()
-    return now._replace(settled=settled)
+    return now._replace(is_target=is_target)
 
 
 def _next_caught_up(history: TaskHistory, task: int, runs: int, wanted: list[int]) -> list[int]:
-    """The standbys of this round: by rank, then those of the target, then current standbys."""
+    """The standbys of this round: by rank, on a tie first those of the target, then current ones."""
     process, ranks = history.process, history.ranks[task]
     count = history.copies[history.sub[task]] - 1
     target = {process[m]: m for m in wanted}

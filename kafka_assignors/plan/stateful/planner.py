@@ -1,4 +1,4 @@
-"""KIP-441's planner: a target close to the current assignment, and roles now so that no task waits."""
+"""KIP-441's planner: a target close to the current assignment, and the roles of this round."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Iterable
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.actives import balanced_owners, standing_owners
 from kafka_assignors.plan.stateful.copies import Standbys
 from kafka_assignors.plan.stateful.history import TaskHistory
 from kafka_assignors.plan.stateful.level import level, limits
 from kafka_assignors.plan.stateful.model import StatefulGroup, StatefulPlan, TaskPlanOptions, Tasks
-from kafka_assignors.plan.stateful.now import this_round
-
-Vector = npt.NDArray[np.int64]
+from kafka_assignors.plan.stateful.now import roles_now
 
 
 def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) -> StatefulPlan:
@@ -24,21 +22,21 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
 
     Goals of the target, in order:
 
-    1. Stateful active tasks are balanced over members, in all and in each subtopology (KIP-441, "Defining
+    1. Stateful active tasks are balanced over members, in total and in each subtopology (KIP-441, "Defining
        balance").  Among balanced targets, the fewest tasks leave the member that could run them soonest
-       (their owner, if any member could at once); then as few tasks as the search finds move to a member
-       without a copy.
+       (their owner, if any member could run them at once); then the fewest tasks that the search finds move
+       to a member without a copy.
     2. Standbys are in other processes, and in other racks where possible.  They make the members' active
-       tasks and standbys as even as these rules allow, with as few new copies as it can find.
+       tasks and standbys as even as these rules allow, with the fewest new copies that the search finds.
     3. Stateless tasks make the members' active tasks even, with the fewest moves.
 
-    The roles now ("Assignment Algorithm"): a task moves to its target if no member is more caught up;
-    otherwise the most caught-up member runs it.  The next most caught-up members are standbys, those of the
-    target first.  Members of the target without a role yet get warm-ups, at most ``max_warmup_replicas`` in
-    the group, those already begun first.  Stateless tasks fill up the stateful ones of this round, goals in
-    order: the least sum of squares of the members' active tasks, in all and then in each stateless
-    subtopology; the fewest moves.  Members without a valid claim have no history
-    (``TaskHistory``).  No report of a member makes the plan fail.
+    The roles of this round ("Assignment Algorithm"): a task moves to its target if no member is more caught
+    up; otherwise the most caught-up member runs it.  The next most caught-up members are standbys, those of
+    the target first.  Members of the target without a role yet get warm-ups, at most ``max_warmup_replicas``
+    in the group, those already begun first.  Stateless tasks are added to the stateful ones of this round,
+    goals in order: the least sum of squares of the members' active tasks, in total and then in each stateless
+    subtopology; the fewest moves.  Claims are resolved as in ``TaskHistory``; no report of a member makes the
+    plan fail.
 
     If the group is balanced and all copies are caught up, the plan changes nothing.  Ties: members by process
     and id, tasks by subtopology and number.  Equal groups in any order have equal plans.
@@ -60,7 +58,7 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
     standbys.place(high)
     level(history, standbys, low, high)
 
-    now = this_round(history, standing.tolist(), active.tolist(), standbys.of)
+    now = roles_now(history, standing.tolist(), active.tolist(), standbys.of)
     stateless = [s for s, kind in enumerate(group.subtopologies) if not kind.stateful]
 
     def filled_up(owners: Vector) -> Vector:
@@ -74,7 +72,7 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
         active=_named(history, enumerate(active_now.tolist())),
         standby=_named(history, ((task, m) for task, of in enumerate(now.standbys) for m in of)),
         warmup=_named(history, ((wanted.task, wanted.member) for wanted in warmups)),
-        probing=not now.settled,
+        probing=not now.is_target,
         target_active=_named(history, enumerate(target.tolist())),
         target_standby=_named(history, ((task, m) for task, of in enumerate(standbys.of) for m in of)),
     )

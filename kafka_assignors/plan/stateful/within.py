@@ -1,29 +1,31 @@
-"""Balance factors above 1: whether members are within them, and the moves of a target that they need."""
+"""Balance factors: whether members are within one, and the moves towards a target that it asks for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
 
-Vector = npt.NDArray[np.int64]
-Matrix = npt.NDArray[np.int64]
-
 
 def is_beyond(base: Vector, factor: int) -> bool:
-    """Whether members already differ by more than the factor."""
+    """Whether members differ by more than the factor in ``base``, their tasks of other subtopologies."""
     return int(np.ptp(base)) > factor
 
 
 def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
-    """Whether members differ by no more than the factor, in all and in each row.
+    """Whether members differ by no more than the factor, in total and in each row.
 
-    If ``base`` is beyond it, rows cannot keep to a factor: a factor above 1 is then for the total alone, and
-    a factor of 1 asks for the best possible result (``even_loads``).
+    If ``base`` is beyond the factor, rows cannot keep to it.  A factor above 1 is then for the total alone,
+    and a factor of 1 asks for the best possible result (``even_loads``), so the answer is False.
+
+    Args:
+        cells: tasks of each subtopology that each member has, shape (subtopologies, members).
+        base: by member, its tasks of other subtopologies.
+        factor: the balance factor.
     """
     within = int(np.ptp(base + cells.sum(axis=0))) <= factor
     if is_beyond(base, factor):
@@ -34,12 +36,12 @@ def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
 def undo_needless_moves(
     history: TaskHistory, target: Vector, standing: Vector, kinds: Sequence[int], base: Vector
 ) -> None:
-    """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes it.
+    """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes ``target``.
 
-    Moves are made until members are within the factor, in the order in which they become possible: caught-up
-    copies, then warm-ups, then moves without a copy.  Each move without a copy is undone if members stay
-    within the factor.  So no copy is built in vain, and warm-ups are used.  The result has no needless move,
-    but a smaller set of moves may exist.
+    Moves are made until members are within the factor, in the order in which they become possible: to
+    caught-up copies, then to warm-ups, then to members without a copy.  A move to a member without a copy is
+    undone if members are within the factor without it.  So no copy is built in vain, and warm-ups are used.
+    The result has no needless move to a member without a copy, but a smaller set of moves may exist.
 
     Cost: a few passes over the members for each move.
     """
@@ -70,21 +72,21 @@ def undo_needless_moves(
         target[task] = there
         return int(np.ptp(loads)) <= factor and not uneven.any()
 
-    fresh: list[tuple[int, int]] = []
+    without_copy: list[tuple[int, int]] = []
     within = is_within(cells, base, factor)
     for is_behind, is_new, _, task, there in sorted(moves):
         if within:
             break
         within = go(task, there)
         if is_behind and is_new:
-            fresh.append((task, there))
-    idle = within  # if all moves are not enough, they are still the best result
-    while idle:
-        idle = False
-        for task, there in reversed(fresh):
+            without_copy.append((task, there))
+    undone = within  # if all moves are not enough, they are still the best result
+    while undone:
+        undone = False
+        for task, there in reversed(without_copy):
             if target[task] != there:
                 continue
             if go(task, int(standing[task])):
-                idle = True
+                undone = True
             else:
                 go(task, there)

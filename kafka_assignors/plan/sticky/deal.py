@@ -3,60 +3,63 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import NO_MEMBER, Group
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, TransportProblem, Vector
+from kafka_assignors.plan.sticky.goals import TransportProblem
 
 
 class Lots:
     """The rows of the matrix: lots of partitions that differ only in their owner.
 
-    A lot is a topic, or with racks the partitions of a topic that are near the same subscribers: up to seven
-    lots with three racks, nearly one a partition with thirty (too many racks are ignored).  Members without
-    subscription are left out, so that they do not change the plan of the others, not even in a tie.
+    A lot is a topic, or with racks the partitions of a topic that are near the same subscribers.  With three
+    racks a topic has up to seven lots, with thirty nearly one for each partition (too many racks are
+    ignored).  Members without a subscription have no column, so that they do not change the plan of the
+    others, not even in a tie.
 
     Args:
         group: members and topics.
         owner: by partition, its owner before; None for a plan without history.
 
     Attributes:
-        players: the index of each column's member.
+        group: members and topics.
+        topics: the topics that have partitions and a subscriber.
+        members: by column, its member.
+        topic_of_lot: by lot, its topic.
         partitions: all partitions to deal, lot by lot.
-        lot: the lot of each of these partitions.
-        owner: the owner of each of these partitions, as a column or ``NO_MEMBER``.
-        rows: the topic of each lot.
-        away: whether a member is in no rack of a lot's replicas while others are, shape (lots, members); None
-            without racks.
+        lot_of: the lot of each of these partitions.
+        owner: the owner before of each of these partitions, as a column or ``NO_MEMBER``.
+        away: whether a member is in no rack of a lot's replicas while another subscriber is, shape (lots,
+            columns); None without racks.
     """
 
     def __init__(self, group: Group, owner: Owners | None = None) -> None:
         self.group = group
         self.topics = np.flatnonzero((group.counts > 0) & group.subscribed.any(axis=1))
-        self.players = np.flatnonzero(group.subscribed[self.topics].any(axis=0))
+        self.members = np.flatnonzero(group.subscribed[self.topics].any(axis=0))
         row = np.full(len(group.names), NO_MEMBER)
         row[self.topics] = np.arange(len(self.topics))
         lot = row[group.topic_of]
         self.partitions = np.flatnonzero(lot != NO_MEMBER)
-        self.lot = lot[self.partitions]
-        self.rows = self.topics
+        self.lot_of = lot[self.partitions]
+        self.topic_of_lot = self.topics
         self.away: Mask | None = None
         if group.in_racks is not None:
             self._split_by_rack(group.in_racks)
         column = np.full(len(group.members) + 1, NO_MEMBER)  # the last entry is for NO_MEMBER
-        column[self.players] = np.arange(len(self.players))
+        column[self.members] = np.arange(len(self.members))
         self.owner = column[(np.full(group.size, NO_MEMBER) if owner is None else owner)[self.partitions]]
 
     def problem(self, *, keep_all: bool) -> TransportProblem:
         """Return the counts; with ``keep_all`` every partition must stay with its owner."""
-        shape = len(self.rows), len(self.players)
+        shape = len(self.topic_of_lot), len(self.members)
         known = self.owner != NO_MEMBER
-        cells = self.lot[known] * shape[1] + self.owner[known]
+        cells = self.lot_of[known] * shape[1] + self.owner[known]
         owned = np.bincount(cells, minlength=shape[0] * shape[1]).reshape(shape)
         return TransportProblem(
-            supply=np.bincount(self.lot, minlength=shape[0]),
-            subscribed=self.group.subscribed[np.ix_(self.rows, self.players)],
+            supply=np.bincount(self.lot_of, minlength=shape[0]),
+            subscribed=self.group.subscribed[np.ix_(self.topic_of_lot, self.members)],
             owned=owned,
             floor=owned if keep_all else np.zeros_like(owned),
             away=None if self.away is None else self.away.astype(np.int64),
@@ -65,50 +68,50 @@ class Lots:
     def _split_by_rack(self, in_racks: Mask) -> None:
         """Cut each topic into lots with the same near subscribers, in the order of their first partitions."""
         set_of, sets = self.group.rack_sets
-        keys = self.lot * len(sets) + set_of[self.partitions]
+        keys = self.lot_of * len(sets) + set_of[self.partitions]
         pairs, first, pair = np.unique(keys, return_index=True, return_inverse=True)
         row, racks = np.divmod(pairs, len(sets))
-        may = self.group.subscribed[np.ix_(self.topics, self.players)][row]
-        near = in_racks[np.ix_(racks, self.players)] & may
-        # Where no subscriber is near, all are equally far, so no one is preferred.
+        may = self.group.subscribed[np.ix_(self.topics, self.members)][row]
+        near = in_racks[np.ix_(racks, self.members)] & may
+        # Where no subscriber is near, all are equally far, so none counts as away.
         away = may & ~near & near.any(axis=1, keepdims=True)
         lots: dict[tuple[int, bytes], int] = {}
         lot = np.empty(len(pairs), np.int64)
-        firsts: list[int] = []
+        firsts: list[int] = []  # the first pair of each lot
         for i in np.argsort(first).tolist():
             lot[i] = lots.setdefault((int(row[i]), away[i].tobytes()), len(lots))
             if lot[i] == len(firsts):
                 firsts.append(i)
-        self.rows, self.away = self.topics[row[firsts]], away[firsts]
+        self.topic_of_lot, self.away = self.topics[row[firsts]], away[firsts]
         by_lot = np.argsort(lot[pair], kind="stable")
-        self.partitions, self.lot = self.partitions[by_lot], lot[pair][by_lot]
+        self.partitions, self.lot_of = self.partitions[by_lot], lot[pair][by_lot]
 
 
 def deal(lots: Lots, shares: Matrix) -> Owners:
     """Choose the partitions of each share.
 
-    A member keeps the lowest of the partitions it owned.  The others are dealt in turn, and each lot goes on
-    where the last stopped, so that a first plan with equal subscriptions is the round-robin plan.  Cost: two
-    sorts.
+    A member keeps the lowest of the partitions it owned.  The others are dealt in turn.  Each lot goes on
+    after the last member of the lot before, so that a first plan with equal subscriptions is the round-robin
+    plan.  Cost: two sorts.
     """
     owners = np.full(lots.group.size, NO_MEMBER, np.int32)
     keeps = _keeps(lots, shares)
     kept = np.flatnonzero(keeps)
-    owners[lots.partitions[kept]] = lots.players[lots.owner[kept]]
-    members = len(lots.players)
+    owners[lots.partitions[kept]] = lots.members[lots.owner[kept]]
+    members = len(lots.members)
     missing = shares.copy().reshape(-1)
-    missing -= np.bincount(lots.lot[kept] * members + lots.owner[kept], minlength=len(missing))
+    missing -= np.bincount(lots.lot_of[kept] * members + lots.owner[kept], minlength=len(missing))
     cells = np.flatnonzero(missing)
     if len(cells):
-        owners[lots.partitions[~keeps]] = lots.players[turns(cells, missing[cells], members)]
+        owners[lots.partitions[~keeps]] = lots.members[turns(cells, missing[cells], members)]
     return owners
 
 
-def _keeps(lots: Lots, shares: Matrix) -> npt.NDArray[np.bool_]:
-    """Whether each partition stays: the owner keeps the first ones of each lot, up to its share."""
+def _keeps(lots: Lots, shares: Matrix) -> Mask:
+    """Whether each partition stays: the owner keeps its first partitions of each lot, up to its share."""
     keeps = np.zeros(len(lots.partitions), np.bool_)
     owned = np.flatnonzero(lots.owner != NO_MEMBER)
-    cell = lots.lot[owned] * shares.shape[1] + lots.owner[owned]
+    cell = lots.lot_of[owned] * shares.shape[1] + lots.owner[owned]
     order = np.argsort(cell, kind="stable")
     cell = cell[order]
     if not len(cell):
@@ -140,7 +143,7 @@ def turns(cells: Vector, units: Vector, members: int) -> Vector:
         rounds = units[start:end]
         turn = (turn + int(from_turn[rounds == rounds.max()].max()) + 1) % members
     most = int(units.max())
-    each = np.repeat(np.arange(len(cells)), units)
-    turn_of = np.arange(len(each)) - np.repeat(np.cumsum(units) - units, units)
-    keys = (row[each] * most + turn_of) * members + offset[each]
-    return column[each[np.argsort(keys, kind="stable")]]
+    cell_of = np.repeat(np.arange(len(cells)), units)  # of each free partition
+    round_of = np.arange(len(cell_of)) - np.repeat(np.cumsum(units) - units, units)
+    keys = (row[cell_of] * most + round_of) * members + offset[cell_of]
+    return column[cell_of[np.argsort(keys, kind="stable")]]

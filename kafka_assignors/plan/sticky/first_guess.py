@@ -4,33 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import Matrix, TransportProblem, Vector
+from kafka_assignors.plan.arrays import Matrix, Vector
+from kafka_assignors.plan.sticky.goals import TransportProblem
 
 _FEW = 256
-"""Units times members up to which units are dealt one by one."""
+"""Units are dealt one by one if units times members are at most this."""
 
-_PATIENCE = 8
-"""Number of donors without a suitable unit that a member tries before it gives up."""
+_MOST_REFUSALS = 8
+"""Most members without a suitable unit that a member asks before it gives up."""
 
 
 def first_shares(problem: TransportProblem) -> Matrix:
     """Let members keep a fair part of their partitions, deal the rest evenly, then level the loads."""
     shares: Matrix = problem.owned.copy()
     if problem.away is not None:
-        # Near comes before kept: units away from their owner are free if another member is near.
+        # Near comes before sticky: units of an owner that is away are free if another member is near.
         has_near = (problem.subscribed & (problem.away == 0)).any(axis=1)
         shares = np.where((problem.away > 0) & has_near[:, None], problem.floor, shares)
     loads: Vector = shares.sum(axis=0)
     if bool(problem.subscribed.all()):
         quotas = _quotas(int(problem.supply.sum()), loads)
-        crowded = quotas
+        limits = quotas
     else:
         quotas = np.zeros_like(loads)
         _fill(problem, np.zeros_like(shares), quotas, None)
         # Quotas are estimates here, so only members far above theirs give up units at once.
-        crowded = np.where(loads > quotas + np.maximum(quotas // 4, 8), quotas, loads)
+        limits = np.where(loads > quotas + np.maximum(quotas // 4, 8), quotas, loads)
     if not problem.floor.any():
-        _give_up(shares, crowded, problem.supply)
+        _give_up(shares, limits, problem.supply)
     loads = shares.sum(axis=0)
     _fill(problem, shares, loads, quotas)
     _level(problem, shares, loads, quotas)
@@ -52,19 +53,22 @@ def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vect
 
 
 def _quotas(partitions: int, loads: Vector) -> Vector:
-    """Fair loads with equal subscriptions.  The larger quotas go to larger loads, then by seniority."""
+    """Fair loads with equal subscriptions.  Larger loads get the larger quotas; ties go by seniority."""
     size, longer = divmod(partitions, len(loads))
     quotas = np.full(len(loads), size, np.int64)
     quotas[np.argsort(loads <= size, kind="stable")[:longer]] += 1
     return quotas
 
 
-def _give_up(shares: Matrix, quotas: Vector, supply: Vector) -> None:
-    """Members above quota give up units of their largest shares, of topics with the fewest free units."""
+def _give_up(shares: Matrix, limits: Vector, supply: Vector) -> None:
+    """Take units from members above their limit, from their largest shares.
+
+    Of equal shares, those of the topics with the fewest free units come first.
+    """
     free = supply - shares.sum(axis=1)
-    for member in np.flatnonzero(shares.sum(axis=0) > quotas).tolist():
+    for member in np.flatnonzero(shares.sum(axis=0) > limits).tolist():
         column = shares[:, member].copy()
-        units = int(column.sum() - quotas[member])
+        units = int(column.sum() - limits[member])
         while units:
             most = int(column.max())
             top = np.flatnonzero(column == most)
@@ -79,7 +83,10 @@ def _give_up(shares: Matrix, quotas: Vector, supply: Vector) -> None:
 
 
 def _pour(units: int, takers: Vector, row: Vector, loads: Vector, limits: Vector | None = None) -> int:
-    """Raise the lowest loads of ``takers``, no share beyond an even one; return the units left over."""
+    """Deal units of one row to the lowest loads of ``takers``; return the units left over.
+
+    No share grows beyond an even one, and none by more than the member's entry in ``limits``.
+    """
     members = np.flatnonzero(takers)
     if not units or not len(members):
         return units
@@ -98,16 +105,16 @@ def _pour(units: int, takers: Vector, row: Vector, loads: Vector, limits: Vector
         else:
             high = level - 1
     more = np.minimum(np.maximum(low - load, 0), room)
-    next_up = np.flatnonzero((load + more == low) & (more < room))
-    # On a tie the smaller share of the topic comes first, then seniority.
-    more[next_up[np.argsort((share + more)[next_up], kind="stable")[: units - int(more.sum())]]] += 1
+    lowest = np.flatnonzero((load + more == low) & (more < room))
+    # The units left do not raise all of these.  The smaller share of the topic comes first, then seniority.
+    more[lowest[np.argsort((share + more)[lowest], kind="stable")[: units - int(more.sum())]]] += 1
     row[members] += more
     loads[members] += more
     return units - int(more.sum())
 
 
 def _deal(units: int, members: Vector, row: Vector, loads: Vector) -> None:
-    """As ``_pour``, unit by unit: faster for few units, because a numpy call takes tens of microseconds."""
+    """Do as ``_pour``, unit by unit: faster for few units, because numpy calls take tens of microseconds."""
     shares, load = row[members].tolist(), loads[members].tolist()
     even = -(-(sum(shares) + units) // len(shares))
     for _ in range(units):
@@ -126,17 +133,17 @@ def _level(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vec
             break
         wanted = np.flatnonzero(problem.subscribed[:, low])
         rivals = loads.copy()
-        patience = _PATIENCE
-        while len(wanted) and patience:
+        refusals = 0
+        while len(wanted) and refusals < _MOST_REFUSALS:
             high = int(rivals.argmax())
             if rivals[high] < loads[low] + 2:
                 break
             offered = wanted[shares[wanted, high] > problem.floor[wanted, high]]
             if len(offered):
-                topic, units = _offer(problem, shares, offered, (high, low))
+                topic, units = _offer(problem, shares, offered, high, low)
                 # No load may pass its quota by much.
-                off = max(1, min(int(loads[high] - quotas[high]), int(quotas[low] - loads[low])))
-                units = min(units, off, int(loads[high] - loads[low]) // 2)
+                to_quota = max(1, min(int(loads[high] - quotas[high]), int(quotas[low] - loads[low])))
+                units = min(units, to_quota, int(loads[high] - loads[low]) // 2)
                 shares[topic, high] -= units
                 shares[topic, low] += units
                 loads[high] -= units
@@ -144,21 +151,21 @@ def _level(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vec
                 rivals[high] = loads[high]
             else:
                 rivals[high] = -1
-                patience -= 1
+                refusals += 1
 
 
 def _offer(
-    problem: TransportProblem, shares: Matrix, offered: Vector, pair: tuple[int, int]
+    problem: TransportProblem, shares: Matrix, offered: Vector, high: int, low: int
 ) -> tuple[int, int]:
-    """The topic whose units cost least to move from the first to the second, and how many may move."""
-    high, low = pair
-    gain, give = shares[offered, low], shares[offered, high]
-    owns, owned = problem.owned[offered, low], problem.owned[offered, high]
-    keys = [gain - give, (gain >= owns) + 0 - (give > owned)]
+    """The topic whose units cost least to move from ``high`` to ``low``, and how many may move."""
+    low_share, high_share = shares[offered, low], shares[offered, high]
+    low_owned, high_owned = problem.owned[offered, low], problem.owned[offered, high]
+    keys = [low_share - high_share, (low_share >= low_owned) + 0 - (high_share > high_owned)]
     if problem.away is not None:
         keys.append(problem.away[offered, low] - problem.away[offered, high])
     best = int(np.lexsort(keys)[0])
-    topic = int(offered[best])
-    units = max(int(give[best] - gain[best]) // 2, 1)
-    spare = give[best] - owned[best] if give[best] > owned[best] else give[best] - problem.floor[topic, high]
-    return topic, min(units, int(spare))
+    topic, share, owned = int(offered[best]), int(high_share[best]), int(high_owned[best])
+    units = max((share - int(low_share[best])) // 2, 1)
+    # Units beyond those that ``high`` owned cost another price than the others.
+    spare = share - owned if share > owned else share - int(problem.floor[topic, high])
+    return topic, min(units, spare)

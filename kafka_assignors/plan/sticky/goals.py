@@ -1,8 +1,8 @@
 """The goals of a matrix of shares, as convex costs of its cells and loads.
 
-``shares[topic, member]`` counts the partitions of a topic that a member gets.  Every goal is a sum of convex
-costs of the cells or of the members' loads.  So prices (potentials) of topics and members can prove an
-optimum of each goal: see ``min_cost_flow``.
+``shares[topic, member]`` counts the partitions of a topic that a member gets; a unit is one of them.  A load
+is the sum of a member's shares.  Every goal is a sum of convex costs of the cells or of the loads.  So prices
+(potentials) of topics and members can prove an optimum of each goal: see ``min_cost_flow``.
 """
 
 from __future__ import annotations
@@ -12,11 +12,8 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Matrix = npt.NDArray[np.int64]
-Vector = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 
 ALL = (slice(None), slice(None))
 
@@ -25,7 +22,7 @@ ALL = (slice(None), slice(None))
 class TransportProblem:
     """A transport problem: the partitions of each row, and the members that may get them.
 
-    A row is a lot: a topic, or with racks a part of one.  Its partitions differ only in their owner.
+    A row is a lot: a topic, or with racks a part of one.  Partitions of a row differ only in their owner.
 
     Attributes:
         supply: partitions of each row, shape (rows,).
@@ -33,8 +30,8 @@ class TransportProblem:
             subscriber.
         owned: partitions of each row that each member owned, same shape; 0 where not subscribed.
         floor: the smallest share allowed, same shape.
-        away: 1 where the member is in no rack of the row's replicas and others are, same shape; None without
-            racks.
+        away: 1 where the member is in no rack of the row's replicas and another subscriber is, same shape;
+            None without racks.
     """
 
     supply: Vector
@@ -45,7 +42,11 @@ class TransportProblem:
 
 
 class Potentials(NamedTuple):
-    """A price of every node.  Optimal means ``a + c >= b`` for every arc ``a`` -> ``b`` of cost ``c``."""
+    """A price of every node: of topics, members and the hub (see ``residual``).
+
+    Shares are optimal if ``a + c >= b`` for every arc of cost ``c`` from a node of price ``a`` to a node of
+    price ``b``.
+    """
 
     topic: Vector
     member: Vector
@@ -60,7 +61,7 @@ class Goal(ABC):
     fixed = False
     """Whether the cost of a cell's next unit is constant."""
     of_loads = False
-    """Whether the loads have the cost; else the cells have it."""
+    """Whether the cost is of the loads; else it is of the cells."""
 
     @abstractmethod
     def cell(self, shares: Any, cells: Any) -> Any:
@@ -78,7 +79,7 @@ class Goal(ABC):
 class Load(Goal):
     """Fair: the sum of the squares of the loads.
 
-    One more on a load of n costs n + 1, and one less gains n.  This is half of the change of the square,
+    One more unit on a load of n costs n + 1, and one less saves n.  This is half of the change of the square,
     rounded up, and gives the same optimum.
     """
 
@@ -128,7 +129,7 @@ class Moved(Goal):
     def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
         gives, gets = self._sides(shares)
         hub = int(self._is_dear(gives, loads))
-        # A member that only gives has price 0, one that only gets has 1, any other has the hub's price.
+        # A member that only gives has price 0, one that gets has 1, any other has the hub's price.
         member = np.where(gives & ~gets, 0, np.where(gets, 1, hub))
         return Potentials(np.zeros(len(shares), np.int64), member, hub)
 

@@ -1,10 +1,10 @@
 """Minimum-cost flow: turn a good matrix of shares into an optimal one, with a proof.
 
-A matrix is optimal for a goal exactly when there are potentials under which no arc of the residual network
-has a negative reduced cost.  So:
+An arc is negative if its reduced cost is.  A matrix is optimal for a goal exactly when there are potentials
+under which no arc of the residual network is negative.  So:
 
 1. Often the goal itself guesses such potentials, or a few rounds of Bellman-Ford find them.
-2. Else start from the better of two guesses and push along every negative arc until none is left.  Then some
+2. Else start from one of these two and push along every negative arc until none is left.  Then some
    nodes have an excess and others a deficit.
 3. Send the excess back on shortest paths.  Label all nodes with their distance from the excess, which gives
    the new potentials, and push a blocking flow through the layers of arcs of reduced cost 0 (the primal-dual
@@ -19,23 +19,24 @@ from __future__ import annotations
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import Goal, Vector
+from kafka_assignors.plan.arrays import Vector
+from kafka_assignors.plan.sticky.goals import Goal
 from kafka_assignors.plan.sticky.max_flow import balance
 from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase, Labels
 
 _ROUNDS = 6
-"""Rounds of Bellman-Ford before guessing; without negative cycles four are usually enough."""
+"""Rounds of Bellman-Ford before the repair; without negative cycles four are usually enough."""
 
 _UNIT_BITS = 6
-"""Bits of a cost difference up to which single units are fast enough."""
+"""Single units are fast enough while costs are off by at most this many bits."""
 
 
 def settle(residual: Residual, goal: Goal) -> None:
     """Make the shares optimal for a goal, and keep them optimal for the goals settled before."""
     state = residual.problem, residual.shares, residual.loads
     if goal.is_met(*state):
-        residual.settled(goal, goal.guess(*state))
+        residual.record_settled(goal, goal.guess(*state))
         return
     if goal.of_loads:
         balance(residual)
@@ -43,21 +44,21 @@ def settle(residual: Residual, goal: Goal) -> None:
     labels = Labels(residual)
     if not labels.relax(residual.hub + 2 if goal.of_loads else _ROUNDS):
         labels = _repair(residual, goal, labels)
-    residual.settled(goal, labels.potentials())
+    residual.record_settled(goal, labels.potentials())
 
 
 def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
     """Find the optimum and its labels.
 
-    An arc without a capacity cannot be used up, so it must not be negative.  These are the arcs that add,
-    unless the goal is curved.  The goal's own guess ensures this; the relaxed labels do not.
+    Unless the goal is curved, the arcs that add have no capacity that a push could use up, so they must not
+    be negative.  The goal's own guess ensures this, the relaxed labels do not.
     """
     labels = Labels(residual, goal.guess(residual.problem, residual.shares, residual.loads))
     step = 1
     if goal.curved:
-        labels = min(labels, relaxed, key=_wrong)
-        farthest = -min(int(part.min(initial=0)) for part in labels.negative())
-        step = 2 ** max(farthest.bit_length() - _UNIT_BITS, 0)
+        labels = min(labels, relaxed, key=_total_negative)
+        most_negative = -min(int(costs.min(initial=0)) for costs in labels.negative())
+        step = 2 ** max(most_negative.bit_length() - _UNIT_BITS, 0)
     while True:
         if step > 1 or residual.step > 1:
             residual.price(goal, step)
@@ -73,9 +74,9 @@ def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
         step //= 2
 
 
-def _wrong(labels: Labels) -> int:
+def _total_negative(labels: Labels) -> int:
     """The total by which arcs are negative under these labels."""
-    return -sum(int(part.sum()) for part in labels.negative())
+    return -sum(int(costs.sum()) for costs in labels.negative())
 
 
 def _use_up(residual: Residual, labels: Labels) -> Vector:

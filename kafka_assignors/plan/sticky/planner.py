@@ -13,15 +13,15 @@ def plan_sticky(group: Group, claims: Claims) -> Assignment:
     """Plan for fairness first, then stickiness, then spread.
 
     Fair: no plan has a smaller sum of squares of the members' partition counts, for any subscriptions.
-    Sticky: no fair plan keeps more partitions with their owner.  Spread: no such plan has a smaller sum of
-    squares of the members' shares of the topics.  All three are exact; KIP-54 calls the second "an optimum
-    (and not necessarily the best)".
+    Sticky: no fair plan keeps more partitions with their owner.  Spread: of the plans that are as fair and as
+    sticky, none has a smaller sum of squares of the members' shares of the topics.  All three are exact; for
+    the second, KIP-54 asks only for "an optimum (and not necessarily the best)".
 
     With racks (of the members, and of the replicas in ``Group.racks``) locality comes between fair and
     sticky, and is exact, too: no fair plan has more partitions with an owner in a rack of a replica
-    (KIP-881).  Spread then counts the partitions of a topic that are near the same subscribers.  Over whole
-    topics the sum of squares can be larger than necessary: by 2 % on average, 43 % at most
-    (docs/explanation/planner.md).  Racks are ignored if they would take too much memory
+    (KIP-881).  Spread then counts the partitions of a topic that are near the same subscribers, not those of
+    the whole topic.  The sum of squares over whole topics can be larger than necessary: by 2 % on average,
+    43 % at most (docs/explanation/planner.md).  Racks are ignored if they would take too much memory
     (``Group.too_many_racks``).
 
     Ties: members by seniority, topics by name, partitions by number.  Planning again with nothing changed

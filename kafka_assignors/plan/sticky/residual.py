@@ -1,11 +1,11 @@
 """The residual network of a matrix of shares: the changes it allows, and their costs.
 
-Nodes: topics, members and one hub, numbered in that order.  An arc topic -> member gives the member one more
-of the topic, the arc back takes one away; member -> hub lets its load grow by one, hub -> member lets it
-shrink.
+Nodes: topics, members and one hub, numbered in that order.  An arc from a topic to a member gives the member
+one more unit of the topic; the arc back takes one away.  An arc from a member to the hub lets the member's
+load grow by one; the arc back lets it shrink.
 
-Goals are settled one after the other, each with its own small costs.  A settled goal leaves its potentials
-behind: a cycle costs nothing in that goal exactly when all its arcs have a reduced cost of 0.  The next goal
+Goals are settled one after the other, each with its own small costs.  The potentials of a settled goal are
+kept: a cycle costs nothing in that goal exactly when all its arcs have a reduced cost of 0.  The next goal
 may use only those arcs, which makes the result lexicographic and exact.
 """
 
@@ -16,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import ALL, Goal, Mask, Matrix, Potentials, TransportProblem, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.sticky.goals import ALL, Goal, Potentials, TransportProblem
 
 _NARROW, _WIDE = 2**30, 2**62
 _LARGE = 2**62
@@ -26,8 +27,8 @@ class Edges:
     """The subscriptions as lists, for groups in which each topic has few subscribers.
 
     Attributes:
-        members: the subscribers of all topics, one topic after the other.
-        topics: the topics of all members, one member after the other.
+        members: the subscribers of each topic, one topic after the other.
+        topics: the topics of each member, one member after the other.
     """
 
     def __init__(self, subscribed: Mask) -> None:
@@ -48,7 +49,11 @@ class Edges:
 
 
 def _ranges(bounds: Vector, wanted: Vector) -> tuple[Vector, Vector]:
-    """Concatenate the ranges ``bounds[i]`` to ``bounds[i + 1]``: the range of each entry, and the entries."""
+    """Concatenate the ranges from ``bounds[i]`` to ``bounds[i + 1]`` for each i in ``wanted``.
+
+    Returns:
+        For each entry, the index in ``wanted`` of its range; and the entries.
+    """
     sizes = bounds[wanted + 1] - bounds[wanted]
     indices = np.repeat(np.arange(len(wanted)), sizes)
     return indices, np.arange(len(indices)) + (bounds[wanted] - np.cumsum(sizes) + sizes)[indices]
@@ -58,9 +63,12 @@ class Residual:
     """Shares on their way to the optimum, and the costs of all arcs for the current goal.
 
     Attributes:
+        problem: the transport problem.
         shares: changed in place.
-        loads: each member's load as counted by the hub; equal to the sum of its shares once no node has an
-            excess.
+        loads: by member, its load as counted by the hub: the sum of its shares once no node has an excess.
+        topics, members: their numbers.
+        hub: the number of the hub's node.
+        goal: the goal of the current costs.
         step: units of a push.
         kind: numpy type of the costs.
         forbidden: the cost of an arc that does not exist.
@@ -88,7 +96,7 @@ class Residual:
         even: Vector = -(-self.problem.supply // np.maximum(self.problem.subscribed.sum(axis=1), 1))
         return even
 
-    def settled(self, goal: Goal, proof: Potentials) -> None:
+    def record_settled(self, goal: Goal, proof: Potentials) -> None:
         """Allow from now on only changes that cost nothing in ``goal``."""
         self._settled.append((goal, proof))
 
@@ -144,7 +152,7 @@ class Residual:
         return int(self.grow[member] if there == self.hub else self.take[member, there])
 
     def room(self, here: int, there: int) -> int:
-        """Return the units an arc takes before it is full, or before their cost in a linear goal changes."""
+        """Return the units an arc takes before it is full, or before the next one costs more in ``Moved``."""
         if self.hub in (here, there):
             return 1
         if here < self.topics:
@@ -155,8 +163,8 @@ class Residual:
         beyond = int(self.shares[cell] - self.problem.owned[cell])
         return beyond if beyond > 0 else int(self.shares[cell] - self.problem.floor[cell])
 
-    def even(self, here: int, there: int) -> int:
-        """Return the units an arc can take without a share larger than an even one; at least 1."""
+    def room_for_even(self, here: int, there: int) -> int:
+        """Return the units an arc takes before the share is larger than an even one; at least 1."""
         if here >= self.topics:
             return _LARGE
         return max(int(self._even[here] - self.shares[here, there - self.topics]), 1)
@@ -164,15 +172,15 @@ class Residual:
     def push(self, here: int, there: int, units: int) -> None:
         """Send units along an arc."""
         if here < self.topics:
-            self.give(here, there - self.topics, units)
+            self._change_share(here, there - self.topics, units)
         elif here == self.hub:
-            self.load(there - self.topics, -units)
+            self._change_load(there - self.topics, -units)
         elif there == self.hub:
-            self.load(here - self.topics, units)
+            self._change_load(here - self.topics, units)
         else:
-            self.give(there, here - self.topics, -units)
+            self._change_share(there, here - self.topics, -units)
 
-    def give(self, topic: int, member: int, units: int) -> None:
+    def _change_share(self, topic: int, member: int, units: int) -> None:
         """Change a share."""
         self.shares[topic, member] += units
         cell = topic, member
@@ -192,7 +200,7 @@ class Residual:
             -self.goal.cell(share - 1, cell) + self.step - 1 if may_take else self.forbidden
         )
 
-    def load(self, member: int, units: int) -> None:
+    def _change_load(self, member: int, units: int) -> None:
         """Change a load."""
         self.loads[member] += units
         self._price_of_load(member)

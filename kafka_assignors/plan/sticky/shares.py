@@ -1,33 +1,25 @@
 """The exact optimum of the shares: how many partitions of each topic each member gets.
 
 Partitions of one topic differ only in their owner (and, with racks, in the racks of their replicas).  So a
-plan is first a matrix of counts: ``shares[topic, member]``.  The goals, in this order:
+plan is first a matrix of counts: ``shares[topic, member]``, whose units are partitions.  The goals, in this
+order:
 
 1. fair: the least sum of the squares of the members' loads (which also has the least KIP-54 balance score);
 2. near, with racks: the fewest units in a rack without a replica (KIP-881);
-3. sticky: the fewest units beyond those a member owned of a topic, which keeps the most;
+3. sticky: the fewest units beyond those a member owned of a topic, so that the most partitions stay;
 4. spread: the least sum of the squares of the shares.
 
-All are separable convex costs of a transport problem (topics supply, members receive), so there is an exact
-solution, and a proof of it: see ``min_cost_flow``.
+All are separable convex costs of a transport problem (topics supply, members receive).  So an exact solution,
+and a proof of it, can be found: see ``min_cost_flow``.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.sticky.first_guess import first_shares
-from kafka_assignors.plan.sticky.goals import (
-    Away,
-    Goal,
-    Load,
-    Mask,
-    Matrix,
-    Moved,
-    Spread,
-    TransportProblem,
-    Vector,
-)
+from kafka_assignors.plan.sticky.goals import Away, Goal, Load, Moved, Spread, TransportProblem
 from kafka_assignors.plan.sticky.min_cost_flow import settle
 from kafka_assignors.plan.sticky.residual import Residual
 
@@ -35,8 +27,8 @@ from kafka_assignors.plan.sticky.residual import Residual
 def best_shares(problem: TransportProblem) -> Matrix:
     """Return the best matrix of shares, shape (rows, members).
 
-    Equal inputs give equal results: on a tie each step takes the first member and the first topic.  (The
-    result need not be the best matrix that seniority would choose: docs/explanation/planner.md.)
+    Equal inputs give equal results: on a tie each step takes the first member and the first topic.  (Of
+    several best matrices, it need not be the one that seniority would choose: docs/explanation/planner.md.)
     Parts of the group that share no topic, directly or through others, are solved separately.
 
     Cost: a few passes over the matrix for each goal, and some tens of microseconds for each path that repairs
@@ -77,7 +69,7 @@ def _best(problem: TransportProblem) -> Matrix:
 
 
 def _parts(subscribed: Mask) -> Vector:
-    """The connected part of each row, named by its first row."""
+    """By row: the first row of its connected part."""
     rows = len(subscribed)
     part = np.arange(rows)
     if bool(subscribed.all(axis=1).any()):

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kafka_assignors.plan.sticky.goals import Mask, Potentials, Vector
+from kafka_assignors.plan.arrays import Mask, Vector
+from kafka_assignors.plan.sticky.goals import Potentials
 from kafka_assignors.plan.sticky.residual import Residual
 
 _SPARSE = 16
@@ -19,7 +20,14 @@ _SMALL_MATRIX = 4096
 
 
 class Labels:
-    """A label for every node, 0 without ``start``, which arcs can lower."""
+    """A label for every node, which arcs can lower.
+
+    An arc lowers the label of its end to the label of its start plus its cost.
+
+    Args:
+        residual: the network.
+        start: the first labels; None: all are 0.
+    """
 
     def __init__(self, residual: Residual, start: Potentials | None = None) -> None:
         self._net = residual
@@ -37,7 +45,7 @@ class Labels:
         self.topic, self.member = self.topic.astype(self._net.kind), self.member.astype(self._net.kind)
 
     def relax(self, rounds: int) -> bool:
-        """Lower labels where an arc can; return whether none could after this many rounds."""
+        """Lower labels for at most ``rounds`` rounds; return whether no arc can lower one any more."""
         topics, hub, members = np.arange(self._net.topics), True, np.arange(self._net.members)
         for _ in range(rounds):
             lowered = self.reach_members(topics, hub)
@@ -95,7 +103,15 @@ def _lowest(
     rows: Vector,
     edges: Callable[[Vector], tuple[Vector, Vector]],
 ) -> Any:
-    """Lower ``value`` by the arcs of some rows of a matrix of costs."""
+    """Return the labels of the columns, lowered by the arcs of some rows.
+
+    Args:
+        value: the labels of the columns.
+        costs: of the arcs, shape (rows, columns).
+        labels: the labels of the rows.
+        rows: the rows whose arcs count.
+        edges: returns the arcs of some rows as lists, as ``Edges`` does.
+    """
     if len(rows) == len(costs):
         return np.minimum(value, (costs + labels[:, None]).min(axis=0))
     if costs.size <= _SMALL_MATRIX:
@@ -110,7 +126,7 @@ def _lowest(
 
 
 class FlowPhase:
-    """One round: measure distances, send along the shortest paths, raise the potentials.
+    """One phase of the flow: measure distances, send along the shortest paths, raise the potentials.
 
     Args:
         residual: the network; no arc is negative under ``labels``.
@@ -126,13 +142,13 @@ class FlowPhase:
         self._next: dict[int, list[int]] = {}
 
     def measure(self) -> bool:
-        """Label every node; return whether a node with a deficit can be reached."""
+        """Label every node; return whether excess can reach a node with a deficit."""
         self._label_all()
         reachable = self._excess[self.reached()] < 0
         return bool(reachable.any())
 
     def reached(self) -> Mask:
-        """Return whether each node can be reached from an excess."""
+        """By node: whether excess can reach it."""
         near: Mask = self._distance() < self._net.forbidden // 32
         return near
 
@@ -205,7 +221,7 @@ class FlowPhase:
         if not self._net.goal.curved:
             units = min(int(self._excess[path[0]]), -int(self._excess[path[-1]]))
             units = min(units, *(self._net.room(here, there) for here, there in arcs))
-            units = min(units, *(self._net.even(here, there) for here, there in arcs))
+            units = min(units, *(self._net.room_for_even(here, there) for here, there in arcs))
         for here, there in arcs:
             self._net.push(here, there, units)
             free = self._next[here]

@@ -1,9 +1,9 @@
-"""The number of members a group needs, found by simulations through its planner.  Pure.
+"""The number of members a group needs, found by simulations with its planner.  Pure.
 
 ==============  ===========================================================  ====================
 file            purpose                                                      key names
 ==============  ===========================================================  ====================
-``target.py``   the largest time lag, and what no number of members reaches  ``Target``, ``Limits``
+``target.py``   the time lag to hold, and partitions that exceed it anyway   ``Target``, ``Limits``
 ``least.py``    the least number of members that holds the target            ``Search``
 ``sizing.py``   sizes by step, advice, and the cost of scaling               ``size``, ``Sizing``
 ==============  ===========================================================  ====================

@@ -1,7 +1,7 @@
 """The least number of members that holds a time lag, by trying sizes in the simulation.
 
-A size is tried with a settled group: the strategy has planned it from the present owners, and it keeps that
-plan.  The cost of getting there is another figure (``sizing``).
+A size is a number of members.  It is tried with a settled group: the strategy has planned it from the present
+owners, and it keeps that plan.  The cost of the rebalance is another figure (``sizing``).
 """
 
 from __future__ import annotations
@@ -19,29 +19,29 @@ from kafka_assignors.simulation.scenario import Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
 from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, checks, largest_backlog
 
-_EACH = 64
-"""This many sizes are tried one by one.  Beyond them the search takes larger strides and then halves the
-last one, so that a smaller size may exist where a planner's loads do not fall with each member."""
+_MOST_ONE_BY_ONE = 64
+"""Most sizes that are tried one by one.  Then the search takes larger strides, and halves the last one.  So a
+smaller size may exist if a planner's loads do not fall with each further member."""
 
-_EXACT = 1.05
-"""A time lag that is larger by less than this factor is due to the simulation."""
+_TOLERANCE = 1.05
+"""A time lag counts as the allowed one up to this factor, because simulations are not exact."""
 
 _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one member fewer is not enough: the partition that waits longest, and its member.
+    """Why one member fewer is not enough: the partition whose records wait longest, and its member.
 
     Attributes:
         members: number of members tried.
         topic: topic of the partition.
         partition: its number.
-        time_lag_s: its largest time lag.
-        arriving: records/s of the partition, its present lag spread over the time tried.
+        time_lag_s: its largest time lag, seconds.
+        arriving: records/s of the partition, with its present lag spread over the time tried.
         member_partitions: number of partitions of its member.
         member_arriving: records/s of its member's partitions, in the same way.
-        rate: records/s counted on of a member.
+        rate: records/s of one member in this trial.
     """
 
     members: int
@@ -55,7 +55,7 @@ class Reason:
 
     @property
     def is_partition(self) -> bool:
-        """Whether the partition alone is most of its member's load."""
+        """Whether the partition alone is more than half of its member's load."""
         return 2 * self.arriving > self.member_arriving
 
 
@@ -65,8 +65,9 @@ class Least:
 
     Attributes:
         members: the number.
-        reason: why it is not one less; None: there is no smaller size.
-        missed: what the strategy leaves too late with any number of members; None: the size holds the target.
+        reason: why one member fewer is not enough; None: there is no smaller size.
+        missed: the partition that the strategy leaves too late with any number of members; None: the size
+            holds the target.
     """
 
     members: int
@@ -80,8 +81,9 @@ class Search:
     Args:
         strategy: plans the group.
         target: the time lag to hold.
-        present: number of members now; None: each size is planned from nothing.
-        owners: present owner of each partition, as a member's number; None: planned.
+        present: number of members now; None: unknown.
+        owners: by partition, its present owner, as a member's number; None: unknown, so each size is planned
+            without history.
     """
 
     def __init__(
@@ -95,50 +97,57 @@ class Search:
 
         Args:
             history: the arrivals.
-            rate: records/s counted on of a member.
-            most: a size that is taken to hold it; by default the number of partitions, beyond which members
-                are idle.  If not even that holds it, because of the strategy, the least size that is about as
-                good.
+            rate: records/s that a size counts on from each member (``service_rate``).
+            most: a size that counts as holding the target without a trial.  None: the number of partitions,
+                beyond which members are idle.  If not even that holds the target, because of the strategy,
+                the result is the least size that is about as good.
         """
         wanted = checks(history, rate, self._target)
-        end = max(history.partitions, 1) if most is None else most
-        members, failed = self._search(history, wanted, end)
+        largest = max(history.partitions, 1) if most is None else most
+        members = self._search(history, wanted, largest)
         reachable = wanted
-        if most is None and members == end:
-            reachable = tuple(self._reachable(history, limit, end) for limit in wanted)
+        if most is None and members == largest:
+            reachable = tuple(self._reachable(history, limit, largest) for limit in wanted)
             if reachable != wanted:
-                members, failed = self._search(history, reachable, end)
+                members = self._search(history, reachable, largest)
         return Least(
             members,
-            self._reason(history, reachable, failed) if failed else None,
+            self._reason(history, reachable, members - 1) if members > 1 else None,
             None if reachable == wanted else self._reason(history, wanted, members),
         )
 
     def _reachable(self, history: History, limit: Limits, most: int) -> Limits:
         """Return the limits, relaxed where not even the largest size keeps them."""
         time_lags = self._time_lags(limit.counted, self._planned(history, most), limit.rate, most)
-        late = time_lags > _EXACT * limit.allowed
-        if not late.any():
+        is_late = time_lags > _TOLERANCE * limit.allowed
+        if not is_late.any():
             return limit
-        return replace(limit, allowed=np.where(late, time_lags * NEAR, limit.allowed))
+        return replace(limit, allowed=np.where(is_late, time_lags * NEAR, limit.allowed))
 
-    def _search(self, history: History, wanted: Sequence[Limits], most: int) -> tuple[int, int]:
-        """Return the least size that keeps the limits, or ``most`` untried, and a size that does not."""
+    def _search(self, history: History, wanted: Sequence[Limits], most: int) -> int:
+        """Return the least size that keeps the limits; ``most`` is not tried."""
         low = members = _bound(wanted[0], most)
         failed = low - 1
         while members < most and not self._holds(history, wanted, members):
             failed = members
-            members = min(members + (1 if members - low < _EACH else members // 16), most)
+            stride = 1 if members - low < _MOST_ONE_BY_ONE else members // 16
+            members = min(members + stride, most)
         while members - failed > 1:
             middle = (failed + members) // 2
             if self._holds(history, wanted, middle):
                 members = middle
             else:
                 failed = middle
-        return members, failed
+        return members
 
     def owners(self, members: int, load: Counts, topics: dict[str, int]) -> Counts:
-        """Return the owners after a rebalance to this size, through the planner."""
+        """Return the owners after the strategy's rebalance to a size.
+
+        Args:
+            members: the size.
+            load: by partition, records.
+            topics: topic -> number of partitions.
+        """
         names = first_members(max(members, self._present or 0))
         group = GroupModel(self._strategy, topics, names)
         before = 0 if self._owners is None else self._present or 0
@@ -185,18 +194,18 @@ class Search:
         return time_lags
 
     def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
-        """Return the partition and the member that make a size too small."""
+        """Return the partition, and its member, that make a size too small."""
         owners = self._planned(history, members)
         limit = next(
             (limit for limit in wanted[:-1] if not self._is_within(owners, limit, members)),
             wanted[-1],
         )
-        time_lags = counted = self._time_lags(limit.counted, owners, limit.rate, members)
+        time_lags = counted_time_lags = self._time_lags(limit.counted, owners, limit.rate, members)
         if limit.hot.any():
             time_lags = self._time_lags(history, owners, limit.rate, members)
         load = (history.start_lags + history.arrivals.sum(axis=0)) / history.length_s
         # Of partitions that wait equally long, the one with the largest load.
-        worst = int(np.lexsort((load, np.round(counted / limit.allowed, 3)))[-1])
+        worst = int(np.lexsort((load, np.round(counted_time_lags / limit.allowed, 3)))[-1])
         is_same = owners == owners[worst]
         place = Group((), history.topics).at(worst)
         return Reason(
@@ -214,8 +223,8 @@ class Search:
 def _bound(limit: Limits, most: int) -> int:
     """Return a size below which no plan keeps a limit.
 
-    All lag of a moment has to be read within the time allowed, and members read no more than their rate.
-    Members that could share each partition would have no more lag.
+    All lag of a moment must be read within the time allowed, and members read no more than their rate.  The
+    bound is for members that could share each partition, which would have the least lag.
     """
     history = limit.counted
     start, arrivals = history.start_lags.sum(keepdims=True), history.arrivals.sum(axis=1, keepdims=True)

@@ -21,13 +21,13 @@ from kafka_assignors.simulation.sizing.target import (
 )
 
 DOWN_MARGIN = 0.1
-"""A group shrinks to a size that holds the target even at a rate that is smaller by this part.  So a load
+"""A group shrinks only to a size that holds the target even if members read less by this part.  So a load
 that hovers around the limit of a size does not make the group grow and shrink in turn."""
 
 _LASTS = 10
-"""A load is tried for this many times the target at least, so that a group that falls behind shows it."""
+"""A load is tried for at least this many times the target, so that a group that falls behind shows it."""
 
-_AT_ONCE_S = 1e-3  # churn has to be after the start
+_AT_ONCE_S = 1e-3  # churn must be after the start
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,14 +47,14 @@ class StepSize:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What happens from now to the end of the horizon if the group gets a size now.
+    """What a size costs from now to the end of the horizon, if the group gets it now.
 
     Attributes:
         members: the size.
         moved: number of partitions that get another owner.
         rebalances: number of rounds.
         pause_s: member-seconds without reading.
-        time_lag_s: the largest time lag, at the members' whole rate.
+        time_lag_s: the largest time lag, seconds, without headroom.
     """
 
     members: int
@@ -75,11 +75,12 @@ class Sizing:
         advised: the size the group should have now.
         steps: sizes by step.
         horizon: the least size that holds the target over the whole horizon without another scaling.
-        hot: partitions that are too much for one member with its headroom.  Sizes count with what a member of
-            its own reads in time.
-        behind: number of partitions whose present lag even a member of its own does not read in time.
-        stay: with the present size; None: unknown.
-        scale: with the advised size; None: it is the present one, or that is unknown.
+        hot: partitions whose arrivals are too much for one member with its headroom.  Of these, sizes count
+            only the records that a member without other partitions reads in time.
+        behind: number of partitions whose present lag a member does not read in time, even without other
+            partitions.
+        stay: the cost of the present size; None: unknown.
+        scale: the cost of the advised size; None: it is the present size, or that is unknown.
     """
 
     target: Target
@@ -100,15 +101,15 @@ class Sizing:
 
     @property
     def holds(self) -> bool:
-        """Whether the target is held with the advised size, once present lag has been read.
+        """Whether the advised size holds the target, once present lag has been read.
 
-        A partition that takes a whole member is held, but without headroom.
+        A partition that takes all of a member's rate counts as held, without headroom.
         """
         return all(hot.held for hot in self.hot) and self.horizon.missed is None
 
     @property
     def reason(self) -> Reason | None:
-        """Why the advised size is not smaller; None: no simulated limit demands it."""
+        """Why the advised size is not smaller; None: no simulated size is the reason."""
         for least in (self.steps[0].least, *(step.least for step in self.steps[1:2]), self.horizon):
             if least.members >= self.advised:
                 return least.reason
@@ -130,21 +131,22 @@ def size(
     - The size of the horizon is the least that holds the target from now to its end, the present lag
       included.
     - The size of a step is the least that would hold the target if the step's arrivals lasted for the whole
-      horizon; the first one has to read the present lag, too.  It is never more than the size of the horizon.
-    - The advised size is at least that of the first two steps: the group grows at once, and a step ahead.
-      It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.  Between
-      the two it stays.
+      horizon; in the first step the present lag must be read, too.  It is never more than the size of the
+      horizon.
+    - The advised size is at least that of each of the first two steps, so that the group grows one step
+      ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
+      Otherwise it stays.
 
     Cost: some simulations for each step with another load, each linear in partitions, and a plan.
 
     Args:
-        history: present lag and expected arrivals; a step is a step of the horizon.
-        strategy: the group's.
+        history: present lag and expected arrivals; its steps are those of the horizon.
+        strategy: the group's strategy.
         target: the time lag to hold.
         members: number of members now; None: unknown, so the size of the horizon is advised.
-        owners: present owners by partition, as numbers from 0 to below ``members``; None: unknown.
-        stay_at: the size to stay at while it does, such as the last advice: members that are starting or
-            have crashed are no reason for another size.  None: ``members``.
+        owners: by partition, its present owner, as a number from 0 to below ``members``; None: unknown.
+        stay_at: the size to stay at if it is right, such as the last advice, because members that are
+            starting or have crashed are no reason for another size.  None: ``members``.
         pauses: cost of a rebalance; None: the defaults.
 
     Raises:
@@ -171,7 +173,7 @@ def size(
         advised = max(stay_at, lower)
         if stay_at > horizon.members:
             shrunk = search.least(lasting, rate * (1 - DOWN_MARGIN)).members
-            # A plan for fewer members may be the better one at the smaller rate.
+            # At the smaller rate a plan for fewer members may be the better one.
             advised = min(stay_at, max(shrunk, lower, horizon.members))
     present = None if members is None else _Present(history, strategy, members, owners, pauses or Pauses())
     return Sizing(
@@ -189,7 +191,7 @@ def size(
 
 
 def _lasting(history: History, target: Target) -> History:
-    """Return the history, its last step repeated until it is long enough."""
+    """Return the history, with its last step repeated until it is ``_LASTS`` times the target long."""
     missing = _LASTS * target.max_time_lag_s - history.length_s
     more = max(int(np.ceil(missing / history.step_s)), 0)
     arrivals = np.vstack([history.arrivals, np.repeat(history.arrivals[-1:], more, axis=0)])
@@ -197,7 +199,7 @@ def _lasting(history: History, target: Target) -> History:
 
 
 def _repeated(history: History, step: int, length_s: float) -> History:
-    """Return a history of one long step, with the arrivals of a step, and the present lag if it is now."""
+    """Return a history of one long step, with the arrivals of a step; the first step has the present lag."""
     arrivals = np.rint(history.arrivals[step : step + 1] * (length_s / history.step_s)).astype(np.int64)
     start_lags = history.start_lags if step == 0 else np.zeros_like(history.start_lags)
     return replace(
@@ -207,7 +209,7 @@ def _repeated(history: History, step: int, length_s: float) -> History:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Present:
-    """The present group, at the members' whole rate."""
+    """The present group; its members read without headroom."""
 
     history: History
     strategy: Strategy
@@ -216,7 +218,7 @@ class _Present:
     pauses: Pauses
 
     def cost(self, to: int) -> Cost:
-        """Simulate the group with a size from now on."""
+        """Simulate the group, with another size from now on."""
         kind: Kind = "join" if to > self.members else "leave"
         names = first_members(self.members)
         scenario = Scenario(

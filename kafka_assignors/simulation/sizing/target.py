@@ -1,4 +1,4 @@
-"""The target of a size, and the partitions that no number of members brings under it."""
+"""The time lag to hold, and the partitions that exceed it with any number of members."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from kafka_assignors.errors import OptionError
+from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.validators import number, positive
 
@@ -15,8 +16,8 @@ EXACT_S = 1e-3
 """Tolerance of a time lag, seconds, because the simulation uses floats."""
 
 NEAR = 1.25
-"""A partition that is too late with any number of members may take this many times its shortest time.
-Otherwise one such partition would ask for a member of its own from planners that balance counts."""
+"""A partition that is too late with any number of members may have this many times its least time lag.
+Otherwise planners that balance counts would need very many members to give it a member without others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,9 @@ class Target:
     """The time lag to hold.
 
     Attributes:
-        max_time_lag_s: no record may wait longer, seconds.  Records that wait already count from now.
-        headroom: part of a member's service rate that is kept free.
+        max_time_lag_s: longest time that a record may wait, seconds.  Records that wait already count from
+            now.
+        headroom: the part of a member's service rate that is kept free.
 
     Raises:
         OptionError: a field is invalid.
@@ -46,10 +48,11 @@ class HotPartition:
     Attributes:
         topic: its topic.
         partition: its number.
-        arriving: records/s in the step with the most.
+        arriving: records/s in the step with the most arrivals.
         partitions: number of partitions of the topic.
-        enough: number of partitions with which one member could read each, if keys spread as they do now.
-        held: a member of its own reads it in time, but has no headroom.
+        enough: number of partitions of the topic with which one member could read each, if keys spread as
+            they do now.
+        held: whether a member without other partitions reads it in time, but without headroom.
     """
 
     topic: str
@@ -62,26 +65,27 @@ class HotPartition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """The largest time lag that a size may have at one rate of its members, by partition.
+    """The largest time lags that a size may have, if members read at one rate.
 
     Attributes:
         rate: records/s of a member.
-        counted: the history, but of a hot partition only what a member of its own reads in time.
-        allowed: seconds: the target, or about the time that a member of its own takes if the present lag is
-            more than that reads in time.
-        hot: partitions that are too much for one member by their arrivals.
-        behind: partitions that are too much for one member by their present lag alone.
+        counted: the history, without the records of hot partitions that a member does not read in time, even
+            without other partitions.
+        allowed: by partition, its largest time lag, seconds: the target, or ``NEAR`` times the time that a
+            member without other partitions takes, if it is ``behind``.
+        hot: by partition, whether its arrivals are too much for one member.
+        behind: by partition, whether only its present lag is too much for one member.
     """
 
     rate: float
     counted: History
     allowed: Levels
-    hot: np.ndarray[tuple[int], np.dtype[np.bool_]]
-    behind: np.ndarray[tuple[int], np.dtype[np.bool_]]
+    hot: Mask
+    behind: Mask
 
 
 def service_rate(history: History, target: Target) -> float:
-    """Return the records/s of a member that a size counts on.
+    """Return the records/s that a size counts on from each member: its service rate without the headroom.
 
     Raises:
         OptionError: the history has no rate.
@@ -92,7 +96,13 @@ def service_rate(history: History, target: Target) -> float:
 
 
 def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float) -> Levels:
-    """Return the largest lag of each reader, which starts with a lag and reads at most ``read`` a step."""
+    """Return the largest lag of each reader.
+
+    Args:
+        start: by reader, lag at the start, records.
+        arrivals: by reader, records of each step.
+        read: most records that each reads in a step.
+    """
     backlog = largest = start
     for arriving in arrivals:
         backlog = np.maximum(backlog + arriving - read, 0.0)
@@ -101,10 +111,9 @@ def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float) -> L
 
 
 def checks(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
-    """Return the limits that a size has to keep: at this rate, and perhaps at the members' whole rate.
+    """Return the limits that a size must keep: at this rate, and with hot partitions also without headroom.
 
-    A partition that is too much for one member at this rate counts only in part.  A size that holds that part
-    has to hold all of it, too, if members can at their whole rate.
+    Of a hot partition only a part counts at this rate.  Without headroom more of it counts, or all.
     """
     reduced = limits(history, rate, target)
     return (
@@ -113,7 +122,7 @@ def checks(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
 
 
 def limits(history: History, rate: float, target: Target) -> Limits:
-    """Return what a size can reach in a history at this rate."""
+    """Return the limits of a history if members read at this rate."""
     read = rate * history.step_s
     most = target.max_time_lag_s + EXACT_S
     start = history.start_lags.astype(np.float64)
@@ -124,10 +133,8 @@ def limits(history: History, rate: float, target: Target) -> Limits:
     return Limits(rate, _counted(history, hot, rate, target), allowed, hot, behind)
 
 
-def _counted(
-    history: History, hot: np.ndarray[tuple[int], np.dtype[np.bool_]], rate: float, target: Target
-) -> History:
-    """Return the history without the records of hot partitions that a member of its own reads too late."""
+def _counted(history: History, hot: Mask, rate: float, target: Target) -> History:
+    """Return ``Limits.counted``."""
     most = rate * target.max_time_lag_s
     start_lags, arrivals = history.start_lags.copy(), history.arrivals.copy()
     start_lags[hot] = np.minimum(start_lags[hot], int(most))
@@ -140,11 +147,11 @@ def _counted(
 
 
 def hot_partitions(history: History, rate: float, target: Target) -> tuple[HotPartition, ...]:
-    """Return the partitions that are too much for one member, with the number of partitions that would do."""
+    """Return the partitions whose arrivals are too much for one member."""
     hot = np.flatnonzero(limits(history, rate, target).hot)
     held = ~limits(history, history.service_rate or rate, target).hot
     enough: dict[str, int] = {}
-    found: list[HotPartition] = []
+    partitions: list[HotPartition] = []
     names = [(topic, number) for topic, count in history.topics.items() for number in range(count)]
     topics = np.array([topic for topic, _ in names])
     for partition in hot.tolist():
@@ -154,19 +161,27 @@ def hot_partitions(history: History, rate: float, target: Target) -> tuple[HotPa
             columns = hot[topics[hot] == topic]
             enough[topic] = _enough(history.arrivals[:, columns], history.step_s, count, rate, target)
         arriving = float(history.arrivals[:, partition].max()) / history.step_s
-        found.append(HotPartition(topic, number, arriving, count, enough[topic], bool(held[partition])))
-    return tuple(found)
+        partitions.append(HotPartition(topic, number, arriving, count, enough[topic], bool(held[partition])))
+    return tuple(partitions)
 
 
 def _enough(arrivals: Counts, step_s: float, count: int, rate: float, target: Target) -> int:
-    """Return the least number of partitions, of ``count`` now, with which all of these hold the target."""
+    """Return the least number of partitions with which these partitions would hold the target.
+
+    Args:
+        arrivals: of the hot partitions of a topic, shape (steps, partitions).
+        step_s: length of a step, seconds.
+        count: the number of partitions of the topic now.
+        rate: records/s of a member.
+        target: the time lag to hold.
+    """
 
     def holds(partitions: int) -> bool:
         each = arrivals * (count / partitions)
         largest = largest_backlog(np.zeros(arrivals.shape[1]), each, rate * step_s)
         return bool((largest <= rate * (target.max_time_lag_s + EXACT_S)).all())
 
-    # With this many, no step brings more than a member reads.
+    # With ``high`` partitions no step brings more than a member reads.
     low, high = count, max(int(np.ceil(count * arrivals.max() / (rate * step_s))), count + 1)
     while high - low > 1:
         middle = (low + high) // 2

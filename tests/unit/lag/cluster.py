@@ -195,7 +195,7 @@ def raises(error: Exception, kind: str | None = None, node: int | None = None, t
 class _Link:
     """A fake ``Link`` that completes at once."""
 
-    trouble: Exception | None = None
+    connection_failure: Exception | None = None
 
     def __init__(self, cluster: Cluster) -> None:
         self.leaders: dict[TopicPartition, int] = {}

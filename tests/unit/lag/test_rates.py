@@ -95,4 +95,4 @@ def test_partitions_that_are_gone_are_forgotten() -> None:
     rates.add(0, {other: Offsets(0, 5, 5)})
     for second in (100, 200, 300):
         rates.add(second, {})
-    assert not rates._moved_at
+    assert not rates._commit_seen

@@ -42,7 +42,7 @@ class WholeCluster(FakeLink):
         records.close()
         self.logs.batches[T0] = [(9, bytes(records.buffer()))]
         self.leaders: dict[TopicPartition, int] = {}
-        self.trouble = None
+        self.connection_failure = None
         self.list_error = 0
         self.listed: list[str] | None = None
         self.connected = 0

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from kafka_assignors.simulation.time_lag import ages, quantile, stretches
+from kafka_assignors.simulation.time_lag import age_periods, ages, quantile
 
 
 def ages_of_one_partition(times: list[float], arrived: list[float], read: list[float]) -> list[float]:
@@ -56,7 +56,7 @@ def quantiles_over_time(
     times: Sequence[float], arrived: Sequence[float], read: Sequence[float], *parts: float
 ) -> list[float]:
     levels = np.array(arrived)[:, None], np.array(read)[:, None]
-    periods = stretches(np.array(times), *levels, times[-1])
+    periods = age_periods(np.array(times), *levels, times[-1])
     return [quantile(periods, part) for part in parts]
 
 
@@ -79,7 +79,7 @@ def test_records_age_until_they_are_read() -> None:
 def test_age_drops_when_the_records_before_a_gap_are_read() -> None:
     """Records of the first second are read at 4 s; the next one arrived at 3 s."""
     times, arrived, read = [0, 1, 3, 4, 5], [0, 10, 10, 20, 30], [0, 0, 0, 10, 20]
-    periods = stretches(np.array(times), np.array(arrived)[:, None], np.array(read)[:, None], 5)
+    periods = age_periods(np.array(times), np.array(arrived)[:, None], np.array(read)[:, None], 5)
     assert periods.first.tolist() == pytest.approx([0, 1, 3, 1])
     assert periods.last.tolist() == pytest.approx([1, 3, 3, 1])
 
@@ -98,7 +98,7 @@ def test_quantiles_over_time_agree_with_frequent_samples(seed: int) -> None:
         for levels in (arrived, read)
     )
     sampled = ages(sample_times, arrived_then, read_then)
-    periods = stretches(times, arrived, read, until)
+    periods = age_periods(times, arrived, read, until)
     within = sampled[sample_times <= until]
     for part in (0.1, 0.5, 0.9, 0.99):
         least, most = np.quantile(within, [max(part - 0.002, 0), min(part + 0.002, 1)])

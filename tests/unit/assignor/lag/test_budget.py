@@ -144,7 +144,7 @@ def test_lag_that_does_not_fit_is_fetched_by_the_leader() -> None:
         members.wait_for_lag()
         asked: list[set[TopicPartition]] = []
         leader = members.assignors["m9"]
-        leader._keeper._asked.clear()
+        leader._keeper._fetched.clear()
         ask = leader._ask
 
         def record_and_ask(partitions: Collection[TopicPartition]) -> object:
@@ -189,12 +189,12 @@ def test_leader_does_not_wait_for_missing_lag_beyond_its_deadline() -> None:
         before = members.rebalance()
         members.wait_for_lag()
         leader = members.assignors["m9"]
-        leader._keeper._asked.clear()
+        leader._keeper._fetched.clear()
         leader._keeper._source.lags = lambda *_: released.wait(60)
         began = time.monotonic()
         after = members.rebalance(leader="m9")
         took_s = time.monotonic() - began
-        answered = leader._keeper._busy
+        answered = leader._keeper._late_request
         released.set()
     assert answered is not None, "the leader stopped waiting for it"
     assert took_s < 30

@@ -124,7 +124,7 @@ def test_source_expects_what_arrives_now() -> None:
     source.begin()
     assert source.look([a]).arrivals == {a: 120.0}
     assert not source.look([a]).problem
-    expected = source.ask([a, b], 1.0)
+    expected = source.look([a, b])
     assert expected.arrivals == {a: 120.0}
     assert "have not been measured" in expected.problem
     source.close()

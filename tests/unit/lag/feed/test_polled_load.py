@@ -70,10 +70,10 @@ def wake(source: PolledLoad, function: Function, seconds: float) -> None:
 
 
 def test_first_look_is_empty_and_the_next_has_the_answer(source: PolledLoad) -> None:
-    first = source.ask(ALL, 5)
+    first = source.look(ALL)
     answered(source)
     assert (first.problem, first.is_logged) == ("load_source has not answered yet", True)
-    expected = source.ask(ALL, 0)
+    expected = source.look(ALL)
     assert expected.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as from_function does
     assert expected.problem == ""
 

@@ -191,7 +191,7 @@ def test_problem_explains_missing_forecasts(
     feed = Feed(batch)
     reader = read(feed)
     feed.wall += wall_s
-    expected = reader.ask(PARTITIONS, 0)
+    expected = reader.look(PARTITIONS)
     assert (expected.problem, expected.is_logged) == (f"load feed feed: {why}", is_logged)
 
 
@@ -429,7 +429,7 @@ def test_forked_process_reads_itself_and_closes_only_its_own_consumer(
     reader.close()
     assert feed.is_open == 1
     assert all(thread.is_alive() for thread in threads)
-    consumer, line = reader._left_behind
+    consumer, line = reader._of_parent
     cast("FeedConsumer", consumer).shut()
     cast("Background", line).stop()
     for thread in threads:

@@ -308,7 +308,7 @@ class Network:
         most: highest number of bytes on their way at the same time.
     """
 
-    trouble = None
+    connection_failure = None
 
     def __init__(self, cluster: Cluster) -> None:
         self.leaders: dict[TopicPartition, int] = {}
@@ -360,7 +360,7 @@ def most_bytes(known: Cluster) -> int:
 def test_large_batches_on_their_way_have_a_budget(
     monkeypatch: pytest.MonkeyPatch, brokers: int, budget: int, most: int
 ) -> None:
-    monkeypatch.setattr(oldest_unread, "_ON_THEIR_WAY", budget)
+    monkeypatch.setattr(oldest_unread, "_IN_FLIGHT", budget)
     large = batch(1, size=30_000)
     known = Cluster({TopicPartition("a", p): (0, 1) for p in range(60)}, brokers=brokers)
     known.batches = {tp: [(0, large)] for tp in known.logs}
@@ -368,7 +368,7 @@ def test_large_batches_on_their_way_have_a_budget(
 
 
 def test_small_batches_on_their_way_have_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oldest_unread, "_ON_THEIR_WAY", 100_000)
+    monkeypatch.setattr(oldest_unread, "_IN_FLIGHT", 100_000)
     small = batch(1, size=1_000)
     known = Cluster({TopicPartition("a", p): (0, 1) for p in range(500)}, brokers=2)
     known.batches = {tp: [(0, small)] for tp in known.logs}

@@ -12,7 +12,6 @@ import numpy as np
 
 from kafka_assignors.plan import Assignment, Group, Member
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from tests.support import load_oracle, oracle
@@ -81,19 +80,13 @@ def history(rng: Random, group: Group, owners: Owners, *, kept: float) -> Owners
     )
 
 
-def rule_of(problem: LoadProblem, skew: int | None) -> CountRule:
-    return CountRule(skew, equal=problem.equal, players=problem.plays)
-
-
 def load_of(problem: LoadProblem, owners: Owners) -> int:
     return int(problem.loads(owners).max(initial=0))
 
 
 def moves_of(problem: LoadProblem, owners: Owners, home: Owners) -> int:
-    return sum(
-        was not in (NO_MEMBER, now)
-        for was, now in zip(home[problem.dealt].tolist(), owners[problem.dealt].tolist(), strict=True)
-    )
+    before, after = home[problem.assignable].tolist(), owners[problem.assignable].tolist()
+    return sum(was not in (NO_MEMBER, now) for was, now in zip(before, after, strict=True))
 
 
 def within_skew(group: Group, owners: Owners, skew: int | None) -> bool:

@@ -11,6 +11,7 @@ from kafka_assignors.plan import Assignment, Group, resolve
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.load.calm import calm_owners
+from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from tests.support.builders import member, next_generation
@@ -20,7 +21,6 @@ from tests.unit.plan.load.seeded import (
     group_of,
     load_of,
     moves_of,
-    rule_of,
     within_skew,
 )
 
@@ -31,7 +31,7 @@ def calm(group: Group, skew: int | None) -> Owners:
         group,
         resolve(group),
         problem,
-        rule_of(problem, skew),
+        CountRule(problem, skew),
         bounds=LagBound(group),
         budget=Budget(10**8),
     )

@@ -9,9 +9,10 @@ import pytest
 
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
 from tests.support.builders import member
-from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, rule_of, within_skew
+from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, within_skew
 
 SKEWS = (1, 2, 3, None)
 
@@ -26,24 +27,23 @@ def test_a_member_is_within_reach_through_a_chain() -> None:
     """A partition of a could go to b, and one of b to c, which has none."""
     group = Group((member("a"), member("b", ["t0", "t1"]), member("c", ["t1"])), {"t0": 3, "t1": 1})
     problem, owners = LoadProblem(group), np.array([0, 0, 1, 1], np.int32)
-    assert not rule_of(problem, 1).is_met(problem.subscribed, problem.shares(owners))
-    assert rule_of(problem, 2).is_met(problem.subscribed, problem.shares(owners))
+    assert not CountRule(problem, 1).is_met(owners)
+    assert CountRule(problem, 2).is_met(owners)
     owners = np.array([0, 0, 0, 2], np.int32)
-    assert not rule_of(problem, 2).is_met(problem.subscribed, problem.shares(owners))
-    assert rule_of(problem, 3).is_met(problem.subscribed, problem.shares(owners))
+    assert not CountRule(problem, 2).is_met(owners)
+    assert CountRule(problem, 3).is_met(owners)
 
 
 @pytest.mark.parametrize("skew", SKEWS)
-def test_allows_and_holds_agree_with_the_oracle(skew: int | None) -> None:
-    """Given any plan that keeps the rule.  With a skew of 1 ``allows`` compares squares alone."""
+def test_allows_and_is_met_agree_with_the_oracle(skew: int | None) -> None:
+    """``allows`` is given any plan that keeps the rule; with a skew of 1 it compares sums of squares."""
     for seed in range(25):
         group, problem, plans = small(seed)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         good = [within_skew(group, plan, skew) for plan in plans]
         kept = plans[good.index(True)]
-        assert [rule.allows(problem, plan, kept) for plan in plans] == good
-        if skew != 1:
-            assert [rule.is_met(problem.subscribed, problem.shares(plan)) for plan in plans] == good
+        assert [rule.allows(plan, kept) for plan in plans] == good
+        assert [rule.is_met(plan) for plan in plans] == good
 
 
 @pytest.mark.parametrize("skew", SKEWS)
@@ -51,21 +51,21 @@ def test_largest_and_fewest_bound_all_plans_that_keep_the_rule(skew: int | None)
     """With equal subscriptions some plan has exactly the fewest."""
     for seed in range(25):
         group, problem, plans = small(seed)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         counts = np.array([problem.counts(plan) for plan in plans if within_skew(group, plan, skew)])
         kept = next(plan for plan in plans if within_skew(group, plan, skew))
-        fewest = rule.fewest(problem, kept)
+        fewest = rule.fewest(kept)
         assert (counts >= fewest).all()
-        assert counts.max(initial=0) <= rule.largest(problem, kept)
+        assert counts.max(initial=0) <= rule.largest(kept)
         if skew == 1:
             assert (fewest >= problem.counts(kept) - 1).all()
-            assert counts.max(initial=0) == rule.largest(problem, kept)
+            assert counts.max(initial=0) == rule.largest(kept)
         if problem.equal and skew is not None:
             assert counts.min(axis=0).tolist() == fewest.tolist()
 
 
 def test_with_equal_subscriptions_steps_are_exactly_those_that_keep_the_rule() -> None:
-    """The counts of other players count too; members without subscription do not."""
+    """The counts of other subscribers count too; those of members without subscription do not."""
     problem = LoadProblem(Group((*(member(name) for name in "abcd"), member("e", [])), {"t0": 20}))
     for seed in range(300):
         rng = Random(seed)
@@ -80,7 +80,7 @@ def test_with_equal_subscriptions_steps_are_exactly_those_that_keep_the_rule() -
             after[low] += step
             if step == 0 or (np.ptp(after) <= skew and (skew > 1 or np.ptp(after) <= np.ptp(counts[:4]))):
                 wanted.append(step)
-        steps = rule_of(problem, skew).steps(counts, high, low, 2)
+        steps = CountRule(problem, skew).steps(counts, high, low, 2)
         if skew == 1:
             gap = counts[high] - counts[low]
             wanted = [step for step in range(-2, 3) if step in (0, gap)]
@@ -95,13 +95,13 @@ def test_exchanges_within_the_steps_keep_the_rule(skew: int) -> None:
         rng = Random(seed)
         group = group_of(rng, members=5, topics=4, partitions=3, density=0.6)
         problem = LoadProblem(group)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         owners = any_owners(rng, group)
         if problem.equal or not within_skew(group, owners, skew):
             continue
         plan = WorkingPlan(problem, owners)
-        for high in problem.players.tolist():
-            for low in problem.players.tolist():
+        for high in problem.subscribers.tolist():
+            for low in problem.subscribers.tolist():
                 gives = [p for p in plan.parts[high].tolist() if group.subscribed[group.topic_of[p], low]]
                 others = [p for p in plan.parts[low].tolist() if group.subscribed[group.topic_of[p], high]]
                 if high == low or not gives:

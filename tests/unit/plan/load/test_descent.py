@@ -9,6 +9,7 @@ import pytest
 
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
+from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.descent import Budget, descend
 from kafka_assignors.plan.load.exchange import Pair, best_bundles, best_single
 from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
@@ -20,7 +21,6 @@ from tests.unit.plan.load.seeded import (
     is_valid,
     load_of,
     moves_of,
-    rule_of,
     within_skew,
 )
 
@@ -42,7 +42,7 @@ def plan_of(group: Group, owners: list[int]) -> WorkingPlan:
 
 def lowered(plan: WorkingPlan, goal: int = 0, home: Owners | None = None) -> list[Exchange]:
     """Lower the largest load of a plan with even counts."""
-    return descend(plan, rule_of(plan.problem, 1), goal, Budget(PLENTY), home)
+    return descend(plan, CountRule(plan.problem, 1), goal, Budget(PLENTY), home)
 
 
 @pytest.mark.parametrize("skew", [1, 2, None])
@@ -54,7 +54,7 @@ def test_load_falls_within_the_rules(skew: int | None, calm: bool) -> None:
         rng = Random(seed)
         group = group_of(rng, members=5, topics=4, partitions=4, density=rng.choice((1, 0.6)))
         problem = LoadProblem(group)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         owners = any_owners(rng, group)
         if not within_skew(group, owners, skew):
             continue
@@ -77,11 +77,11 @@ def test_descent_ends_only_when_no_pair_can_improve() -> None:
         rng = Random(seed)
         group = group_of(rng, members=5, topics=3, partitions=5, density=rng.choice((1, 0.7)), lag=1000)
         problem = LoadProblem(group)
-        rule = rule_of(problem, None)
+        rule = CountRule(problem, None)
         plan = WorkingPlan(problem, any_owners(rng, group))
         descend(plan, rule, 0, Budget(PLENTY))
         high = plan.highest
-        for low in problem.players.tolist():
+        for low in problem.subscribers.tolist():
             # A difference of one record cannot be improved.
             if low != high and plan.loads[high] - plan.loads[low] > 1:
                 for most, search in ((1, best_single), (2, best_bundles)):
@@ -96,7 +96,7 @@ def test_descent_ends_at_the_goal_or_without_budget() -> None:
     owners = np.array([0, 0, 1, 1], np.int32)
     for goal, budget, load in ((100, PLENTY, 100), (99, PLENTY, 80), (0, PLENTY, 80), (0, 1, 100)):
         plan = WorkingPlan(problem, owners)
-        descend(plan, rule_of(problem, 1), goal, Budget(budget))
+        descend(plan, CountRule(problem, 1), goal, Budget(budget))
         assert plan.load == load
 
 

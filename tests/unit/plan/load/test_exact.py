@@ -11,7 +11,8 @@ import pytest
 
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.exact import MOST_SEARCHED_PARTITIONS, least
+from kafka_assignors.plan.load.counts import CountRule
+from kafka_assignors.plan.load.exact import MOST_SEARCHED_PARTITIONS, best_plan
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from tests.support.builders import member
@@ -23,7 +24,6 @@ from tests.unit.plan.load.seeded import (
     history,
     load_of,
     moves_of,
-    rule_of,
 )
 
 
@@ -47,7 +47,7 @@ def test_the_best_plan_within_limits_is_found(
             capacities=capacities,
         )
         problem = LoadProblem(group)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         plans = list(every_owners(group))
         kept = next(p for p in plans if skew is None or fair(problem, p, plans, skew))
         home = history(rng, group, any_owners(rng, group), kept=0.8)
@@ -58,16 +58,16 @@ def test_the_best_plan_within_limits_is_found(
             for plan in plans
             if load_of(problem, plan) <= load
             and moves_of(problem, plan, home) <= moves
-            and rule.allows(problem, plan, kept)
+            and rule.allows(plan, kept)
         ]
-        plan = least(
+        plan = best_plan(
             problem,
             home,
             (load, moves),
             by_moves=by_moves,
             enough=0,
-            largest_count=rule.largest(problem, kept),
-            fits=partial(rule.allows, problem, kept=kept),
+            largest_count=rule.largest(kept),
+            fits=partial(rule.allows, kept=kept),
         )
         assert (plan is None) == (not some)
         if plan is None:
@@ -84,7 +84,7 @@ def test_the_best_plan_within_limits_is_found(
 def fair(problem: LoadProblem, plan: Owners, plans: list[Owners], skew: int) -> bool:
     """Whether a plan keeps the rule; computed independently for a skew of 1."""
     if skew != 1:
-        return rule_of(problem, skew).is_met(problem.subscribed, problem.shares(plan))
+        return CountRule(problem, skew).is_met(plan)
     squares = [int((problem.counts(p) ** 2).sum()) for p in plans]
     return int((problem.counts(plan) ** 2).sum()) == min(squares)
 
@@ -92,7 +92,7 @@ def fair(problem: LoadProblem, plan: Owners, plans: list[Owners], skew: int) -> 
 def some_plan(lags: list[int], home: list[int], limits: tuple[int, int], **how: int) -> list[int] | None:
     """The best plan of two members, by default by load and without a limit of counts."""
     group = Group((member("a"), member("b")), {"t0": len(lags)}, lags={"t0": lags})
-    plan = least(
+    plan = best_plan(
         LoadProblem(group),
         np.array(home, np.int32),
         limits,
@@ -145,20 +145,20 @@ def test_skipping_interchangeable_members_loses_no_plan(
                 ),
             )
         problem = LoadProblem(group)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         plans = list(every_owners(group))
         if len(plans) > 600:
             continue
         kept = next(p for p in plans if skew is None or fair(problem, p, plans, skew))
-        plan = least(
+        plan = best_plan(
             problem,
             np.full(group.size, NO_MEMBER, np.int32),
             (10**6, group.size),
             by_moves=False,
             enough=0,
-            largest_count=rule.largest(problem, kept),
-            fits=partial(rule.allows, problem, kept=kept),
+            largest_count=rule.largest(kept),
+            fits=partial(rule.allows, kept=kept),
         )
         assert plan is not None
-        best = min(load_of(problem, other) for other in plans if rule.allows(problem, other, kept))
+        best = min(load_of(problem, other) for other in plans if rule.allows(other, kept))
         assert load_of(problem, plan) == best

@@ -83,7 +83,7 @@ def test_the_best_exchange_is_found(calm: bool, capacities: tuple[float, ...]) -
         plan = WorkingPlan(problem, owners)
         home = history(rng, group, owners, kept=0.4) if calm else None
         high = plan.highest
-        low = next((m for m in problem.players.tolist() if m != high), None)
+        low = next((m for m in problem.subscribers.tolist() if m != high), None)
         if low is None:
             continue
         for most, search in ((1, best_single), (2, best_bundles)):

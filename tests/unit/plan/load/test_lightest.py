@@ -21,7 +21,6 @@ from tests.unit.plan.load.seeded import (
     group_of,
     is_valid,
     load_of,
-    rule_of,
     within_skew,
 )
 
@@ -39,12 +38,12 @@ def test_small_groups_get_the_lowest_load_of_all_plans(skew: int | None) -> None
         rng = Random(seed)
         group = group_of(rng, members=3, topics=3, partitions=3, density=rng.choice((1, 0.7)), lag=1000)
         problem = LoadProblem(group)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         plans = [plan for plan in every_owners(group) if within_skew(group, plan, skew)]
         start = rng.choice(plans)
         best = search(group, rule, start)
         assert is_valid(group, best.owners)
-        assert rule.allows(problem, best.owners, start)
+        assert rule.allows(best.owners, start)
         assert best.load == load_of(problem, best.owners) == min(load_of(problem, plan) for plan in plans)
         assert best.load <= best.enough <= best.load + best.load // TOLERANCE
         plan = WorkingPlan(problem, start)
@@ -61,12 +60,12 @@ def test_larger_groups_get_no_worse_load_than_by_greedy_or_redeal(skew: int | No
         rng = Random(seed)
         group = group_of(rng, members=4, topics=2, partitions=30, lag=rng.choice((20, 1000, 100_000)))
         problem = LoadProblem(group)
-        rule = rule_of(problem, skew)
-        fresh = redeal(problem, any_owners(rng, group), np.ones(group.size, np.bool_), by_room=False)
+        rule = CountRule(problem, skew)
+        fresh = redeal(problem, any_owners(rng, group), np.ones(group.size, np.bool_), keep_counts=False)
         if not within_skew(group, fresh, skew):
             continue
         start = fresh if skew else any_owners(rng, group)
-        anew = redeal(problem, start, np.ones(group.size, np.bool_), by_room=skew is not None)
+        anew = redeal(problem, start, np.ones(group.size, np.bool_), keep_counts=skew is not None)
         best = search(group, rule, start, bound=-(-int(group.lag.sum()) // len(group.members)))
         assert within_skew(group, best.owners, skew)
         assert best.load == load_of(problem, best.owners) <= best.enough
@@ -87,9 +86,9 @@ def test_the_goal_is_at_most_the_greedy_load() -> None:
     group = Group((member("a"), member("b")), {"t0": 27}, lags={"t0": lags})
     problem = LoadProblem(group)
     greedy = plan_lag_aware(group).owners
-    start = redeal(problem, greedy, np.ones(27, np.bool_), by_room=True)
+    start = redeal(problem, greedy, np.ones(27, np.bool_), keep_counts=True)
     for owners in (start, np.array([0, 1] * 13 + [0], np.int32)):
-        best = search(group, rule_of(problem, 1), owners, bound=-(-sum(lags) // 2))
+        best = search(group, CountRule(problem, 1), owners, bound=-(-sum(lags) // 2))
         assert best.load <= best.enough <= load_of(problem, greedy)
 
 
@@ -108,9 +107,9 @@ def test_the_greedy_plan_is_a_start_too(skew: int | None, lags: tuple[list[int],
     problem = LoadProblem(group)
     greedy = plan_lag_aware(group).owners
     owners = np.arange(group.size, dtype=np.int32) % 2
-    anew = redeal(problem, owners, np.ones(group.size, np.bool_), by_room=skew is not None)
+    anew = redeal(problem, owners, np.ones(group.size, np.bool_), keep_counts=skew is not None)
     for start in (owners, anew):
-        assert search(group, rule_of(problem, skew), start).load <= load_of(problem, greedy)
+        assert search(group, CountRule(problem, skew), start).load <= load_of(problem, greedy)
 
 
 def test_a_greedy_plan_that_breaks_the_rule_is_no_start() -> None:
@@ -119,5 +118,5 @@ def test_a_greedy_plan_that_breaks_the_rule_is_no_start() -> None:
     group = Group((member("a", topics), member("b", topics)), dict.fromkeys(topics, 1), lags={"t0": [1]})
     problem = LoadProblem(group)
     owners = np.arange(27, dtype=np.int32) % 2
-    best = search(group, rule_of(problem, 1), owners)
+    best = search(group, CountRule(problem, 1), owners)
     assert sorted(problem.counts(best.owners).tolist()) == [13, 14]

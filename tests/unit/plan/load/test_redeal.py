@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from kafka_assignors.plan import Group
+from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
-from kafka_assignors.plan.sticky.goals import Mask
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, weighted
 
 
-def one_by_one(group: Group, owners: Owners, free: Mask, *, by_room: bool) -> list[int]:
+def one_by_one(group: Group, owners: Owners, free: Mask, *, keep_counts: bool) -> list[int]:
     """The heaviest first, each to the subscriber with room in the lot that has the least load with it."""
     problem = LoadProblem(group)
     dealt = [NO_MEMBER if away else m for away, m in zip(free.tolist(), owners.tolist(), strict=True)]
@@ -36,7 +36,7 @@ def one_by_one(group: Group, owners: Owners, free: Mask, *, by_room: bool) -> li
             continue
         lot = lots[partition]
         takers = np.flatnonzero(problem.subscribed[problem.topic_of[partition]]).tolist()
-        if by_room:
+        if keep_counts:
             takers = [m for m in takers if room.get((lot, m), 0) > 0]
         lag = int(problem.lag[partition])
         to = min(takers, key=lambda m: (weighted(group, m, records[m] + lag), m))
@@ -46,9 +46,9 @@ def one_by_one(group: Group, owners: Owners, free: Mask, *, by_room: bool) -> li
     return dealt
 
 
-@pytest.mark.parametrize("by_room", [True, False])
+@pytest.mark.parametrize("keep_counts", [True, False])
 @pytest.mark.parametrize("capacities", [(1.0,), UNEQUAL])
-def test_result_equals_dealing_one_by_one(by_room: bool, capacities: tuple[float, ...]) -> None:
+def test_result_equals_dealing_one_by_one(keep_counts: bool, capacities: tuple[float, ...]) -> None:
     """With all partitions free, or some of them."""
     for seed in range(120):
         rng = Random(seed)
@@ -56,10 +56,10 @@ def test_result_equals_dealing_one_by_one(by_room: bool, capacities: tuple[float
         problem, owners = LoadProblem(group), any_owners(rng, group)
         free = np.array([rng.random() < rng.choice((1, 0.5)) for _ in owners], np.bool_)
         before = owners.copy()
-        dealt = redeal(problem, owners, free, by_room=by_room)
-        assert dealt.tolist() == one_by_one(group, owners, free, by_room=by_room)
+        dealt = redeal(problem, owners, free, keep_counts=keep_counts)
+        assert dealt.tolist() == one_by_one(group, owners, free, keep_counts=keep_counts)
         assert owners.tolist() == before.tolist()
-        if by_room:
+        if keep_counts:
             assert problem.counts(dealt).tolist() == problem.counts(owners).tolist()
 
 
@@ -67,4 +67,4 @@ def test_too_much_work_leaves_the_plan_unchanged(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("kafka_assignors.plan.load.redeal._MOST_WORK", 1)
     group = Group((member("a", ["t0", "t1"]), member("b")), {"t0": 2, "t1": 1}, lags={"t0": [9, 8]})
     owners = np.array([0, 0, 0], np.int32)
-    assert redeal(LoadProblem(group), owners, owners == 0, by_room=False).tolist() == [0, 0, 0]
+    assert redeal(LoadProblem(group), owners, owners == 0, keep_counts=False).tolist() == [0, 0, 0]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.plan import Group, plan_lag_aware
+from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import Lightest, lightest
 from kafka_assignors.plan.load.saving import with_few_moves
@@ -22,7 +23,6 @@ from tests.unit.plan.load.seeded import (
     is_valid,
     load_of,
     moves_of,
-    rule_of,
     within_skew,
 )
 
@@ -41,7 +41,7 @@ def test_load_is_reached_without_extra_moves(skew: int | None, partitions: int) 
             rng, members=5, topics=3, partitions=partitions, density=rng.choice((1, 0.7)), lag=100
         )
         problem = LoadProblem(group)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         owners = any_owners(rng, group)
         if skew is not None:
             owners = plan_lag_aware(group).owners
@@ -67,7 +67,7 @@ def test_small_groups_get_the_fewest_moves(skew: int | None) -> None:
         rng = Random(seed)
         group = group_of(rng, members=3, topics=2, partitions=4, density=rng.choice((1, 0.7)), lag=40)
         problem = LoadProblem(group)
-        rule = rule_of(problem, skew)
+        rule = CountRule(problem, skew)
         plans = [plan for plan in every_owners(group) if within_skew(group, plan, skew)]
         owners = rng.choice(plans)
         home = history(rng, group, owners, kept=0.9)
@@ -99,7 +99,7 @@ def saved(
     lightest_plan = Lightest(load_of(problem, best_owners), limit, list(exchanges), best_owners)
     plan = with_few_moves(
         problem,
-        rule_of(problem, skew),
+        CountRule(problem, skew),
         np.array(owners, np.int32),
         best=lightest_plan,
         home=np.array(home, np.int32),

@@ -18,10 +18,18 @@ def test_only_subscribed_partitions_are_dealt_among_players() -> None:
         (member("a", ["t0", "t1"]), member("b", ["t0"]), member("c", ["t1"])), {"t0": 2, "t1": 0, "t2": 3}
     )
     problem = LoadProblem(group)
-    assert (problem.dealt.tolist(), problem.players.tolist(), problem.equal) == ([0, 1], [0, 1], True)
+    assert (problem.assignable.tolist(), problem.subscribers.tolist(), problem.equal) == (
+        [0, 1],
+        [0, 1],
+        True,
+    )
     group = Group(group.members, {"t0": 2, "t1": 1, "t2": 3})
     problem = LoadProblem(group)
-    assert (problem.dealt.tolist(), problem.players.tolist(), problem.equal) == ([0, 1, 2], [0, 1, 2], False)
+    assert (problem.assignable.tolist(), problem.subscribers.tolist(), problem.equal) == (
+        [0, 1, 2],
+        [0, 1, 2],
+        False,
+    )
 
 
 def test_after_exchanges_the_state_equals_a_new_one() -> None:

@@ -34,8 +34,8 @@ def test_turns_skip_members_with_full_shares() -> None:
 def test_a_member_without_existing_topics_is_no_column() -> None:
     group = Group((member("a", ["gone"]), member("b"), member("c", [])), {"t0": 2, "unwanted": 3, "empty": 0})
     lots = Lots(group)
-    assert lots.players.tolist() == [1]
-    assert [group.names[topic] for topic in lots.rows] == ["t0"]
+    assert lots.members.tolist() == [1]
+    assert [group.names[topic] for topic in lots.topic_of_lot] == ["t0"]
     assert [group.at(p) for p in lots.partitions.tolist()] == [("t0", 0), ("t0", 1)]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from kafka_assignors.plan.arrays import Mask, Matrix
 from kafka_assignors.plan.sticky import first_guess as start
 from kafka_assignors.plan.sticky.first_guess import first_shares
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, TransportProblem
+from kafka_assignors.plan.sticky.goals import TransportProblem
 
 
 def problem(supply: list[int], subscribed: Mask, owned: Matrix | None = None) -> TransportProblem:

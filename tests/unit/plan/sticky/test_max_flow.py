@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_assignors.plan.sticky.goals import Mask, TransportProblem, Vector
+from kafka_assignors.plan.arrays import Mask, Vector
+from kafka_assignors.plan.sticky.goals import TransportProblem
 from kafka_assignors.plan.sticky.max_flow import balance
 from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase

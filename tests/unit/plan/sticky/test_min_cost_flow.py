@@ -8,19 +8,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.sticky import min_cost_flow
 from kafka_assignors.plan.sticky.first_guess import first_shares
-from kafka_assignors.plan.sticky.goals import (
-    Away,
-    Goal,
-    Load,
-    Matrix,
-    Moved,
-    Potentials,
-    Spread,
-    TransportProblem,
-    Vector,
-)
+from kafka_assignors.plan.sticky.goals import Away, Goal, Load, Moved, Potentials, Spread, TransportProblem
 from kafka_assignors.plan.sticky.min_cost_flow import settle
 from kafka_assignors.plan.sticky.residual import Residual
 from kafka_assignors.plan.sticky.zero_cost_flow import FlowPhase
@@ -35,8 +26,8 @@ class Proven(Residual):
         super().__init__(problem, shares)
         self.proofs: list[Potentials] = []
 
-    def settled(self, goal: Goal, proof: Potentials) -> None:
-        super().settled(goal, proof)
+    def record_settled(self, goal: Goal, proof: Potentials) -> None:
+        super().record_settled(goal, proof)
         self.proofs.append(proof)
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_assignors.plan.sticky.goals import Mask, Matrix, TransportProblem, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.sticky.goals import TransportProblem
 from kafka_assignors.plan.sticky.shares import best_shares as best
 
 
