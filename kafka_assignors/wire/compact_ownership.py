@@ -21,7 +21,13 @@ from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire.primitives import Reader, inflated, int32, string
 
 _MOST_INFLATED = 4 * 1024 * 1024
-"""Bytes: several million partitions, more than fit into a group."""
+"""Bytes of the topics and their partitions, before compression."""
+
+_MOST_PARTITIONS = 2**20
+"""Partitions of a member: four times what a record of 1 MiB holds in Kafka's own form.
+
+A range takes next to nothing, so bytes alone would not bound the memory that a malicious member costs.
+"""
 
 _MOST_BITS = 31
 _MOST_PARTITION = 2**31 - 1
@@ -62,7 +68,7 @@ def read(reader: Reader) -> dict[str, list[int]]:
         topic = inside.string()
         if topic in owned:
             raise CodecError(f"topic {topic[:50]!r} twice")
-        owned[topic] = _read_numbers(inside)
+        owned[topic] = _read_numbers(inside, _MOST_PARTITIONS - sum(map(len, owned.values())))
     inside.end()
     return owned
 
@@ -83,11 +89,13 @@ def _pack_numbers(numbers: _Numbers) -> bytes:
     )
 
 
-def _read_numbers(reader: Reader) -> list[int]:
+def _read_numbers(reader: Reader, most: int) -> list[int]:
     count, k = reader.int32(), reader.uint8()
-    ends = np.flatnonzero(_bits(reader.raw(reader.int32())))
-    if k > _MOST_BITS or count <= 0 or len(ends) != count:
-        raise CodecError(f"{len(ends)} of {count} partitions, {k} bits")
+    quotient_bits = _bits(reader.raw(reader.int32()))
+    ones = int(np.count_nonzero(quotient_bits))
+    if k > _MOST_BITS or not 0 < count <= most or ones != count:
+        raise CodecError(f"{ones} of {count} partitions, {k} bits, at most {most} partitions")
+    ends = np.flatnonzero(quotient_bits)
     bits = _bits(reader.raw((count * k + 7) // 8))[: count * k]
     remainders = bits.reshape(count, k).astype(np.int64) @ (1 << np.arange(k - 1, -1, -1, dtype=np.int64))
     quotients = np.diff(ends, prepend=-1) - 1

@@ -70,6 +70,11 @@ def test_arrays_are_packed_as_lists_are() -> None:
 TOPIC = int32(1) + string("t")
 
 
+def full_range(count: int) -> bytes:
+    """The first partitions of a topic; ``count`` is a multiple of 8."""
+    return int32(count) + b"\0" + int32(count // 8) + b"\xff" * (count // 8)
+
+
 @pytest.mark.parametrize(
     "data",
     [
@@ -87,11 +92,17 @@ TOPIC = int32(1) + string("t")
         compressed(int32(2) + (string("t") + int32(1) + b"\0" + int32(1) + b"\x80") * 2),  # twice
         compressed(TOPIC + int32(1) + b"\0" + int32(1) + b"\x80" + b"\0"),  # left over
         compressed(b"\0" * (5 * 1024 * 1024)),  # too large
+        compressed(TOPIC + full_range(2**20 + 8)),  # too many
+        compressed(int32(2) + string("t") + full_range(2**20) + string("u") + full_range(8)),
     ],
 )
 def test_invalid_bytes_are_refused(data: bytes) -> None:
     with pytest.raises(CodecError):
         read(data)
+
+
+def test_a_million_partitions_are_read() -> None:
+    assert len(read(compressed(TOPIC + full_range(2**20)))["t"]) == 2**20
 
 
 @given(st.binary(max_size=60))
