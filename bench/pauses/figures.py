@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 
@@ -58,35 +58,51 @@ class Figures:
 
 
 def pauses(
-    deliveries: Sequence[Delivery], begin: float, end: float, slow: frozenset[str] = frozenset()
+    deliveries: Iterable[Delivery],
+    changes: Iterable[Ownership],
+    begin: float,
+    end: float,
+    slow: frozenset[str] = frozenset(),
 ) -> Figures:
-    """Longest pause of each partition between ``begin`` and ``end``.
+    """Return the longest pause of each partition between ``begin`` and ``end``.
 
-    Partitions that a slow member has before or after are left out: they stand still for its batches.
+    A pause may begin before, and may last until ``end``.  Partitions that a slow member has before or after
+    are left out: they stand still for its batches.
     """
+    changes = list(changes)
+    before, after = owners_at(changes, begin), owners_at(changes, end)
     by_partition: defaultdict[int, list[Delivery]] = defaultdict(list)
     for delivery in sorted(deliveries, key=lambda each: each.at):
         by_partition[delivery.partition].append(delivery)
     kept: list[float] = []
     moved: list[float] = []
     duplicates = 0
-    for several in by_partition.values():
-        seen = -1
-        before: Delivery | None = None
-        pause, owners = 0.0, []
-        for delivery in several:
+    for partition in before.keys() | after.keys() | by_partition.keys():
+        seen, last, pause = -1, begin, 0.0
+        for delivery in by_partition[partition]:
             if begin <= delivery.at <= end:
                 duplicates += max(0, min(seen, delivery.last) - delivery.first + 1)
-            if delivery.last <= seen:
-                continue
-            seen = delivery.last
-            if before is not None and delivery.at >= begin and before.at <= end:
-                pause = max(pause, delivery.at - before.at)
-                owners += [before.member, delivery.member]
-            before = delivery
-        if not slow & set(owners):
-            (kept if len(set(owners)) == 1 else moved).append(pause)
+            if delivery.last > seen:
+                if begin <= delivery.at <= end:
+                    pause = max(pause, delivery.at - last)
+                seen, last = delivery.last, min(delivery.at, end)
+        owners = before.get(partition), after.get(partition)
+        if not slow & {*owners}:
+            (kept if owners[0] == owners[1] else moved).append(max(pause, end - last))
     return Figures(tuple(kept), tuple(moved), duplicates)
+
+
+def owners_at(changes: Iterable[Ownership], at: float) -> dict[int, str]:
+    """Return the owner of each owned partition at a time."""
+    owners: dict[int, str] = {}
+    for change in sorted(changes, key=lambda each: (each.at, each.gained)):
+        if change.at <= at:
+            for partition in change.partitions:
+                if change.gained:
+                    owners[partition] = change.member
+                elif owners.get(partition) == change.member:
+                    del owners[partition]
+    return owners
 
 
 def owned_twice(changes: Iterable[Ownership]) -> list[int]:

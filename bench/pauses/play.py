@@ -164,6 +164,10 @@ class Group:
         """Store a member's reports; runs in the member's thread."""
         (self.deliveries if isinstance(fact, Delivery) else self.changes).append(fact)  # type: ignore[arg-type]
 
+    def measure(self, begin: float, slow: frozenset[str]) -> Figures:
+        """Return the figures since ``begin``."""
+        return pauses(self.deliveries, self.changes, begin, time.monotonic(), slow)
+
     def settle(self, begin: float, members: int) -> None:
         """Wait until this many members own all partitions and nothing has changed for a while."""
         until = time.monotonic() + PATIENCE_S
@@ -242,7 +246,7 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
         with traffic(bootstrap, topic, scene):
             begin = time.monotonic()
             group.settle(begin, MEMBERS)
-            group.figures["calm"] = pauses(group.deliveries, begin + 1, time.monotonic(), slow)
+            group.figures["calm"] = group.measure(begin + 1, slow)
             for act, left in ((join, MEMBERS + 1), (leave, MEMBERS), (kill, MEMBERS - 1)):
                 moment_s = moments.uniform(0, scene.heartbeat_ms / 1000)  # anywhere between two heartbeats
                 if act is kill:
@@ -251,7 +255,7 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
                 begin = time.monotonic()
                 act()
                 group.settle(begin + (scene.session_ms / 1000 if act is kill else 0), left)
-                group.figures[act.__name__] = pauses(group.deliveries, begin - 0.5, time.monotonic(), slow)
+                group.figures[act.__name__] = group.measure(begin - 0.5, slow)
         _check(admin, group)
     finally:
         for member in prepared:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from bench.pauses.figures import Delivery, Ownership, missing, owned_twice
+from bench.pauses.figures import Delivery, Figures, Ownership, missing, owned_twice, pauses
 from tests.support.examples import ROOT
 
 PROGRAMS = (
@@ -35,6 +35,51 @@ def test_program_shows_its_options(program: str) -> None:
 def test_records_that_no_member_delivered() -> None:
     deliveries = [Delivery(0, "a", 0, 0, 0), Delivery(1, "b", 0, 3, 3), Delivery(2, "b", 0, 2, 2)]
     assert missing(deliveries, {0: 6, 1: 1}) == 4
+
+
+def every_tenth(partition: int, member: str, begin: int, end: int) -> list[Delivery]:
+    """A record each tenth of a second; ``begin`` and ``end`` in tenths."""
+    return [Delivery(n / 10, member, partition, n + 20, n + 20) for n in range(begin, end)]
+
+
+OWNED = [Ownership(-9, "a", frozenset({0}), gained=True), Ownership(-9, "b", frozenset({1}), gained=True)]
+MOVED = [
+    Ownership(1.3, "a", frozenset({0}), gained=False),
+    Ownership(1.4, "c", frozenset({0}), gained=True),
+]
+
+
+@pytest.mark.parametrize(
+    ("of_0", "changes", "figures"),
+    [
+        (every_tenth(0, "a", -20, 31), OWNED, Figures((0.1, 0.1), ())),
+        (every_tenth(0, "a", -20, -3), OWNED, Figures((3.4, 0.1), ())),
+        (every_tenth(0, "a", -20, 11), OWNED, Figures((2.0, 0.1), ())),
+        ([], OWNED, Figures((3.0, 0.1), ())),
+        (every_tenth(0, "a", -20, 14) + every_tenth(0, "c", 20, 31), OWNED + MOVED, Figures((0.1,), (0.7,))),
+        (
+            every_tenth(0, "a", -20, 14) + every_tenth(0, "c", 10, 31),
+            OWNED + MOVED,
+            Figures((0.1,), (0.1,), 4),
+        ),
+    ],
+    ids=["calm", "stands still from before", "from the middle", "always", "moves", "moves back"],
+)
+def test_pauses_of_kept_and_moved_partitions(
+    of_0: list[Delivery], changes: list[Ownership], figures: Figures
+) -> None:
+    """Partition 1 gets records all the time."""
+    measured = pauses(of_0 + every_tenth(1, "b", -20, 31), changes, 0.0, 3.0)
+    assert measured.kept == pytest.approx(figures.kept)
+    assert measured.moved == pytest.approx(figures.moved)
+    assert measured.duplicates == figures.duplicates
+
+
+def test_partitions_of_a_slow_member_are_left_out() -> None:
+    """Also those from which it has delivered nothing yet."""
+    deliveries = every_tenth(0, "a", -20, -3)
+    assert pauses(deliveries, OWNED, 0.0, 3.0, frozenset({"a", "b"})) == Figures()
+    assert pauses(deliveries, OWNED + MOVED, 0.0, 3.0, frozenset({"a", "b"})) == Figures()
 
 
 def test_partition_that_is_assigned_while_another_member_owns_it() -> None:
