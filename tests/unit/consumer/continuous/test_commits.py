@@ -54,7 +54,9 @@ def test_commit_overtaken_by_a_generation_is_sent_once_more(code: int, member: A
 
 
 @pytest.mark.parametrize("code", STALE)
-def test_commit_that_is_overtaken_by_the_assignment_fails_as_retriable(code: int, member: Any) -> None:
+def test_commit_that_is_overtaken_by_the_assignment_raises_rebalance_in_progress(
+    code: int, member: Any
+) -> None:
     """The partition may have another owner by now, whose offsets are newer."""
     m = rebalancing(member)
     done = commit(m)
@@ -67,7 +69,9 @@ def test_commit_that_is_overtaken_by_the_assignment_fails_as_retriable(code: int
 
 
 @pytest.mark.parametrize("code", STALE)
-def test_commit_refused_while_the_assignment_waits_fails_as_retriable(code: int, member: Any) -> None:
+def test_commit_refused_while_the_assignment_waits_raises_rebalance_in_progress(
+    code: int, member: Any
+) -> None:
     m = rebalancing(member)
     m.joined(0)
     done = commit(m)
@@ -77,7 +81,7 @@ def test_commit_refused_while_the_assignment_waits_fails_as_retriable(code: int,
     assert not m.coordinator._generation.is_lost()
 
 
-def test_commit_of_a_join_that_fails_fails_as_retriable(member: Any) -> None:
+def test_commit_of_a_join_that_fails_raises_rebalance_in_progress(member: Any) -> None:
     m = rebalancing(member)
     done = commit(m)
     m.answer_commit(STALE[0])

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.coordinator.heartbeat import Heartbeat
 from kafka.structs import MemberState
 
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_continuous
 from kafka_assignors.consumer.continuous import known_parts
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
-from kafka_assignors.consumer.continuous.offsets import OffsetsDuringJoins
+from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from tests.unit.conftest import MakeConsumer
 
 
@@ -113,8 +114,9 @@ def test_every_overridden_method_is_pinned() -> None:
     pinned = {name for methods in known_parts._METHODS.values() for name in methods.split()}
     overridden = {
         name
-        for ours in (ContinuousCoordinator, OffsetsDuringJoins)
-        for name, value in vars(ours).items()
-        if inspect.isfunction(value) and hasattr(ConsumerCoordinator, name)
+        for ours, theirs in ((ContinuousCoordinator, ConsumerCoordinator), (EarlyHeartbeat, Heartbeat))
+        for part in ours.__mro__[: ours.__mro__.index(theirs)]
+        for name, value in vars(part).items()
+        if inspect.isfunction(value) and hasattr(theirs, name)
     }
-    assert overridden <= pinned
+    assert {"join_group_async", "time_to_next_heartbeat"} <= overridden <= pinned
