@@ -23,6 +23,9 @@ _SPREAD_S = 1.2
 """A check waits ``_FIRST_S``, and up to ``_SPREAD_S`` more by a hash of the member's instance id.  A request
 of the first member spares the others their checks."""
 
+_AGAIN_S = (1.0, 2.0, 4.0)
+"""Waits before a failed check is repeated.  After the last one the next metadata update starts another."""
+
 _NAMES = 3
 
 
@@ -76,20 +79,27 @@ class StaticWatch:
         if access is None:
             return
         try:
-            await access.sleep(self._delay_s)
-            if access.settled_generation() != generation:
-                return
-            listed = access.partition_counts()
-            described = await access.describe_group()
-            if access.settled_generation() != generation or described.group_state != "Stable":
-                return
-            self._known_counts = listed
-            self._decide(access, listed, members_of(described))
-        except Exception as error:  # the next metadata update triggers another check
-            log.debug("cannot check the group's partitions: %s", error)
+            for wait_s in (self._delay_s, *_AGAIN_S):
+                await access.sleep(wait_s)
+                if access.settled_generation() != generation or await self._has_checked(access, generation):
+                    return
         finally:
             if self._checking_in == generation:
                 self._checking_in = None
+
+    async def _has_checked(self, access: CoordinatorAccess, generation: int | None) -> bool:
+        """Check once; return False if that failed, or if the group rebalances."""
+        try:
+            listed = access.partition_counts()
+            described = await access.describe_group()
+            if access.settled_generation() != generation or described.group_state != "Stable":
+                return False
+            self._known_counts = listed
+            self._decide(access, listed, members_of(described))
+        except Exception as error:
+            log.debug("cannot check the group's partitions: %s", error)
+            return False
+        return True
 
     def _decide(
         self, access: CoordinatorAccess, listed: dict[str, int], members: tuple[GroupMember, ...]

@@ -193,12 +193,20 @@ def test_rebalance_that_begins_meanwhile_ends_the_check() -> None:
     [described(("me", []), state="PreparingRebalance"), GroupAuthorizationFailedError("g")],
     ids=["rebalance", "not allowed"],
 )
-def test_failed_check_is_repeated_with_the_next_update(group: Any) -> None:
+@pytest.mark.parametrize("succeeds", [2, 4, 5])
+def test_failed_check_is_repeated_soon_and_with_the_next_update(group: Any, succeeds: int) -> None:
     consumer = FakeAccess(listed=6)
     good, consumer.group = consumer.group, group
+
+    def recover() -> None:
+        if len(consumer.slept) == succeeds:
+            consumer.group = good
+
+    consumer.meanwhile = recover
     consumer.assigned()
-    assert (consumer.describes, consumer.rejoin_requests) == (1, 0)
-    consumer.group = good
+    assert consumer.describes == min(succeeds, 4)
+    assert consumer.slept[1:] == [1.0, 2.0, 4.0][: succeeds - 1]
+    assert consumer.rejoin_requests == (succeeds < 5)
     consumer.updated(6)
     assert consumer.rejoin_requests == 1
 
