@@ -93,7 +93,7 @@ def encode(
             int32(units),
         ]
     )
-    heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))
+    heaviest = rates.heaviest_first(lags, rates_of)
     claimed = compact_ownership.in_order(claims.owned)
     are_claimed = lags.keys() <= set(claimed)
 

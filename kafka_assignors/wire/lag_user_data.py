@@ -170,7 +170,7 @@ def _pack_lags(
         properties: names of topics without partitions.
         rates_of: records a second.
     """
-    heaviest = sorted(lags, key=lambda partition: (-lags[partition], partition))[:MOST_REPORTED_LAGS]
+    heaviest = rates.heaviest_first(lags, rates_of)[:MOST_REPORTED_LAGS]
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(heaviest):
         by_topic.setdefault(topic, []).append(partition)

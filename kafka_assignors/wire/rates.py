@@ -37,6 +37,13 @@ def unpack(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPar
     return {p: _RATE_OF[code] for p, code in zip(partitions, codes, strict=True) if code}
 
 
+def heaviest_first(
+    lags: Mapping[TopicPartition, int], rates_of: Mapping[TopicPartition, float]
+) -> list[TopicPartition]:
+    """Return the partitions by falling lag, then by falling arrival rate, because not all may be sent."""
+    return sorted(lags, key=lambda partition: (-lags[partition], -rates_of.get(partition, 0.0), partition))
+
+
 def code(rate: float) -> int:
     """Return the byte of a rate, records a second."""
     if not rate > 0:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka.protocol.consumer.group import JoinGroupResponse
@@ -161,17 +162,19 @@ class Budgets:
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Return the assignments, with budgets and rates where needed.  All members must read budgets."""
         sizes = sizes_of(members, assignments)
+        choose = partial(fit, limit=self._limit, claims=self._claims, some_have_budgets=some_have_budgets)
         packed = [_pack_rates(size.assigned, throughput) for size in sizes]
-        sizes = [
-            size._replace(fixed=size.fixed + len(more)) for size, more in zip(sizes, packed, strict=True)
-        ]
-        fitted = fit(sizes, self._limit, claims=self._claims, some_have_budgets=some_have_budgets)
+        fitted = choose(
+            [size._replace(fixed=size.fixed + len(more)) for size, more in zip(sizes, packed, strict=True)]
+        )
+        if fitted.size > self._limit and any(packed):  # new owners measure again
+            packed, fitted = [b""] * len(sizes), choose(sizes)
         if fitted.budgets is None and not any(packed):
             return assignments
         if fitted.size > self._limit and not self._is_too_large:
             log.warning(
                 "%s: the group's record takes %d bytes, more than group_record_bytes (%d); the broker refuses"
-                " the assignment if it is more than its message.max.bytes",
+                " the assignment if it is more than max.message.bytes of __consumer_offsets",
                 *(self._name, fitted.size, self._limit),
             )
         self._is_too_large = fitted.size > self._limit

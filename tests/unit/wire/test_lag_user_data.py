@@ -99,6 +99,13 @@ def test_bytes_of_rates() -> None:
     assert sent.rates == {TopicPartition("orders", 300): 4.0, TopicPartition("pay", 1): 0.0}
 
 
+def test_of_equal_lags_those_with_more_arrivals_are_sent() -> None:
+    lags = dict.fromkeys((TopicPartition("t", p) for p in range(lag_user_data.MOST_REPORTED_LAGS + 10)), 0)
+    rates = {partition: float(partition.partition) for partition in lags}
+    sent = lag_user_data.decode(lag_user_data.encode({}, 1, lags, 0, rates_of=rates))
+    assert sent.lags.keys() == sent.rates.keys() == {p for p in lags if p.partition >= 10}
+
+
 @pytest.mark.parametrize("text", [b'"', b"abcde", b85encode(zlib.compress(b"\1\1"))])
 def test_invalid_rates_are_refused(text: bytes) -> None:
     """No Base85, no compressed bytes, and two rates for one lag."""

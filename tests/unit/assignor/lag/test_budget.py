@@ -19,7 +19,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors import ConfigurationError, CooperativeLagAwareAssignor, LagAwareAssignor, PlanReport
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.lag.base import LagAssignor
-from kafka_assignors.assignor.lag.budget import Fitted, MemberSize, fit, plain_bytes
+from kafka_assignors.assignor.lag.budget import Budgets, Fitted, MemberSize, fit, plain_bytes
+from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
@@ -251,6 +252,23 @@ def test_record_over_the_limit_is_one_warning(caplog: pytest.LogCaptureFixture) 
             members.rebalance()
         lines = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
         assert sum("more than group_record_bytes (2000)" in line for line in lines) == 1
+
+
+def test_rates_are_left_out_of_a_record_that_is_too_large_with_them() -> None:
+    throughput = Throughput(60)
+    throughput.learn({TopicPartition("t", p): random.Random(p).uniform(1, 1e6) for p in range(200)}, 0)
+    member = joined("m", raw(["t"], b""))
+
+    def sends_rates(limit: int) -> bool:
+        given = {"m": ConsumerProtocolAssignment(0, [("t", list(range(200)))], b"")}
+        budgets = Budgets("lag", limit, claims=True)
+        sent = budgets.add(given, [member], throughput, some_have_budgets=False)["m"]
+        received = budget.decode(sent.user_data)
+        return received is not None and bool(received.rates)
+
+    sent = [sends_rates(limit) for limit in range(200, 2_000, 50)]
+    assert sent == sorted(sent)
+    assert 0 < sum(sent) < len(sent)
 
 
 @pytest.mark.parametrize("value", [1_023, 1e6, True, None])
