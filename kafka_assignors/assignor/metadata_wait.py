@@ -58,7 +58,8 @@ class MetadataWait:
             count = sum(len(numbers) for topics in unlisted.values() for numbers in topics.values())
             log.info(
                 "%s: the metadata does not list %d owned partitions; all owned partitions stay until it does",
-                *(strategy, count),
+                strategy,
+                count,
             )
         return unlisted
 

@@ -107,8 +107,21 @@ def _certify(folder: Path) -> None:
         _openssl(folder, *new, "-subj", f"/CN={who}", "-keyout", f"{who}.key", "-out", f"{who}.csr")
         _openssl(
             folder,
-            *("x509", "-req", "-days", "2", "-in", f"{who}.csr", "-out", f"{who}.pem"),
-            *("-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-extfile", "names"),
+            "x509",
+            "-req",
+            "-days",
+            "2",
+            "-in",
+            f"{who}.csr",
+            "-out",
+            f"{who}.pem",
+            "-CA",
+            "ca.pem",
+            "-CAkey",
+            "ca.key",
+            "-CAcreateserial",
+            "-extfile",
+            "names",
         )
         both = "".join((folder / f"{who}.{part}").read_text(encoding="ascii") for part in ("key", "pem"))
         (folder / f"{who}.both.pem").write_text(both, encoding="ascii")

@@ -60,8 +60,18 @@ def test_pipeline_and_back_test_run_on_a_cluster(
     import_samples(spark, past(group, topic), str(root))
 
     report = cluster.report_of(
-        *("pipeline", "run", group, "--bootstrap", bootstrap, "--out", str(root)),
-        *("--once", "--feed", feed, "--output", "json"),
+        "pipeline",
+        "run",
+        group,
+        "--bootstrap",
+        bootstrap,
+        "--out",
+        str(root),
+        "--once",
+        "--feed",
+        feed,
+        "--output",
+        "json",
         cwd=tmp_path,
     )
     assert report["samples"] == {"looks": 1, "rows": 2, "misses": {}}
@@ -73,8 +83,18 @@ def test_pipeline_and_back_test_run_on_a_cluster(
     assert keys == {json.dumps([group, tp.topic, tp.partition], separators=(",", ":")).encode() for tp in tps}
 
     tried = cluster.report_of(
-        *("backtest", str(root), "--strategies", "range,cooperative-sticky", "--service-rate", "10"),
-        *("--members", "2", "--output", "json", "--out", "results"),
+        "backtest",
+        str(root),
+        "--strategies",
+        "range,cooperative-sticky",
+        "--service-rate",
+        "10",
+        "--members",
+        "2",
+        "--output",
+        "json",
+        "--out",
+        "results",
         cwd=tmp_path,
     )
     assert tried["run"]["failed"] == 0
@@ -89,7 +109,14 @@ def test_submit_without_the_connector_is_an_error_with_a_remedy(
     cluster: Cluster, bootstrap: str, tmp_path: Path
 ) -> None:
     done = cluster.submit(
-        *("record", "g", "--from", "offsets-topic", "--bootstrap", bootstrap, "--out", str(tmp_path / "x")),
+        "record",
+        "g",
+        "--from",
+        "offsets-topic",
+        "--bootstrap",
+        bootstrap,
+        "--out",
+        str(tmp_path / "x"),
         "--once",
         cwd=tmp_path,
         jars=(),

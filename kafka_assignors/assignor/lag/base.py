@@ -237,7 +237,10 @@ class LagAssignor(Assignor):
         elif unknown and not self._warned:
             log.warning(
                 "%s: no lag of %d of %d partitions (%s): these are planned by count",
-                *(self.name, unknown, partitions, shown(problem)),
+                self.name,
+                unknown,
+                partitions,
+                shown(problem),
             )
         self._warned = unknown > 0
 

@@ -175,7 +175,9 @@ class Budgets:
             log.warning(
                 "%s: the group's record takes %d bytes, more than group_record_bytes (%d); the broker refuses"
                 " the assignment if it is more than max.message.bytes of __consumer_offsets",
-                *(self._name, fitted.size, self._limit),
+                self._name,
+                fitted.size,
+                self._limit,
             )
         self._is_too_large = fitted.size > self._limit
         budgets = fitted.budgets or [MemberBudget(None)] * len(sizes)

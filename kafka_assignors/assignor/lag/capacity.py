@@ -96,6 +96,9 @@ class MeasuredCapacities:
             return
         log.info(
             "%s: %d of %d members have measured their capacity, the median is %s records/s%s",
-            *(self._name, len(measuring) - unknown, len(measuring), f"{median:,.2f}"),
+            self._name,
+            len(measuring) - unknown,
+            len(measuring),
+            f"{median:,.2f}",
             ": the others count as the median" if unknown else "",
         )

@@ -65,7 +65,9 @@ class LoadForecasts:
             log.log(
                 level,
                 "%s: too few forecasts (%d), lag alone decides: %s",
-                *(self._name, count, shown(expected.problem)),
+                self._name,
+                count,
+                shown(expected.problem),
             )
         self._logged_level = max(level, self._logged_level) if level else level
 

@@ -110,7 +110,10 @@ class SkewWatcher:
         weighted = "" if group.capacities.equal else "weighted "
         log.info(
             "requesting a rebalance: the largest %s%s of a member is %d records, a new plan makes it %d",
-            *(weighted, "lag" if group is with_lags else "expected load", largest, after),
+            weighted,
+            "lag" if group is with_lags else "expected load",
+            largest,
+            after,
         )
         cause = Cause.SKEW if group is with_lags else Cause.FORECAST
         self._access.request_rejoin_threadsafe(cause, generation)

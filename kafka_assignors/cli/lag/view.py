@@ -179,7 +179,10 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
         "member",
         *["instance"] * with_instances,
         *["client"] * with_clients,
-        *("host", ">partitions", ">lag", ">time lag"),
+        "host",
+        ">partitions",
+        ">lag",
+        ">time lag",
         *_RATES * with_rates,
     )
     totals, partitions_of = report.by_member(), report.partitions_of()
@@ -203,7 +206,12 @@ def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> C
     with_members = any(partition.member_id is not None for partition in chosen)
     with_rates = any(partition.rate is not None for partition in chosen)
     table = Columns(
-        *("partition", ">begin", ">committed", ">end", ">lag", ">time lag"),
+        "partition",
+        ">begin",
+        ">committed",
+        ">end",
+        ">lag",
+        ">time lag",
         *_RATES[-1:] * with_rates,
         *["member"] * with_members,
     )

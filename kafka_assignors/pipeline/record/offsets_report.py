@@ -66,7 +66,9 @@ class OffsetsTally:
                 _LOG.warning(
                     "offsets topic: a record was dropped, %s: offset %d of partition %d; more like it are "
                     "only counted in the report",
-                    *(PROBLEMS[problem], offset, partition),
+                    PROBLEMS[problem],
+                    offset,
+                    partition,
                 )
         times = [_EPOCH + timedelta(microseconds=time) for time in counts["times"]]
         self.report += OffsetsReport(

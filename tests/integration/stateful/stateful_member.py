@@ -210,7 +210,9 @@ def main() -> None:
     try:
         make = partial(
             StatefulConsumer,
-            *(topology, counting, settings.pop("store_dir")),
+            topology,
+            counting,
+            settings.pop("store_dir"),
             options=RuntimeOptions(**options),
         )
         persistent, consumer = settings.pop("persistent", False), None

@@ -192,7 +192,9 @@ class Bench:
         read = self.cluster.last_values
         self.commits = Commits(consumer, writer, self.lease, self.stop, before_commit, read=read)
         self.processing = Processing(
-            *(consumer, self.tasks, self.commits),
+            consumer,
+            self.tasks,
+            self.commits,
             max_uncommitted_bytes=most,
             commit_interval_s=interval_s,
             shutdown=self.stop,

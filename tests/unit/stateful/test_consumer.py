@@ -231,7 +231,14 @@ def test_writer_closes_before_the_member_leaves_and_all_components_close() -> No
     nothing: Any = None
     components = Components(
         consumer,
-        *(nothing, part("state_dir"), part("writer"), reader, nothing, nothing, part("copies"), nothing),
+        nothing,
+        part("state_dir"),
+        part("writer"),
+        reader,
+        nothing,
+        nothing,
+        part("copies"),
+        nothing,
     )
     components.end(threading.RLock(), Shutdown())
     assert did == ["writer", "consumer", "copies", "state_dir"]
