@@ -16,7 +16,7 @@ _ROUNDS = 5
 
 PATIENCE_S = 1.0
 """Seconds after which the leader requests the round itself.  A member that revokes partitions requests it
-sooner.  A request at once would cut the present round short for members that have not joined it yet."""
+sooner.  A request at once would end the present round before some members have their assignment."""
 
 _BUSY_S = 300.0
 """Seconds a member may be busy if no setting is known: kafka-python's ``max_poll_interval_ms``."""
@@ -42,13 +42,13 @@ class _Wait:
 class SecondRound:
     """Counts the rounds for which the leader holds partitions back.
 
-    A member that revokes partitions requests the next round.  A member that never had a claimed partition
-    revokes nothing: kafka-python's own cooperative members repeat the claims of a lost membership, and a
-    broken client may claim anything.  So the leader requests rounds, too, and counts them.
+    A member that revokes partitions requests the next round.  But a member may claim a partition that it does
+    not own, and then revokes nothing: kafka-python's own cooperative members repeat the claims of a lost
+    membership, and a broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
     A claim that is older than the first round of its hold does not count.  Its member has joined again while
-    its application was busy, revokes the partition at its next ``poll()``, and then requests a round.  But a
-    claim on a generation before the member joined the group counts: the member never had the partition.
+    its application was busy, revokes the partition at its next ``poll()``, and then requests a round.  But if
+    the claim is also older than the member's first join, it counts: the member never owned the partition.
 
     Attributes:
         held: holds of the current round.
@@ -58,8 +58,8 @@ class SecondRound:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._waits: dict[Hold, _Wait] = {}
-        self._joined: dict[str, int] = {}  # member id -> a generation that it joined in, or after
-        self._led: int | None = None
+        self._joined: dict[str, int] = {}  # member id -> earliest generation in which it may have joined
+        self._last_led: int | None = None  # the last generation that this member led
         self.held: list[Hold] = []
         self.generations: Mapping[str, int] = {}
 
@@ -101,11 +101,11 @@ class SecondRound:
         """
         held, self.held = self.held, []
         if self.generations:
-            earliest = 0 if self._led is None else self._led + 1
+            earliest = 0 if self._last_led is None else self._last_led + 1
             self._joined = {
                 member_id: self._joined.get(member_id, earliest) for member_id in self.generations
             }
-            self._led = generation
+            self._last_led = generation
         until = self._clock() + (_BUSY_S if busy_s is None else busy_s)
         self._waits = {hold: self._wait(hold, generation, until) for hold in held}
 

@@ -20,7 +20,7 @@ PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
 VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 
 _ANSWER_S = 10
-_STOP_S = 5  # from SIGTERM to SIGKILL in the container; shorter than `Spec.grace_s`, the same for the client
+_STOP_S = 5  # from SIGTERM to SIGKILL in the container; the compose command itself has `Spec.grace_s`, longer
 _DOWN_S = 60
 
 

@@ -1,15 +1,16 @@
 """Daily and weekly season, learnt by the quarter of an hour.  Pure.
 
 A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
-quarter of the day has a mean rate.  Each hour of the week has the mean difference of its rates from those of
-its quarters of the day.  Means weigh newer rates more.  Few rates prove little, so means are *shrunk*::
+quarter of the day has a mean rate.  Each hour of the week has a mean difference: its rates minus the mean
+rates of the same quarters of the day.  Means weigh newer rates more.  Few rates prove little, so means are
+*shrunk*; ``seen`` is the number of rates in a mean, ``hour h above its quarters`` that difference::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
     week(h) = (mean of hour h above its quarters)        * seen / (seen + WEEK_DOUBT)
     season  = day + week
 
 So the season is 0 on the first day.  On the second, it is 80 % of what the first day showed.  The weekly part
-of a day of the week begins with the second occurrence of that day.
+of a day of the week begins with the second occurrence of that day; the first day does not count as one.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
 weeks.  They are in single precision, which halves the state.
@@ -98,7 +99,12 @@ class Season:
         return day_ago, self.latest[index], self.usual[index]
 
     def weight(self, start: int, stop: int) -> float:
-        """Return the share of a part of a quarter of an hour in the quarter's records, times 900 s."""
+        """Return the share of a quarter's records that arrive in a part of it, times 900 s.
+
+        Args:
+            start: begin of the part, microseconds.
+            stop: its end, in the same quarter.
+        """
         if stop - start == QUARTER:
             return QUARTER_S
         first = local_quarter(start // QUARTER, self.zone) % QUARTERS * self.slots
@@ -143,9 +149,11 @@ class Season:
             self.above += rate - self.day[index]
             self.quarters += 1
         # The daily mean excludes the weekly part.
-        _into(self.day, self.day_seen, index, rate - self._week_adds(hour_of_week(self.quarter)), MOST_DAYS)
+        _add_to_mean(
+            self.day, self.day_seen, index, rate - self._week_adds(hour_of_week(self.quarter)), MOST_DAYS
+        )
         index = quarter_of_week(self.quarter)
-        _into(self.usual, self.usual_seen, index, rate, USUAL_WEEKS)
+        _add_to_mean(self.usual, self.usual_seen, index, rate, USUAL_WEEKS)
         self.usual[index], self.latest[index] = float(np.float32(self.usual[index])), float(np.float32(rate))
         means = [mean for mean, seen in zip(self.day, self.day_seen, strict=True) if seen]
         self.mean = added(means) / len(means)
@@ -159,7 +167,7 @@ class Season:
 
     def _end_hour(self) -> None:
         if self.quarters:
-            _into(
+            _add_to_mean(
                 self.week, self.week_seen, hour_of_week(self.quarter), self.above / self.quarters, MOST_WEEKS
             )
         self.above, self.quarters = 0.0, 0
@@ -173,7 +181,7 @@ def added(values: Iterable[float]) -> float:
     return total
 
 
-def _into(means: list[float], seen: list[int], index: int, value: float, most: int) -> None:
+def _add_to_mean(means: list[float], seen: list[int], index: int, value: float, most: int) -> None:
     """Add a value to one of ``means``, with a weight of at least 1/``most``."""
     seen[index] = min(seen[index] + 1, most)
     means[index] += (value - means[index]) / seen[index]
@@ -186,7 +194,7 @@ def slots_of(step: int) -> int:
 
 
 def overlaps(start: int, stop: int, slots: int) -> tuple[slice, list[tuple[int, float]]]:
-    """Return the slots that a part of a quarter covers: the whole ones, and the others with the part covered.
+    """Return the slots that a part of a quarter covers whole, and the fraction that it covers of others.
 
     Args:
         start: begin of the part, microseconds.

@@ -4,9 +4,9 @@ KIP-169: the lag is ``end - committed``.  Without a commit it is 0 if ``auto_off
 otherwise the whole log (``end - begin``).  The other cases follow the consumer:
 
 - **A commit outside the log** counts as none.  The broker answers a fetch from there with "out of range", and
-  the consumer starts where ``auto_offset_reset`` says.  A commit is below the begin after records were
-  deleted (by retention or by a user).  It is beyond the end after the topic was deleted and created again, or
-  after an unclean election lost records.
+  the consumer starts where ``auto_offset_reset`` says.  A commit falls below the begin of the log when
+  records are deleted, by retention or by a user.  It falls beyond the end when the topic is deleted and
+  created again, or when an unclean election loses records.
 - A commit *at* the end or *at* the begin is in the log.
 - The lag is never negative.
 

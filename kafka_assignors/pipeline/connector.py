@@ -33,18 +33,19 @@ _LOGIN = {
 _KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
 _UNMAPPED = {
     "ssl_crlfile": "Kafka's Java client checks no revocation list",
-    "ssl_context": "it is Python's own: give ssl_cafile, ssl_certfile and ssl_keyfile",
+    "ssl_context": "only kafka-python has it: give ssl_cafile, ssl_certfile and ssl_keyfile",
     "proxy_url": "Kafka's Java client knows no proxy",
     "socks5_proxy": "Kafka's Java client knows no proxy",
-    "sasl_kerberos_name": "it is Python's own: give sasl_kerberos_service_name",
+    "sasl_kerberos_name": "only kafka-python has it: give sasl_kerberos_service_name",
     "sasl_kerberos_domain_name": "Kafka's Java client always takes the broker's host name",
-    "sasl_oauth_token_provider": "it is Python's own",
+    "sasl_oauth_token_provider": "only kafka-python has it",
 }
 _MAPPED = (
     *("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
     *("sasl_kerberos_service_name", "ssl_check_hostname", "ssl_cafile", "ssl_certfile", "ssl_keyfile"),
     "ssl_password",
 )
+_UNUSED = "ssl_ciphers"  # kafka-python's connections do not use it either, so ignoring it loses no security
 _ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 _CERTIFICATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*)CERTIFICATE-----.*?-----END \1CERTIFICATE-----", re.DOTALL)
 _KEY = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
@@ -70,7 +71,7 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
             continue
         if name in _UNMAPPED:
             raise OptionError(name, f"Spark's Kafka connector cannot take it over: {_UNMAPPED[name]}")
-        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_MAPPED, "ssl_ciphers"):
+        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_MAPPED, _UNUSED):
             raise OptionError(name, "Spark's Kafka connector has no such setting")
     protocol = one_of("security_protocol", settings.get("security_protocol") or "PLAINTEXT", PROTOCOLS)
     options = {"bootstrap.servers": _servers(settings), "security.protocol": protocol}

@@ -128,7 +128,10 @@ class CoordinatorAccess(CoordinatorFacts):
         return False
 
     def request_rejoin(self, cause: Cause | None = None) -> None:
-        """Request a rebalance at the consumer's next poll.  Only a leader's request always starts one."""
+        """Request a rebalance: at the next poll, or with a `ContinuousConsumer` also at the next heartbeat.
+
+        Only a leader's request always starts one.
+        """
         if (coordinator := self._live()) is not None:
             if cause is not None:
                 self.rejoin_causes.add(cause)

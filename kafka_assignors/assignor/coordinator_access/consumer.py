@@ -34,7 +34,7 @@ def member_id_of(consumer: KafkaConsumer) -> str:
 
 
 def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int, ...]]:
-    """Return the brokers with a replica of each partition of a topic.
+    """Return, for each of a topic's ``count`` partitions, the ids of the brokers that have a replica of it.
 
     kafka-python's public call takes one partition and one broker at a time: 10 s for 100,000 partitions and
     60 brokers.  It is the fallback for a kafka-python with other private parts.
@@ -64,20 +64,23 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
 def finish_read_batch(consumer: KafkaConsumer) -> None:
     """Let the next ``poll()`` return to the unread records of partitions that were paused and resumed.
 
-    kafka-python 3.0 looks for these records only while it has no batch, and keeps a batch that is read to its
-    end.  Nor does it fetch for these partitions.  So without this call they may stand still for ever.
+    kafka-python 3.0 looks for these records only while it has no current batch, but a batch that was read to
+    its end stays the current one.  Nor does it fetch for these partitions.  So without this call they may
+    stand still for ever.
     """
     if not consumer._fetcher._next_partition_records:
         consumer._fetcher._next_partition_records = None
 
 
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
-    """Return the age of the last heartbeat that the broker answered, in seconds since it was sent.
+    """Return the seconds since the last heartbeat was sent, if its answer has arrived and counts.
+
+    Infinite before the first heartbeat, while an answer is outstanding, and if the answer does not count.
+    Once its session has ended, a `ContinuousConsumer` counts no answer until it has joined again, because a
+    process that was suspended may read an old answer.
 
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
-    `ContinuousConsumer` sends heartbeats during joins.  Infinite while the last heartbeat is unanswered, or
-    its answer proves nothing: after the end of a session a `ContinuousConsumer` counts answers only once it
-    has joined again, because a process that was suspended may read an old one.
+    `ContinuousConsumer` sends heartbeats during joins.
     """
     coordinator = consumer._coordinator
     if coordinator.generation_if_stable() is None or is_fenced(consumer):
@@ -90,6 +93,7 @@ def poll_age_s(consumer: KafkaConsumer) -> float:
     """Return the seconds that kafka-python compares with ``max_poll_interval_ms`` before it leaves the group.
 
     They count from the last poll, or from the last lookup of the coordinator if that was later.
+    The end of a join inside ``poll()`` counts as a poll, too.
     """
     return float(time.monotonic() - consumer._coordinator.heartbeat.last_poll)
 
@@ -109,7 +113,7 @@ def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
 
 
 def _answered_heartbeat_at(coordinator: Any) -> float | None:
-    """Return when the last heartbeat was sent; None while its answer is outstanding, or proves nothing."""
+    """Return when the last heartbeat was sent; None while its answer is outstanding, or does not count."""
     beat = coordinator.heartbeat
     sent, received = beat.last_send, beat.last_receive
     confirmed = getattr(coordinator, "_confirmed_at", sent)
@@ -170,5 +174,5 @@ async def done(consumer: KafkaConsumer, job: Future[Any]) -> None:
 
 
 def request_rejoin(consumer: KafkaConsumer) -> None:
-    """Request a rebalance at the consumer's next poll."""
+    """Request a rebalance: at the next poll, or with a `ContinuousConsumer` also at the next heartbeat."""
     consumer._coordinator.request_rejoin()

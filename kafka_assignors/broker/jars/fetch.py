@@ -1,4 +1,4 @@
-"""Downloads the locked jars into the cache, once.
+"""Downloads the jars listed in ``jars.lock`` into the cache, once.
 
 Rules:
 - A jar gets its final name by an atomic rename, after its sha256 has been verified.  So two processes may
@@ -30,7 +30,7 @@ from kafka_assignors.files import atomic_write
 
 _STAMP = "verified.json"
 _PARTIAL = ".partial-"
-_STALE_S = 24 * 3600  # the process of an older partial download has ended
+_STALE_S = 24 * 3600  # an older partial download belongs to a process that has ended
 _THREADS = 8
 
 _Stat = tuple[int, int]  # bytes, modification time in ns
@@ -48,11 +48,11 @@ def fetch_jars(
 
     Args:
         configuration: ``broker``, or ``spark42`` for Spark 4.2; also the name of the folder in the cache.
-        jars: the jars to fetch; by default those of the lock.
+        jars: the jars to fetch; by default those listed in ``jars.lock``.
         on_progress: called at the start and after each fetched jar; not called if no jar is missing.
 
     Raises:
-        BrokerError: no network, bytes that differ from the lock, or no space in the cache; says what to do.
+        BrokerError: no network, a wrong checksum, or no space in the cache; the message says what to do.
         MissingExtraError: a jar must be fetched and ``jgo`` is not installed.
     """
     wanted = locked(configuration) if jars is None else jars
@@ -105,7 +105,7 @@ def _fetch_one(jar: Jar, fetch: Downloader, folder: Path, stopped: Callable[[], 
     downloaded = fetch(jar)
     if (actual := _sha256(downloaded)) != jar.sha256:
         raise BrokerError(
-            f"{jar.filename}: sha256 is {actual[:12]}…, the lock says {jar.sha256[:12]}…; "
+            f"{jar.filename}: sha256 is {actual[:12]}…, jars.lock lists {jar.sha256[:12]}…; "
             f"the repository or a proxy changed it: retry, or set {MIRROR} to another mirror"
         )
     downloaded.replace(folder / jar.filename)

@@ -34,7 +34,7 @@ class MoveReason(str, Enum):
     UNSUBSCRIBED = "its owner unsubscribed"
     JOINED = "for a member that joined"
     NEW_PARTITION = "new partition"
-    HELD_BACK = "released before"
+    HELD_BACK = "released earlier"
     NO_OWNER = "it had no owner"
     RELEASED = "released, no owner yet"
     STRATEGY = "moved by the strategy"
@@ -201,9 +201,9 @@ def state_name(group: GroupState) -> str:
 
 
 def generation(group: GroupState) -> int | None:
-    """Return a KIP-848 group's epoch, or the lowest generation another group can be in; None: unknown.
+    """Return a KIP-848 group's epoch, or the lowest generation a classic group can be in; None: unknown.
 
-    Members report the generation of the assignment they had when they joined.  The join started a later one.
+    Members of a classic group report the generation they had when they joined.  The join started a later one.
     """
     if group.epoch is not None:
         return group.epoch
@@ -236,7 +236,8 @@ def _fingerprint(group: GroupState) -> object:
 def _seen(group: GroupState, newest: int | None) -> dict[str, SeenMember]:
     """Return members for a comparison; ``newest`` is the group's generation before the rebalance.
 
-    A member that reports a later generation took part in several rebalances between two snapshots.
+    If a member reports a later generation, it took part in several rebalances between two snapshots.  So the
+    generation it had before them is unknown.
     """
     return {
         member.member_id: SeenMember(

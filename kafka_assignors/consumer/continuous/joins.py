@@ -1,4 +1,4 @@
-"""Joins that run while the application works, and the application of their assignments inside ``poll()``.
+"""Joins that run while the application works; their assignments are applied inside ``poll()``.
 
 The join itself stays kafka-python's, but runs outside ``poll()``.  Listeners run inside ``poll()`` only.
 """
@@ -38,7 +38,7 @@ class JoinsOutsidePoll(Membership):
     def begin(self) -> None:
         """Initialise a coordinator that has not joined yet."""
         self._join = JoinState()
-        self._newest, self._unanswered = {}, {}
+        self._newest, self._unanswered = {}, {}  # commits: see `OffsetsDuringJoins`
         self.heartbeat.__class__ = EarlyHeartbeat
         self._confirmed_at = self._joined_at = float("-inf")
         self._commit_precedes_join = False  # whether the next commit is the one before a join
@@ -48,11 +48,11 @@ class JoinsOutsidePoll(Membership):
 
     async def join_group_async(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but applies a join that ended between two polls instead of repeating it."""
-        before = self._join_task
-        if before is not None and before.is_done:
-
+        ended = self._join_task
+        if ended is not None and ended.is_done:
+            # kafka-python would send JoinGroup again, so it gets a new task with the same result.
             async def repeat_result() -> Any:
-                return await before
+                return await ended
 
             self._join_task = self._manager.call_soon(repeat_result)
         self._join.is_in_poll = True
@@ -78,7 +78,7 @@ class JoinsOutsidePoll(Membership):
 
     async def _commit_offsets_sync_async(self, offsets: Offsets, timeout_ms: float | None = None) -> None:
         """As inherited, but replaces the first commit of the inherited ``_on_join_prepare_async``."""
-        if self._commit_precedes_join:  # no await lies between the two methods
+        if self._commit_precedes_join:  # set just before, so no other coroutine's commit comes here first
             self._commit_precedes_join = False
             await self._commit_before_join()
         else:
@@ -110,7 +110,9 @@ class JoinsOutsidePoll(Membership):
                 self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
         except BaseException as error:
             self._join.settle()
-            self.request_rejoin()  # a changed subscription requests one only before the first JoinGroup
+            # kafka-python does not repeat a join that only a changed subscription had required: JoinGroup
+            # has recorded the subscription.
+            self.request_rejoin()
             # kafka-python also raises this if the generation was reset before the answer of SyncGroup.
             if isinstance(error, InconsistentGroupProtocolError):
                 self._check_joining()
@@ -165,7 +167,7 @@ class JoinsOutsidePoll(Membership):
             raise UnjoinedGroupException()
 
     def _process_join_group_response(self, response: Any, send_time: float) -> Any:
-        """As inherited, and keep the time.  SyncGroup follows at once, or after the plan."""
+        """As inherited; also note when the member joined.  SyncGroup follows at once, or after the plan."""
         joined = super()._process_join_group_response(response, send_time)
         self._joined_at = time.monotonic()
         return joined
@@ -175,7 +177,7 @@ class JoinsOutsidePoll(Membership):
     ) -> None:
         """As inherited, after a commit, because the positions of revoked partitions are dropped here."""
         assigned = self._join.apply()
-        # kafka-python keeps unread answers; other owners may have committed since they were sent.
+        # kafka-python keeps unread answers to OffsetFetch; other owners may have committed since.
         self._offset_fetch_futures.clear()
         try:
             if self.config["enable_auto_commit"] and self._may_still_own():

@@ -115,7 +115,7 @@ class Seasons:
         if len(known):
             table.changed.add("season")
         mean = table.above[known] / table.quarters[known]
-        _into(table.week, table.week_seen, (hour, known), mean, MOST_WEEKS)
+        _add_to_mean(table.week, table.week_seen, (hour, known), mean, MOST_WEEKS)
         table.above[over] = 0.0
         table.quarters[over] = 0
         table.quarter[rows] = quarter
@@ -136,9 +136,9 @@ class Seasons:
         table.above[rows[again]] += rate[again] - table.day[index[again], rows[again]]
         table.quarters[rows[again]] += 1
         value = rate - _week_adds(table, hour_of_week(quarter), rows)
-        _into(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
+        _add_to_mean(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
         week_index = quarter_of_week(quarter)
-        _into(table.usual, table.usual_seen, (week_index, rows), rate, USUAL_WEEKS)
+        _add_to_mean(table.usual, table.usual_seen, (week_index, rows), rate, USUAL_WEEKS)
         table.latest[week_index, rows] = rate
         total, count = np.zeros(len(rows)), np.zeros(len(rows), np.int64)
         for day, seen in zip(table.day, table.day_seen, strict=True):  # in the order of ``Season``
@@ -175,7 +175,7 @@ def _week_adds(table: Table, hour: Ints, rows: Ints) -> Floats:
     return added
 
 
-def _into(means: Floats, seen: Ints, entries: tuple[Ints, Ints], value: Floats, most: int) -> None:
+def _add_to_mean(means: Floats, seen: Ints, entries: tuple[Ints, Ints], value: Floats, most: int) -> None:
     """Add a value to some entries of ``means``, with a weight of at least 1/``most``."""
     count = np.minimum(seen[entries].astype(np.int64) + 1, most)
     seen[entries] = count

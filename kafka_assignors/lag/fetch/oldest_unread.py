@@ -82,16 +82,16 @@ class OldestUnreadFetch:
         try:
             await self._link.ready(self._sender.left_ms())
             for retry in count():
-                if not (rest := self._rest(self._next)):
+                if not (rest := self._pending(self._next)):
                     return
                 await self._locate(rest)
                 by_leader: dict[int, list[Position]] = {}
-                for position in self._rest(rest):
+                for position in self._pending(rest):
                     if (leader := self._link.leaders.get(position.tp)) is not None:
                         by_leader.setdefault(leader, []).append(position)
                 share = _IN_FLIGHT // max(len(by_leader), 1)
-                await self._all(self._read, ((*each, share) for each in by_leader.items()))
-                if self._rest(rest) and not await self._sender.pause(retry):
+                await self._all(self._read, ((leader, group, share) for leader, group in by_leader.items()))
+                if self._pending(rest) and not await self._sender.pause(retry):
                     return
         except Exception as error:  # `result` reports it; without this the caller would wait in vain
             self.failure = error
@@ -99,13 +99,13 @@ class OldestUnreadFetch:
     def result(self) -> OldestUnread:
         """Return the timestamps known so far, and reasons for the others.  From any thread."""
         timestamps, permanent = dict(self._timestamps), dict(self._permanent)
-        silence = str(
+        no_answer = str(
             lag_error(self.failure or self._link.connection_failure or KafkaTimeoutError("no answer"))
         )
         return OldestUnread(
             timestamps,
             {
-                position: permanent.get(position) or self._passing.get(position) or silence
+                position: permanent.get(position) or self._passing.get(position) or no_answer
                 for position in self._next
                 if position not in timestamps
             },
@@ -114,14 +114,15 @@ class OldestUnreadFetch:
     @property
     def is_complete(self) -> bool:
         """Whether no retry could add a result: all brokers answered, and all partitions have a leader."""
-        return self.failure is None and not self._rest(self._next)
+        return self.failure is None and not self._pending(self._next)
 
     @property
     def connection_failed(self) -> bool:
         """Whether a broker did not answer, so that a new link may help."""
-        return self.failure is not None or any(p in self._unanswered for p in self._rest(self._next))
+        return self.failure is not None or any(p in self._unanswered for p in self._pending(self._next))
 
-    def _rest(self, positions: Iterable[Position]) -> list[Position]:
+    def _pending(self, positions: Iterable[Position]) -> list[Position]:
+        """Return the positions that have neither a timestamp nor a permanent error yet."""
         return [p for p in positions if p not in self._timestamps and p not in self._permanent]
 
     async def _locate(self, positions: Collection[Position]) -> None:
@@ -201,7 +202,8 @@ class OldestUnreadFetch:
 
     def _take(self, position: Position, row: Any) -> bool:
         """Take a partition's records; return whether its position is done."""
-        aborted = [(each.producer_id, each.first_offset) for each in row.aborted_transactions or ()]
+        transactions = row.aborted_transactions or ()
+        aborted = [(transaction.producer_id, transaction.first_offset) for transaction in transactions]
         try:
             timestamp, offset = first_record(row.records or b"", self._next[position], aborted)
         except Exception:  # on bad bytes kafka-python's decoder may raise any exception
@@ -293,6 +295,6 @@ def _chunks(positions: Iterable[Position], size: int) -> list[list[Position]]:
         unique: dict[TopicPartition, Position] = {}
         rest = [p for p in repeated if unique.setdefault(p.tp, p) is not p]
         layer = list(unique.values())
-        chunks += [layer[at : at + size] for at in range(0, len(layer), size)]
+        chunks += [layer[start : start + size] for start in range(0, len(layer), size)]
         repeated = rest
     return chunks

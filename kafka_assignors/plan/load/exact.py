@@ -34,22 +34,23 @@ class _Search:
         self.choices = [np.flatnonzero(row).tolist() for row in subscribers]
         self.capacities = problem.capacities
         parts = problem.capacities.parts.tolist()
-        self.kinds = [(column.tobytes(), p) for column, p in zip(problem.subscribed.T, parts, strict=True)]
+        columns = problem.subscribed.T
+        self.member_kinds = [(column.tobytes(), p) for column, p in zip(columns, parts, strict=True)]
         self.former_owners = {owner for owner in self.homes if owner != NO_MEMBER}
         self.largest_count = largest_count
         self.fits = fits
         self.lag_left = [sum(self.lags[i:]) for i in range(len(self.lags) + 1)]
-        self.records = [0] * len(self.kinds)
-        self.counts = [0] * len(self.kinds)
+        self.records = [0] * len(self.member_kinds)
+        self.counts = [0] * len(self.member_kinds)
         self.members = problem.subscribers.tolist()
         self.chosen: list[int] = []
         self.best: list[int] | None = None
         self.nodes_left = _MOST_NODES
         self.no_owners = np.full(len(home), NO_MEMBER, np.int32)
 
-    def run(self, load: int, moves: int, *, by_moves: bool, enough: int) -> Owners | None:
-        self.most_moves, self.by_moves, self.enough = moves, by_moves, enough
-        self._limit(load)
+    def run(self, most_load: int, most_moves: int, *, by_moves: bool, enough: int) -> Owners | None:
+        self.most_moves, self.by_moves, self.enough = most_moves, by_moves, enough
+        self._limit(most_load)
         self._visit(0, 0)
         return None if self.best is None else self._as_owners(self.best)
 
@@ -88,7 +89,7 @@ class _Search:
             state = (
                 records[member],
                 counts[member],
-                self.kinds[member],
+                self.member_kinds[member],
                 member if member in self.former_owners else -1,
             )
             if state in seen:
@@ -136,7 +137,7 @@ def best_plan(
         by_moves: minimise the moves; else the largest load.
         enough: end the search at this number of moves, or at this load.
         largest_count: the most partitions of one member.
-        fits: whether a plan keeps the rule of counts.
+        fits: whether a plan keeps the rule of counts (``counts.CountRule``).
 
     Returns:
         The best plan found within a fixed number of nodes; None if there was none, or if the problem has more

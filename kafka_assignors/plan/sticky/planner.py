@@ -14,14 +14,14 @@ def plan_sticky(group: Group, claims: Claims) -> Assignment:
 
     Fair: no plan has a smaller sum of squares of the members' partition counts, for any subscriptions.
     Sticky: no fair plan keeps more partitions with their owner.  Spread: of the plans that are as fair and as
-    sticky, none has a smaller sum of squares of the members' shares of the topics.  All three are exact; for
-    the second, KIP-54 asks only for "an optimum (and not necessarily the best)".
+    sticky, none has a smaller sum of squares of the counts by topic and member.  All three are exact; for the
+    second, KIP-54 asks only for "an optimum (and not necessarily the best)".
 
     With racks (of the members, and of the replicas in ``Group.racks``) locality comes between fair and
     sticky, and is exact, too: no fair plan has more partitions with an owner in a rack of a replica
-    (KIP-881).  Spread then counts the partitions of a topic that are near the same subscribers, not those of
-    the whole topic.  The sum of squares over whole topics can be larger than necessary: by 2 % on average,
-    43 % at most (docs/explanation/planner.md).  Racks are ignored if they would take too much memory
+    (KIP-881).  Spread then treats the partitions of a topic that are near the same subscribers as a topic of
+    their own.  So the sum of squares over whole topics can be larger than necessary: by 2 % on average, 43 %
+    at most (docs/explanation/planner.md).  Racks are ignored if they would take too much memory
     (``Group.too_many_racks``).
 
     Ties: members by seniority, topics by name, partitions by number.  Planning again with nothing changed
@@ -45,4 +45,6 @@ def plan_fairest_sticky(group: Group, claims: Claims) -> Assignment:
 
 
 def _plan(group: Group, lots: Lots, *, keep_all: bool) -> Assignment:
+    # A lot is a topic, or with racks the part of it that is near the same subscribers.  First plan how many
+    # partitions of each lot each member gets, then choose the partitions.
     return Assignment(group, deal(lots, best_shares(lots.problem(keep_all=keep_all))))

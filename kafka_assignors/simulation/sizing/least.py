@@ -1,4 +1,4 @@
-"""The least number of members that holds a time lag, by trying sizes in the simulation.
+"""The least number of members that keeps the time lag within a target, by trying sizes in the simulation.
 
 A size is a number of members.  It is tried with a settled group: the strategy has planned it from the present
 owners, and it keeps that plan.  The cost of the rebalance is another figure (``sizing``).
@@ -20,11 +20,11 @@ from kafka_assignors.simulation.simulate import simulate
 from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, checks, largest_backlog
 
 _MOST_ONE_BY_ONE = 64
-"""Most sizes that are tried one by one.  Then the search takes larger strides, and halves the last one.  So a
-smaller size may exist if a planner's loads do not fall with each further member."""
+"""Most sizes that are tried one by one.  Then the search takes larger strides, and bisects the last one.  So
+it may miss a smaller size if a planner's loads do not fall with each further member."""
 
 _TOLERANCE = 1.05
-"""A time lag counts as the allowed one up to this factor, because simulations are not exact."""
+"""A time lag up to this many times the allowed one is not late, because simulations are not exact."""
 
 _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
 
@@ -99,8 +99,8 @@ class Search:
             history: the arrivals.
             rate: records/s that a size counts on from each member (``service_rate``).
             most: a size that counts as holding the target without a trial.  None: the number of partitions,
-                beyond which members are idle.  If not even that holds the target, because of the strategy,
-                the result is the least size that is about as good.
+                beyond which members are idle.  If not even that size holds the target, because of the
+                strategy, the result is the least size that is about as good as that one.
         """
         wanted = checks(history, rate, self._target)
         largest = max(history.partitions, 1) if most is None else most
@@ -190,7 +190,7 @@ class Search:
         )
         time_lags = simulate(history, scenario).time_lags
         if time_lags is None:
-            raise AssertionError("a simulation with a series has the time lags")
+            raise AssertionError("`simulate` returns time lags unless ``series=False``")
         return time_lags
 
     def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
@@ -201,12 +201,12 @@ class Search:
             wanted[-1],
         )
         time_lags = counted_time_lags = self._time_lags(limit.counted, owners, limit.rate, members)
-        if limit.hot.any():
+        if limit.hot.any():  # report the time lag of all records, also of those that the limit does not count
             time_lags = self._time_lags(history, owners, limit.rate, members)
         load = (history.start_lags + history.arrivals.sum(axis=0)) / history.length_s
         # Of partitions that wait equally long, the one with the largest load.
         worst = int(np.lexsort((load, np.round(counted_time_lags / limit.allowed, 3)))[-1])
-        is_same = owners == owners[worst]
+        has_same_owner = owners == owners[worst]
         place = Group((), history.topics).at(worst)
         return Reason(
             members=members,
@@ -214,8 +214,8 @@ class Search:
             partition=place.partition,
             time_lag_s=float(time_lags[worst]),
             arriving=float(load[worst]),
-            member_partitions=int(is_same.sum()),
-            member_arriving=float(load[is_same].sum()),
+            member_partitions=int(has_same_owner.sum()),
+            member_arriving=float(load[has_same_owner].sum()),
             rate=limit.rate,
         )
 
@@ -224,16 +224,16 @@ def _bound(limit: Limits, most: int) -> int:
     """Return a size below which no plan keeps a limit.
 
     All lag of a moment must be read within the time allowed, and members read no more than their rate.  The
-    bound is for members that could share each partition, which would have the least lag.
+    bound assumes that all members read from all partitions together, which gives the least lag.
     """
     history = limit.counted
     start, arrivals = history.start_lags.sum(keepdims=True), history.arrivals.sum(axis=1, keepdims=True)
-    longest = float(limit.allowed.max(initial=0.0))
+    allowed_s = float(limit.allowed.max(initial=0.0))
     low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
         rate = limit.rate * middle
-        fits = float(largest_backlog(start, arrivals, rate * history.step_s)[0]) <= rate * longest
+        fits = float(largest_backlog(start, arrivals, rate * history.step_s)[0]) <= rate * allowed_s
         low, high = (low, middle) if fits else (middle, high)
     return high
 
@@ -244,11 +244,11 @@ def _falls_behind(owners: Counts, limit: Limits, members: int) -> bool:
     Such a size needs no simulation.
     """
     history = limit.counted
-    longest = np.zeros(members)
-    np.maximum.at(longest, owners, limit.allowed)
+    allowed_s = np.zeros(members)
+    np.maximum.at(allowed_s, owners, limit.allowed)
     start, *arrivals = (
         np.bincount(owners, records, members).astype(np.float64)
         for records in (history.start_lags, *history.arrivals)
     )
     largest = largest_backlog(start, arrivals, limit.rate * history.step_s)
-    return bool((largest > limit.rate * longest).any())
+    return bool((largest > limit.rate * allowed_s).any())

@@ -42,7 +42,7 @@ def last_values(
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",  # compaction may have removed the first records
-        kafka_client=never_create_topics,
+        kafka_client=never_create_topics,  # a client whose requests do not create a deleted changelog
     )
     try:
         consumer.assign([changelog])

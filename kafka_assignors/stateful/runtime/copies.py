@@ -1,7 +1,7 @@
 """Opens a member's copies, passes them to active tasks, and closes them.
 
-Each copy is in one place at a time: with its active task, with the changelog reader (being restored, or a
-standby or warm-up), or closed on disk.
+A copy is the state of one task on this member's disk.  It is in one place at a time: with its active task,
+with the changelog reader (being restored, or a standby or warm-up), or closed.
 """
 
 from __future__ import annotations
@@ -85,11 +85,11 @@ class OpenCopies:
         elif copy.changelog is None:
             active.copy, active.ready = copy, True
         else:
-            self._hand_over(copy, active)
+            self._give_to_reader(copy, active)
 
     def end(self, active: ActiveTask) -> None:
         """Take the copy from a task that is given up; it becomes a standby or is closed."""
-        active.undo()
+        active.undo()  # drops uncommitted work
         active.ready = False
         self._task_log.revoked(active.task)
         copy, active.copy = active.copy, None
@@ -116,7 +116,7 @@ class OpenCopies:
         if copy.changelog is None:
             active.copy, active.ready = copy, True
         else:
-            self._hand_over(copy, active)
+            self._give_to_reader(copy, active)
 
     def flush_one(self) -> list[tuple[ActiveTask, StateDamagedError]]:
         """Flush the store of an active task, if one is due; see `FlushSchedule.flush_one`.
@@ -145,7 +145,7 @@ class OpenCopies:
                 self._retry_later(task, error)
                 continue
             if copy is not None:
-                self._hand_over(copy, None)
+                self._give_to_reader(copy, None)
         unneeded = sorted(self._kept - wanted - self._tasks.actives.keys() - {*self._tasks.duties.actives})
         if unneeded:
             self._kept.difference_update(unneeded[:_AT_ONCE])
@@ -169,7 +169,7 @@ class OpenCopies:
             elif active is waiter:
                 active.copy, active.ready = copy, True
             else:  # revoked and assigned again meanwhile, so another member may have changed the state
-                self._hand_over(copy, active)
+                self._give_to_reader(copy, active)
         for task, error in self._reader.failed():
             self._kept.discard(task)
             self._closed.forget(task)
@@ -206,7 +206,8 @@ class OpenCopies:
         """Return the state to report to the group."""
         self._share_closed()
         ends = dict(self._reader.ends)
-        lags = {task: lag for task, lag in self._reader.lags.items() if task not in self._closed.leaving}
+        leaving = self._closed.leaving  # will be deleted, so the group must not count on them
+        lags = {task: lag for task, lag in self._reader.lags.items() if task not in leaving}
         for task, active in self._tasks.actives.items():
             if active.ready:
                 lags[task] = 0
@@ -229,7 +230,7 @@ class OpenCopies:
         self._task_log.write()
         self._task_log.close()
         for active in self._tasks.actives.values():
-            active.undo()
+            active.undo()  # drops uncommitted work
             copy, active.copy, active.ready = active.copy, None, False
             if copy is not None:
                 self._close(copy)
@@ -241,7 +242,7 @@ class OpenCopies:
     def _opened(self, task: Task) -> Copy | None:
         """Open a task's copy; None: it cannot be used now, and is tried again."""
         if self._lacks_changelog(task):
-            topic = self._topology[task[0]].changelog or f"of {task[0]}"
+            topic = self._topology[task[0]].changelog or f"of subtopology {task[0]}"
             self._retry_later(task, ChangelogError(f"changelog {topic} has no partition {task[1]}"))
             return None
         try:
@@ -260,7 +261,7 @@ class OpenCopies:
         log.error("task %s_%d: state cannot be used: %s; trying again in %.0f s", *task, error, _AGAIN_S)
         self._retry_at[task] = self._clock() + _AGAIN_S
 
-    def _hand_over(self, copy: Copy, waiter: ActiveTask | None) -> None:
+    def _give_to_reader(self, copy: Copy, waiter: ActiveTask | None) -> None:
         self._kept.add(copy.task)
         self._reader.keep(copy, waiter)
 
@@ -268,7 +269,7 @@ class OpenCopies:
         self._flushes.forget(copy.task)
         duties = self._tasks.duties
         if copy.changelog is not None and copy.task in {*duties.standbys, *duties.warmups}:
-            self._hand_over(copy, None)
+            self._give_to_reader(copy, None)
         else:
             self._close(copy)
 
@@ -276,7 +277,7 @@ class OpenCopies:
         try:
             copy.close()
         except StateError as error:
-            log.warning("task %s: closing its state: %s", copy, error)
+            log.warning("task %s: cannot close its state: %s", copy, error)
         self._closed.add(copy)
 
     def _share_closed(self) -> None:

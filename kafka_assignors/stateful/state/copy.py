@@ -157,7 +157,7 @@ class Copy:
         try:
             self.store.close()
         except StateError as error:  # the store is wiped anyway
-            log.debug("task %s: closing its state: %s", self, error)
+            log.debug("task %s: cannot close its state: %s", self, error)
         self._dir.wipe()
         self.store = self._new()
         self.stale = False
@@ -179,7 +179,7 @@ class Copy:
         try:
             self.store.close()
         except Exception as error:  # the copy is given up anyway
-            log.warning("task %s: closing its state: %s", self, error)
+            log.warning("task %s: cannot close its state: %s", self, error)
         finally:
             self._dir.release()
 

@@ -1,11 +1,11 @@
-"""Our sections for tasks, and for the lags of tasks.
+"""Sections of tasks, and of the lags of tasks, in the user data of the strategy ``stateful``.
 
 A task is (id of its subtopology, number of its partition).  A table of subtopologies comes first: uint16
 number of ids, then the ids.  A section has up to three columns: the number of tasks of each subtopology in
 the table; the partitions of each subtopology, as differences from the previous one, starting at 0; and for a
-section of lags (records) one lag a task.  A column is a uint8 width (1, 2, 4 or 8 bytes), as narrow as its
-largest number allows, then the numbers.  Width 0 in the first column is an empty section, which ends there.
-So each task of a section of a thousand takes about a byte.
+section of lags (records) one lag a task.  A column begins with a uint8, the width of its numbers: 1, 2, 4 or
+8 bytes, the narrowest that holds the largest number.  Then the numbers follow.  Width 0 in the first column
+is an empty section, which ends there.  So each task of a section of a thousand takes about a byte.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def pack_text(value: str, most: int) -> bytes:
         packed = string(value) if len(value) <= most else b""
     except UnicodeEncodeError:  # half a surrogate pair, by which Python represents undecodable bytes
         packed = b""
-    if not 0 < len(packed) <= most + 2:
+    if not 0 < len(packed) <= most + 2:  # two bytes are the length
         raise CodecError(f"not valid text, or longer than {most} bytes: {value[:50]!r}")
     return packed
 
@@ -114,7 +114,7 @@ def read_tasks(reader: Reader, ids: Sequence[str]) -> tuple[Task, ...]:
             raise CodecError("a duplicate task")
         tasks += zip(repeat(name), accumulate(block))
         if tasks[-1][1] > _MOST_PARTITION:
-            raise CodecError(f"partition {tasks[-1][1]}")
+            raise CodecError(f"partition {tasks[-1][1]} is out of range")
     return tuple(tasks)
 
 
