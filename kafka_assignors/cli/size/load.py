@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import median
 
 import numpy as np
 
@@ -53,6 +53,7 @@ class GroupLoad:
         history: its lag, and its arrivals in steps: one for now, and others for forecasts if there are any.
         members: number of members; None: unknown, or there are none.
         owners: owner of each partition, as an index into the members; None: not all have one.
+        capacities: of the members; empty: all 1.
         notes: remarks on the load, a sentence each.
         forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
     """
@@ -62,6 +63,7 @@ class GroupLoad:
     owners: Counts | None
     notes: tuple[str, ...]
     forecasts: Forecasts | None = None
+    capacities: tuple[float, ...] = ()
 
 
 def partitions_of(report: Report) -> dict[str, int]:
@@ -183,11 +185,11 @@ def group_load(
         )
         if unknown
     ]
-    member_capacities = list(capacities_of(now).values()) or [1.0]
+    member_capacities = tuple(capacities_of(now).values())
     if len(set(member_capacities)) > 1:
         notes.append(
             f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
-            f"sizes are of members with their mean, {fmean(member_capacities):.3g}"
+            f"newcomers count with their median, {median(member_capacities):.3g}, and the fastest leave first"
         )
     if expected is not None and expected.problem:
         notes.append(expected.problem)
@@ -205,12 +207,12 @@ def group_load(
             lag,
             horizon_s=horizon_s,
             rate=rate,
-            capacity=fmean(member_capacities),
         ),
         members=len(now.members) or None,
         owners=None if (owners == NO_MEMBER).any() else owners,
         notes=tuple(notes),
         forecasts=forecasts,
+        capacities=member_capacities,
     )
 
 
@@ -222,7 +224,6 @@ def history_of(
     *,
     horizon_s: float,
     rate: float | None,
-    capacity: float = 1.0,
 ) -> History:
     """Return the load of a horizon.
 
@@ -233,7 +234,6 @@ def history_of(
         lag: records left to read, by partition.
         horizon_s: length of the horizon.
         rate: records/s of a member of capacity 1; None: unknown.
-        capacity: mean capacity of the members.
     """
     step_s = horizon_s / len(steps)
     return History(
@@ -242,7 +242,7 @@ def history_of(
         topics=topics,
         arrivals=np.rint(np.array(steps) * step_s).astype(np.int64),
         start_lags=lag,
-        service_rate=None if rate is None else rate * capacity,
+        service_rate=rate,
     )
 
 

@@ -106,7 +106,8 @@ def size_lines(report: SizeReport) -> Lines:
     how = "as measured" if report.is_measured else "as given"
     free = f", {sizing.target.headroom:.0%} of it kept free" if sizing.target.headroom else ""
     parts += [Text(line) for line in _forecast_lines(report)]
-    parts.append(Text(f"a member reads {sizing.rate:,.1f} records/s, {how}{free}"))
+    member = "newcomer" if sizing.fastest_rate > sizing.rate else "member"
+    parts.append(Text(f"a {member} reads {sizing.rate:,.1f} records/s, {how}{free}"))
     parts += [Text(_cost_line(cost, sizing.members)) for cost in (sizing.stay, sizing.scale) if cost]
     return Lines(*parts)
 
@@ -123,6 +124,8 @@ def headline(report: SizeReport) -> str:
             f"{'grow' if sizing.members < sizing.advised else 'shrink'} from {sizing.members:,} to {members}"
         )
     but = "" if sizing.holds else ", which no size holds for all partitions"
+    if sizing.needs_rebalance:
+        but = ", which the present owners do not hold before a rebalance"
     return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{but}"
 
 
@@ -152,17 +155,18 @@ def _reason(reason: Reason | None) -> str:
 
 def _warnings(report: SizeReport) -> Iterator[str]:
     sizing = report.sizing
-    free = sizing.rate * (1 - sizing.target.headroom)
+    free = sizing.fastest_rate * (1 - sizing.target.headroom)
+    member = "the fastest member" if sizing.fastest_rate > sizing.rate else "one member"
     for hot in sizing.hot[:ROWS]:
         name = partition_name(hot.topic, hot.partition)
         yield (
-            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of one member"
+            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of {member}"
             f"{', which reads it only without headroom' if hot.held else ''}: "
             f"{hot.enough:,} partitions would do, {shown(hot.topic)} has {hot.partitions:,}"
         )
     if len(sizing.hot) > ROWS:
         yield f"so do {counted(len(sizing.hot) - ROWS, 'more partition')} (--output json)"
-    if (missed := sizing.horizon.missed) is not None:
+    if (missed := sizing.missed) is not None:
         yield f"{report.strategy} does not hold it: {_reason(missed)}"
     if sizing.behind:
         yield (

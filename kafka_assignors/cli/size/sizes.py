@@ -227,6 +227,7 @@ def size_report(
         members=load.members,
         owners=load.owners,
         stay_at=stay_at,
+        capacities=load.capacities,
     )
     return SizeReport(
         request.group_id,

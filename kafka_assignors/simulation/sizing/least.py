@@ -2,12 +2,16 @@
 
 A size is a number of members.  It is tried with a settled group: the strategy has planned it from the present
 owners, and it keeps that plan.  The cost of the rebalance is another figure (``sizing``).
+
+Members may have unequal capacities.  A newcomer has the median of the present ones.  A smaller size is tried
+with the slowest of the present members, because any members may leave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
@@ -23,7 +27,7 @@ _MOST_ONE_BY_ONE = 64
 """Most sizes that are tried one by one.  Then the search takes larger strides, and halves the last one.  So a
 smaller size may exist if a planner's loads do not fall with each further member."""
 
-_TOLERANCE = 1.05
+TOLERANCE = 1.05
 """A time lag counts as the allowed one up to this factor, because simulations are not exact."""
 
 _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
@@ -84,32 +88,46 @@ class Search:
         present: number of members now; None: unknown.
         owners: by partition, its present owner, as a member's number; None: unknown, so each size is planned
             without history.
+        capacities: by present member, ascending; empty: all 1.
+
+    Attributes:
+        newcomer: capacity of a member that is not present yet.
+        fastest: the largest capacity of a member.
     """
 
     def __init__(
-        self, strategy: Strategy, target: Target, present: int | None = None, owners: Counts | None = None
+        self,
+        strategy: Strategy,
+        target: Target,
+        present: int | None = None,
+        owners: Counts | None = None,
+        capacities: Sequence[float] = (),
     ) -> None:
         self._strategy, self._target = strategy, target
         self._present, self._owners = present, owners
+        self._capacities = list(capacities)
+        self.newcomer = median(capacities) if capacities else 1.0
+        self.fastest = max(capacities, default=1.0)
 
-    def least(self, history: History, rate: float, most: int | None = None) -> Least:
+    def least(self, history: History, rate: float, most: int | None = None, at_least: int = 1) -> Least:
         """Return the least size that holds the target in a history.
 
         Args:
             history: the arrivals.
-            rate: records/s that a size counts on from each member (``service_rate``).
+            rate: records/s that a size counts on from the fastest member (``service_rate``).
             most: a size that counts as holding the target without a trial.  None: the number of partitions,
                 beyond which members are idle.  If not even that holds the target, because of the strategy,
                 the result is the least size that is about as good.
+            at_least: no smaller size is tried.
         """
         wanted = checks(history, rate, self._target)
-        largest = max(history.partitions, 1) if most is None else most
-        members = self._search(history, wanted, largest)
+        largest = max(history.partitions, at_least) if most is None else most
+        members = self._search(history, wanted, largest, at_least)
         reachable = wanted
         if most is None and members == largest:
             reachable = tuple(self._reachable(history, limit, largest) for limit in wanted)
             if reachable != wanted:
-                members = self._search(history, reachable, largest)
+                members = self._search(history, reachable, largest, at_least)
         return Least(
             members,
             self._reason(history, reachable, members - 1) if members > 1 else None,
@@ -119,14 +137,14 @@ class Search:
     def _reachable(self, history: History, limit: Limits, most: int) -> Limits:
         """Return the limits, relaxed where not even the largest size keeps them."""
         time_lags = self._time_lags(limit.counted, self._planned(history, most), limit.rate, most)
-        is_late = time_lags > _TOLERANCE * limit.allowed
+        is_late = time_lags > TOLERANCE * limit.allowed
         if not is_late.any():
             return limit
         return replace(limit, allowed=np.where(is_late, time_lags * NEAR, limit.allowed))
 
-    def _search(self, history: History, wanted: Sequence[Limits], most: int) -> int:
+    def _search(self, history: History, wanted: Sequence[Limits], most: int, at_least: int) -> int:
         """Return the least size that keeps the limits; ``most`` is not tried."""
-        low = members = _bound(wanted[0], most)
+        low = members = max(_bound(wanted[0], self._rates(wanted[0], most)), at_least)
         failed = low - 1
         while members < most and not self._holds(history, wanted, members):
             failed = members
@@ -149,7 +167,7 @@ class Search:
             topics: topic -> number of partitions.
         """
         names = first_members(max(members, self._present or 0))
-        group = GroupModel(self._strategy, topics, names)
+        group = GroupModel(self._strategy, topics, names, self._of_size(len(names)))
         before = 0 if self._owners is None else self._present or 0
         for number in range(before):
             group.join(number)
@@ -166,9 +184,17 @@ class Search:
 
     def _holds(self, history: History, wanted: Sequence[Limits], members: int) -> bool:
         owners = self._planned(history, members)
-        if any(_falls_behind(owners, limit, members) for limit in wanted):
+        if any(_falls_behind(owners, limit, self._rates(limit, members)) for limit in wanted):
             return False
         return all(self._is_within(owners, limit, members) for limit in wanted)
+
+    def _of_size(self, members: int) -> list[float]:
+        """Return the capacities of the members of a size."""
+        return (self._capacities + [self.newcomer] * (members - len(self._capacities)))[:members]
+
+    def _rates(self, limit: Limits, members: int) -> Levels:
+        """Return the records/s of the members of a size."""
+        return limit.rate / self.fastest * np.array(self._of_size(members))
 
     def _is_within(self, owners: Counts, limit: Limits, members: int) -> bool:
         return bool((self._time_lags(limit.counted, owners, limit.rate, members) <= limit.allowed).all())
@@ -184,7 +210,8 @@ class Search:
             history="",
             strategy=self._strategy,
             members=members,
-            service_rate=rate,
+            service_rate=rate / self.fastest,
+            capacities=dict(zip(names, self._of_size(members), strict=True)),
             owners=tuple(names[owner] for owner in owners.tolist()),
             drain_limit_s=max(history.length_s, 2 * self._target.max_time_lag_s),
         )
@@ -216,39 +243,43 @@ class Search:
             arriving=float(load[worst]),
             member_partitions=int(is_same.sum()),
             member_arriving=float(load[is_same].sum()),
-            rate=limit.rate,
+            rate=float(self._rates(limit, members)[owners[worst]]),
         )
 
 
-def _bound(limit: Limits, most: int) -> int:
+def _bound(limit: Limits, rates: Levels) -> int:
     """Return a size below which no plan keeps a limit.
 
     All lag of a moment must be read within the time allowed, and members read no more than their rate.  The
     bound is for members that could share each partition, which would have the least lag.
+
+    Args:
+        limit: the limit.
+        rates: records/s of the members of the largest size.
     """
     history = limit.counted
     start, arrivals = history.start_lags.sum(keepdims=True), history.arrivals.sum(axis=1, keepdims=True)
     longest = float(limit.allowed.max(initial=0.0))
-    low, high = 0, most
+    low, high = 0, len(rates)
     while high - low > 1:
         middle = (low + high) // 2
-        rate = limit.rate * middle
+        rate = float(rates[:middle].sum())
         fits = float(largest_backlog(start, arrivals, rate * history.step_s)[0]) <= rate * longest
         low, high = (low, middle) if fits else (middle, high)
     return high
 
 
-def _falls_behind(owners: Counts, limit: Limits, members: int) -> bool:
+def _falls_behind(owners: Counts, limit: Limits, rates: Levels) -> bool:
     """Return whether a member has more lag at one moment than it reads in the time allowed.
 
     Such a size needs no simulation.
     """
-    history = limit.counted
+    history, members = limit.counted, len(rates)
     longest = np.zeros(members)
     np.maximum.at(longest, owners, limit.allowed)
     start, *arrivals = (
         np.bincount(owners, records, members).astype(np.float64)
         for records in (history.start_lags, *history.arrivals)
     )
-    largest = largest_backlog(start, arrivals, limit.rate * history.step_s)
-    return bool((largest > limit.rate * longest).any())
+    largest = largest_backlog(start, arrivals, rates * history.step_s)
+    return bool((largest > rates * longest).any())

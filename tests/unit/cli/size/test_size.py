@@ -124,14 +124,17 @@ def test_remembered_owner_that_has_left_is_no_owner() -> None:
     assert (load.members, load.owners) == (1, None)
 
 
-def test_members_count_with_their_mean_capacity() -> None:
+def test_members_count_with_their_own_capacities() -> None:
     rates, lags = [40, 80, 60, 10], [900, 900, 900, 900]
     now = look(rates, lags, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
     assert capacities_of(now) == {"m0": 1, "m1": 3}
     assert member_rates([now, now]) == [100, 30]
     load = group_load(now, 3600, 10)
-    assert load.history.service_rate == 20
-    assert load.notes == ("members have capacities from 1 to 3: sizes are of members with their mean, 2",)
+    assert (load.history.service_rate, load.capacities) == (10, (1, 3))
+    assert load.notes == (
+        "members have capacities from 1 to 3: newcomers count with their median, 2, "
+        "and the fastest leave first",
+    )
     assert set(capacities_of(look(rates, lags, capacities=(1.0, 3.0))).values()) == {1}  # counts decide
 
 
@@ -276,6 +279,17 @@ def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
     with pytest.raises(GroupError, match="looks 19 s apart do not show the rate of a member"):
         sizes.read()
     assert sizes.read().sizing.rate == 40
+
+
+def test_unequal_members_that_fall_behind_are_not_the_right_size() -> None:
+    """Each member gets three partitions, 15 records/s; the slow ones read 10."""
+    now = look([5] * 12, [0] * 12, 4, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
+    made = sized(replace(REQUEST, rate=10.0), now, now)
+    assert (made.sizing.is_right, made.is_fine) == (False, False)
+    assert made.sizing.stay is not None
+    assert made.sizing.stay.time_lag_s == pytest.approx(1800)
+    assert "a newcomer reads 20.0 records/s, as given, 20% of it kept free" in lines(made)
+    assert sized(replace(REQUEST, rate=20.0), now, now).is_fine  # the slow ones read 20
 
 
 def test_size_that_cannot_hold_the_target_is_not_right() -> None:
