@@ -25,6 +25,7 @@ METRICS = {
     "kafka_assignors_size_members": "Members of the group",
     "kafka_assignors_size_advised": "Members the group should have now",
     "kafka_assignors_size_horizon": "Members that hold the time lag over the whole horizon",
+    "kafka_assignors_size_oldest_unread_seconds": "Age of the oldest unread record",
     "kafka_assignors_size_hot_partitions": "Partitions with more arrivals than one member reads",
 }
 
@@ -73,6 +74,8 @@ class SizePage(Collector):
             figures["advised"] = report.sizing.advised
             figures["horizon"] = report.sizing.horizon.members
             figures["hot_partitions"] = len(report.sizing.hot)
+            if report.oldest_s is not None:
+                figures["oldest_unread_seconds"] = report.oldest_s
         for figure, value in figures.items():
             name = f"kafka_assignors_size_{figure}"
             family = GaugeMetricFamily(name, METRICS[name], labels=["group"])

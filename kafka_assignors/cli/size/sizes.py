@@ -16,8 +16,10 @@ from kafka_assignors.cli.size.load import (
     member_rates,
     partitions_of,
     reported_rate,
+    stuck_partitions,
 )
 from kafka_assignors.cli.size.report import SizeReport
+from kafka_assignors.cli.tables import ROWS, partition_name
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.fetch.group import REBALANCING
@@ -137,11 +139,22 @@ class GroupSizes:
         return None
 
     def _stopped(self, now: Report) -> list[str]:
-        """Return a note if the members do not seem to read, because then no size helps."""
+        """Return a note if all or some partitions do not seem to be read, because then no size helps."""
         span_s, looks = self._span_s, [report for _, report in self._looks]
-        if not now.members or span_s < _LEAST_S or not has_stopped(looks, span_s):
+        if not now.members or span_s < _LEAST_S:
             return []
-        return [f"no member has committed for {span_s:,.0f} s, though records wait: they may not read at all"]
+        if has_stopped(looks):
+            return [
+                f"no member has committed for {span_s:,.0f} s, though records wait: they may not read at all"
+            ]
+        if not (stuck := stuck_partitions(looks)):
+            return []
+        names = ", ".join(partition_name(*tp) for tp in stuck[:ROWS])
+        more = f" and {len(stuck) - ROWS:,} more" if len(stuck) > ROWS else ""
+        return [
+            f"{names}{more}: lag, but no commit for {span_s:,.0f} s; "
+            "a record may fail again and again, or its thread may be dead"
+        ]
 
     @property
     def _span_s(self) -> float:
@@ -164,7 +177,7 @@ class GroupSizes:
             )
         if not self._rates:
             why = "had lag at both looks"
-            if has_stopped([report for _, report in self._looks], span_s):
+            if has_stopped([report for _, report in self._looks]):
                 why = "has committed between the looks, though records wait"
             raise GroupError(
                 f"no member of {self._request.group_id!r} {why}, so its rate is unknown: give --rate"
@@ -238,4 +251,5 @@ def size_report(
         load.forecasts,
         load.notes,
         recorded,
+        load.oldest_s,
     )

@@ -21,6 +21,7 @@ from kafka_assignors.cli.size.load import (
     has_stopped,
     member_rates,
     partitions_of,
+    stuck_partitions,
 )
 from kafka_assignors.cli.size.report import SizeReport, headline, size_lines
 from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
@@ -229,9 +230,43 @@ def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
     assert made.notes == ("no member has committed for 60 s, though records wait: they may not read at all",)
     with pytest.raises(GroupError, match="has committed between the looks, though records wait, so its rate"):
         sized(REQUEST, stuck, stuck)
-    assert not has_stopped([look([7, 7], [0, 0], out=0.0), stuck], 60)
-    assert not has_stopped([stuck, look([7, 7], [9000, 9000])], 60)
-    assert not has_stopped([stuck, stuck], 61)
+    assert not has_stopped([look([7, 7], [0, 0], out=0.0), stuck])
+    assert not has_stopped([stuck, look([7, 7], [9000, 9000])])
+    assert not has_stopped([stuck, look([7, 7], [9000, 9000]), stuck])
+    assert stuck_partitions([stuck, look([7, 7], [9000, 9000]), stuck]) == []
+
+
+def test_partition_with_lag_and_no_commit_is_named() -> None:
+    now, stuck = look([7, 7], [9000, 9000]), look([7, 7], [9000, 9000], out=0.0)
+    poisoned = replace(now, partitions=(now.partitions[0], stuck.partitions[1]))
+    made = sized(replace(REQUEST, rate=10.0), poisoned, poisoned)
+    assert made.notes == (
+        "orders-1: lag, but no commit for 60 s; a record may fail again and again, or its thread may be dead",
+    )
+    calm = replace(stuck.partitions[1], lag=0)
+    assert not sized(
+        replace(REQUEST, rate=10.0), poisoned, replace(poisoned, partitions=(now.partitions[0], calm))
+    ).notes
+
+
+@pytest.mark.parametrize(("age_s", "is_fine"), [(0.0, True), (30.0, True), (31.0, False), (None, True)])
+def test_group_with_a_record_older_than_the_target_is_not_fine(age_s: float | None, is_fine: bool) -> None:
+    now = look([7, 7], [0, 9])
+    aged = replace(now, partitions=(now.partitions[0], replace(now.partitions[1], seconds=age_s)))
+    made = sized(replace(REQUEST, rate=10.0), aged, aged)
+    assert (made.sizing.is_right, made.is_fine, made.as_json()["oldest_s"]) == (True, is_fine, age_s)
+    waits = [line for line in lines(made) if "oldest unread" in line]
+    assert len(waits) == bool(age_s)
+    if not is_fine:
+        assert waits[0].startswith("the oldest unread record has waited 31s, longer than the target")
+
+
+def test_unknown_age_is_noted() -> None:
+    now = look([7, 7], [0, 9])
+    lost = replace(now, partitions=(now.partitions[0], replace(now.partitions[1], seconds_missing="denied")))
+    assert group_load(lost, 3600, 10).notes == (
+        "the age of the oldest unread record of 1 partition is unknown and counts as none",
+    )
 
 
 def test_empty_group_gets_a_size_with_a_note() -> None:
