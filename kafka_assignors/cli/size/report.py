@@ -32,6 +32,7 @@ class SizeReport:
         notes: remarks, a sentence each.
         recorded: whether the load is from a recording.
         oldest_s: age of the oldest unread record, seconds, 0 if there is none; None: unknown.
+        is_kept: whether it is the size of an earlier look, because the last one gave none.
     """
 
     group_id: str
@@ -43,6 +44,7 @@ class SizeReport:
     notes: tuple[str, ...] = ()
     recorded: bool = False
     oldest_s: float | None = None
+    is_kept: bool = False
 
     @property
     def is_fine(self) -> bool:

@@ -48,9 +48,11 @@ class SizePage(Collector):
         self._last: tuple[float, SizeReport] | None = None
 
     def publish(self, reading: SizeReport) -> None:
-        """Replace the size."""
+        """Replace the size.  A kept one is no newer than the last size of a look."""
         with self._lock:
-            self._is_up, self._last = True, (self._clock(), reading)
+            self._is_up = not reading.is_kept
+            since = self._last[0] if self._last is not None and reading.is_kept else self._clock()
+            self._last = since, reading
 
     def fail(self) -> None:
         """Note that a look failed.  The last size stays for ``KEPT_INTERVALS`` intervals."""

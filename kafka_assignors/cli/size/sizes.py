@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from kafka_assignors.cli.lag.report import Report
@@ -116,7 +116,8 @@ class GroupSizes:
         if unsettled := self._unsettled(now):
             if self._last is None:
                 raise GroupError(f"{unsettled}: try again")
-            return self._last.with_notes(f"{unsettled}: this is the size of {self._last.time}")
+            kept = replace(self._last, is_kept=True)
+            return kept.with_notes(f"{unsettled}: this is the size of {self._last.time}")
         name, notes = strategy_of(request, now.group.strategy)
         rate, unequal = self._rate()
         expected = None if self._read_forecasts is None else self._read_forecasts(partitions_of(now))
