@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from statistics import median
+from typing import Any
 
 from kafka_assignors.cli.lag.report import Report
+from kafka_assignors.cli.plan.options import assumed, refuse_foreign, with_options
 from kafka_assignors.cli.size.load import (
     GroupLoad,
     group_load,
@@ -54,6 +56,7 @@ class SizeRequest:
         rate: records/s of a member of capacity 1; None: measured.
         strategy: name of the strategy; None: the group's.
         load_topic: topic of the forecasts; None: there are none.
+        options: options of the strategy, by name.
     """
 
     group_id: str
@@ -62,6 +65,7 @@ class SizeRequest:
     rate: float | None = None
     strategy: str | None = None
     load_topic: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class GroupSizes:
@@ -232,11 +236,17 @@ def size_report(
         time: of the load, ISO 8601.
         stay_at: the last advice; None: there is none.
         recorded: whether the load is from a recording.
+
+    Raises:
+        UsageError: an option is not one of the strategy, or its value is invalid.
     """
-    by_load = load.forecasts is not None and load_strategy(strategy).by_forecast
+    kind = load_strategy(strategy)
+    refuse_foreign("--option ", kind, request.options)
+    assumptions = assumed([with_options(kind, {}, request.options)], strategy, request.options)
+    by_load = load.forecasts is not None and kind.by_forecast
     sizing = size(
         load.history,
-        simulated(strategy, by_load=by_load),
+        simulated(strategy, request.options, by_load=by_load),
         request.target,
         members=load.members,
         owners=load.owners,
@@ -250,7 +260,7 @@ def size_report(
         sizing,
         request.rate is None,
         load.forecasts,
-        load.notes,
+        (*load.notes, *assumptions),
         recorded,
         load.oldest_s,
     )

@@ -300,7 +300,7 @@ def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
     idle, busy = measuring([7, 7], [0, 0]), measuring([40, 40], [9000, 9000])
     made = sized(REQUEST, idle, idle)
     assert made.sizing.rate == 64
-    assert made.notes == ("the rate of a member, 64.0 records/s, is what the members report",)
+    assert "the rate of a member, 64.0 records/s, is what the members report" in made.notes
     assert sized(REQUEST, busy, busy).sizing.rate == 40
     unmeasured = look([7, 7], [0, 0], strategy="cooperative-lag-aware", service_rate=0.0)
     with pytest.raises(GroupError, match="so its rate is unknown: give --rate"):
@@ -325,6 +325,22 @@ def test_unequal_members_that_fall_behind_are_not_the_right_size() -> None:
     assert made.sizing.stay.time_lag_s == pytest.approx(1800)
     assert "a newcomer reads 20.0 records/s, as given, 20% of it kept free" in lines(made)
     assert sized(replace(REQUEST, rate=20.0), now, now).is_fine  # the slow ones read 20
+
+
+def test_sizes_are_planned_with_the_options_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the numbers of partitions may differ, a member reads the partition with half of the lag alone."""
+    by_lag = look([0] * 8, [280] + [40] * 7, 2, strategy="cooperative-lag-aware")
+    words = ("--rate", "10", "--headroom", "0", "--output", "json")
+    advised, notes = [], []
+    for option in ((), ("--option", "max_partition_skew=null")):
+        made = json.loads(run(monkeypatch, Looks(by_lag, by_lag), *words, *option).stdout)
+        advised.append(made["advised"])
+        notes.append(made["notes"][0])
+    assert advised == [5, 2]
+    assert notes == [
+        "the group's options are unknown, assuming max_partition_skew=1, min_improvement=0.1 (--option)",
+        "the group's options are unknown, assuming min_improvement=0.1 (--option)",
+    ]
 
 
 def test_size_that_cannot_hold_the_target_is_not_right() -> None:
@@ -463,6 +479,10 @@ def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatc
         (("--max-time-lag", "0s"), "expected a time"),
         (("--headroom", "1"), "--headroom"),
         (("--strategy", "unknown"), "--strategy"),
+        (("--option", "skew"), "--option skew: expected NAME=VALUE"),
+        (("--option", "skew=1"), "--option skew: unknown, expected one of"),
+        (("--strategy", "sticky", "--option", "preempt=true"), "--option preempt: not an option of sticky"),
+        (("--strategy", "failover", "--option", "preempt=3"), "--option preempt: "),
     ],
 )
 def test_wrong_options_are_usage_errors(
@@ -486,3 +506,12 @@ def test_log_repeats_no_note_whose_figures_change() -> None:
     )
     assert first.problems.keys() == second.problems.keys()
     assert list(second.problems.values()) == ["members read 8,400.2 to 19 records/s"]
+
+
+def test_option_of_another_strategy_than_the_one_the_group_runs_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = look([7, 7], [0, 0])
+    result = run(monkeypatch, Looks(now, now), "--rate", "10", "--option", "preempt=true")
+    assert result.exit_code == 2
+    assert "--option preempt: not an option of sticky, but of failover" in result.output
