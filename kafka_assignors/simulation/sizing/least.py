@@ -4,7 +4,8 @@ A size is a number of members.  It is tried with a settled group: the strategy h
 owners, and it keeps that plan.  The cost of the rebalance is another figure (``sizing``).
 
 Members may have unequal capacities.  A newcomer has the median of the present ones.  A smaller size is tried
-with the slowest of the present members, because any members may leave.
+with the slowest of the present members, because any members may leave.  Plans break ties by member ids, which
+newcomers do not have yet, so a size of unequal members is tried with ids that favour either end.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from statistics import median
 import numpy as np
 
 from kafka_assignors.plan import Group
-from kafka_assignors.simulation.churn import first_members
+from kafka_assignors.simulation.churn import client_id, first_members
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.scenario import Scenario, Strategy
@@ -136,7 +137,13 @@ class Search:
 
     def _reachable(self, history: History, limit: Limits, most: int) -> Limits:
         """Return the limits, relaxed where not even the largest size keeps them."""
-        time_lags = self._time_lags(limit.counted, self._planned(history, most), limit.rate, most)
+        time_lags: Levels = np.max(
+            [
+                self._time_lags(limit.counted, owners, limit.rate, most)
+                for owners in self._planned(history, most)
+            ],
+            axis=0,
+        )
         is_late = time_lags > TOLERANCE * limit.allowed
         if not is_late.any():
             return limit
@@ -158,15 +165,15 @@ class Search:
                 failed = middle
         return members
 
-    def owners(self, members: int, load: Counts, topics: dict[str, int]) -> Counts:
+    def owners(self, members: int, load: Counts, topics: dict[str, int], names: Sequence[str]) -> Counts:
         """Return the owners after the strategy's rebalance to a size.
 
         Args:
             members: the size.
             load: by partition, records.
             topics: topic -> number of partitions.
+            names: of the members, those that leave included.
         """
-        names = first_members(max(members, self._present or 0))
         group = GroupModel(self._strategy, topics, names, self._of_size(len(names)))
         before = 0 if self._owners is None else self._present or 0
         for number in range(before):
@@ -183,10 +190,10 @@ class Search:
         return group.owner
 
     def _holds(self, history: History, wanted: Sequence[Limits], members: int) -> bool:
-        owners = self._planned(history, members)
-        if any(_falls_behind(owners, limit, self._rates(limit, members)) for limit in wanted):
+        trials = [(owners, limit) for owners in self._planned(history, members) for limit in wanted]
+        if any(_falls_behind(owners, limit, self._rates(limit, members)) for owners, limit in trials):
             return False
-        return all(self._is_within(owners, limit, members) for limit in wanted)
+        return all(self._is_within(owners, limit, members) for owners, limit in trials)
 
     def _of_size(self, members: int) -> list[float]:
         """Return the capacities of the members of a size."""
@@ -199,9 +206,15 @@ class Search:
     def _is_within(self, owners: Counts, limit: Limits, members: int) -> bool:
         return bool((self._time_lags(limit.counted, owners, limit.rate, members) <= limit.allowed).all())
 
-    def _planned(self, history: History, members: int) -> Counts:
+    def _planned(self, history: History, members: int) -> list[Counts]:
+        """Return the owners by the plan of a size; of unequal members by a plan for each order of ids."""
         load = history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
-        return self.owners(members, load, dict(history.topics))
+        names = first_members(max(members, self._present or 0))
+        orders: list[Sequence[str]] = [names]
+        if len(set(self._capacities)) > 1:
+            ascending = sorted(names, key=client_id)
+            orders = [ascending, ascending[::-1]]
+        return [self.owners(members, load, dict(history.topics), order) for order in orders]
 
     def _time_lags(self, history: History, owners: Counts, rate: float, members: int) -> Levels:
         """Return the largest time lag of each partition in the simulation."""
@@ -222,10 +235,9 @@ class Search:
 
     def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
         """Return the partition, and its member, that make a size too small."""
-        owners = self._planned(history, members)
-        limit = next(
-            (limit for limit in wanted[:-1] if not self._is_within(owners, limit, members)),
-            wanted[-1],
+        trials = [(owners, limit) for owners in self._planned(history, members) for limit in wanted]
+        owners, limit = next(
+            (trial for trial in trials[:-1] if not self._is_within(*trial, members)), trials[-1]
         )
         time_lags = counted_time_lags = self._time_lags(limit.counted, owners, limit.rate, members)
         if limit.hot.any():

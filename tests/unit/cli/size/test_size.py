@@ -324,6 +324,9 @@ def test_unequal_members_that_fall_behind_are_not_the_right_size() -> None:
     assert made.sizing.stay is not None
     assert made.sizing.stay.time_lag_s == pytest.approx(1800)
     assert "a newcomer reads 20.0 records/s, as given, 20% of it kept free" in lines(made)
+    assert made.sizing.advised == 12  # no slow member may get two
+    grown = look([5] * 12, [0] * 12, 12, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
+    assert sized(replace(REQUEST, rate=10.0), grown, grown).is_fine
     assert sized(replace(REQUEST, rate=20.0), now, now).is_fine  # the slow ones read 20
 
 
