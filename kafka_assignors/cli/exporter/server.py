@@ -128,7 +128,8 @@ def reading_repeatedly(
             problems.update(reading.problems)
         except Exception as error:  # the next reading may succeed
             page.fail()
-            failure = error if isinstance(error, KafkaAssignorsError) else lag_error(error)
+            is_ours = isinstance(error, (KafkaAssignorsError, click.UsageError))
+            failure = error if is_ours else lag_error(error)
             # kafka-python words one cause differently from attempt to attempt.
             problems.update({type(failure).__name__: str(failure)})
         finally:

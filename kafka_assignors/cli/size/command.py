@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 import click
 from rich.console import Console
 
+from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.cli.backtest.options import read_moment
 from kafka_assignors.cli.common import (
     client_settings,
@@ -26,6 +27,7 @@ from kafka_assignors.cli.lag.limits import milliseconds
 from kafka_assignors.cli.lag.reader import LagReader, is_pattern
 from kafka_assignors.cli.pipeline.spark import recording_folder, require_spark, spark_size_options
 from kafka_assignors.cli.plan.forecasts import read_feed
+from kafka_assignors.cli.plan.options import check_options, named_value, refuse_foreign, with_options
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.size.recording import Recording, recorded_size
 from kafka_assignors.cli.size.report import SizeReport, size_lines
@@ -82,6 +84,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
 )
 @click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the group.")
 @click.option("--strategy", metavar="NAME", help="The strategy.  [default: the one the group runs]")
+@click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
 @click.option(
     "--every",
     "every_s",
@@ -128,6 +131,7 @@ def command(
     rate: float | None,
     load_topic: str | None,
     strategy: str | None,
+    options: tuple[str, ...],
     every_s: float,
     reset: Reset,
     recording: str | None,
@@ -149,7 +153,13 @@ def command(
     if horizon_s < max_time_lag_s:
         raise click.UsageError("--horizon must not be shorter than --max-time-lag")
     target = Target(max_time_lag_s, headroom)
-    request = SizeRequest(group_id, target, horizon_s, rate, _known(strategy), load_topic)
+    own = [] if strategy is None else [_known(strategy)]
+    given = dict(named_value(text) for text in options)
+    check_options("--option ", given, own)
+    for kind in own:
+        refuse_foreign("--option ", kind, given)
+        with_options(kind, {}, given)
+    request = SizeRequest(group_id, target, horizon_s, rate, strategy, load_topic, given)
     if recording is not None:
         if bootstrap or config or load_topic or listen:
             raise click.UsageError("--recording takes the place of a cluster, --load-topic and --serve")
@@ -213,11 +223,8 @@ def _forecasts(
     return read_feed(Group((), partitions), settings, group_id, topic)
 
 
-def _known(strategy: str | None) -> str | None:
-    if strategy is None:
-        return None
+def _known(strategy: str) -> type[Assignor]:
     try:
-        load_strategy(strategy)
+        return load_strategy(strategy)
     except OptionError as error:
         raise click.UsageError(f"--strategy: {error.reason}") from error
-    return strategy

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean
+from statistics import median
 
 import numpy as np
 
 from kafka_assignors.assignor.lag.capacity import capacities, median_rate
 from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.cli.group_lag import PartitionLag
 from kafka_assignors.cli.lag.report import Report, total_rate
 from kafka_assignors.cli.live_group import member_report
 from kafka_assignors.cli.tables import counted
@@ -53,6 +54,8 @@ class GroupLoad:
         history: its lag, and its arrivals in steps: one for now, and others for forecasts if there are any.
         members: number of members; None: unknown, or there are none.
         owners: owner of each partition, as an index into the members; None: not all have one.
+        capacities: of the members; empty: all 1.
+        oldest_s: largest known age of an oldest unread record, seconds; None: none is known.
         notes: remarks on the load, a sentence each.
         forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
     """
@@ -62,6 +65,8 @@ class GroupLoad:
     owners: Counts | None
     notes: tuple[str, ...]
     forecasts: Forecasts | None = None
+    capacities: tuple[float, ...] = ()
+    oldest_s: float | None = None
 
 
 def partitions_of(report: Report) -> dict[str, int]:
@@ -100,18 +105,31 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
     return rates
 
 
-def has_stopped(looks: Sequence[Report], span_s: float) -> bool:
+def has_stopped(looks: Sequence[Report]) -> bool:
     """Return whether records waited at all looks, but no commit changed between them.
 
     Then the members do not read, or commit less often than the group is looked at.
 
     Args:
         looks: as in ``member_rates``.
-        span_s: seconds from the first to the last look.
     """
     is_late = all(any(partition.lag for partition in look.partitions) for look in looks)
-    rates = [partition.rate for partition in looks[-1].partitions if partition.rate is not None]
-    return is_late and bool(rates) and all(rate.commit_unchanged_s >= span_s for rate in rates)
+    return is_late and not any(_has_moved(partition) for look in looks[1:] for partition in look.partitions)
+
+
+def stuck_partitions(looks: Sequence[Report]) -> list[TopicPartition]:
+    """Return the partitions with lag at all looks whose commit did not change between them."""
+    lagging = [{partition.tp for partition in look.partitions if partition.lag} for look in looks]
+    moved = {partition.tp for look in looks[1:] for partition in look.partitions if _has_moved(partition)}
+    return sorted(set.intersection(*lagging) - moved)
+
+
+def _has_moved(partition: PartitionLag) -> bool:
+    """Return whether the commit changed since an earlier look, or may have."""
+    if partition.rate is None:
+        return True
+    out = partition.rate.records_out
+    return bool(out) or (out is None and partition.committed is not None)
 
 
 def capacities_of(report: Report) -> dict[str, float]:
@@ -163,13 +181,17 @@ def group_load(
     member_index = {member.member_id: index for index, member in enumerate(now.members)}
     arriving, lag = np.zeros(group.size), np.zeros(group.size, np.int64)
     owners = np.full(group.size, NO_MEMBER, np.int64)
-    without_rate, without_lag = group.size, group.size
+    without_rate, without_lag, without_age = group.size, group.size, 0
+    ages = []
     for partition in now.partitions:
         if (index := index_of.get(partition.tp)) is None:
             continue
         if partition.lag is not None:
             lag[index] = partition.lag
             without_lag -= 1
+        if partition.seconds is not None:
+            ages.append(partition.seconds)
+        without_age += partition.seconds_missing is not None
         if partition.rate is not None:
             arriving[index] = partition.rate.records_in
             without_rate -= 1
@@ -180,14 +202,15 @@ def group_load(
         for what, verb, count, unknown in (
             ("arrivals", "are", "count", without_rate),
             ("the lag", "is", "counts", without_lag),
+            ("the age of the oldest unread record", "is", "counts", without_age),
         )
         if unknown
     ]
-    member_capacities = list(capacities_of(now).values()) or [1.0]
+    member_capacities = tuple(capacities_of(now).values())
     if len(set(member_capacities)) > 1:
         notes.append(
             f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
-            f"sizes are of members with their mean, {fmean(member_capacities):.3g}"
+            f"newcomers count with their median, {median(member_capacities):.3g}, and the fastest leave first"
         )
     if expected is not None and expected.problem:
         notes.append(expected.problem)
@@ -205,12 +228,13 @@ def group_load(
             lag,
             horizon_s=horizon_s,
             rate=rate,
-            capacity=fmean(member_capacities),
         ),
         members=len(now.members) or None,
         owners=None if (owners == NO_MEMBER).any() else owners,
         notes=tuple(notes),
         forecasts=forecasts,
+        capacities=member_capacities,
+        oldest_s=max(ages, default=None),
     )
 
 
@@ -222,7 +246,6 @@ def history_of(
     *,
     horizon_s: float,
     rate: float | None,
-    capacity: float = 1.0,
 ) -> History:
     """Return the load of a horizon.
 
@@ -233,7 +256,6 @@ def history_of(
         lag: records left to read, by partition.
         horizon_s: length of the horizon.
         rate: records/s of a member of capacity 1; None: unknown.
-        capacity: mean capacity of the members.
     """
     step_s = horizon_s / len(steps)
     return History(
@@ -242,7 +264,7 @@ def history_of(
         topics=topics,
         arrivals=np.rint(np.array(steps) * step_s).astype(np.int64),
         start_lags=lag,
-        service_rate=None if rate is None else rate * capacity,
+        service_rate=rate,
     )
 
 

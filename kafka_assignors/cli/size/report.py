@@ -31,6 +31,8 @@ class SizeReport:
         forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
         notes: remarks, a sentence each.
         recorded: whether the load is from a recording.
+        oldest_s: age of the oldest unread record, seconds, 0 if there is none; None: unknown.
+        is_kept: whether it is the size of an earlier look, because the last one gave none.
     """
 
     group_id: str
@@ -41,12 +43,22 @@ class SizeReport:
     forecasts: Forecasts | None = None
     notes: tuple[str, ...] = ()
     recorded: bool = False
+    oldest_s: float | None = None
+    is_kept: bool = False
 
     @property
     def is_fine(self) -> bool:
-        """Whether the advised size holds the target, and the group has that size, as far as it is known."""
+        """Whether the advised size holds the target, and the group has that size, as far as it is known.
+
+        Also no unread record may be older than the target.
+        """
         is_unknown = self.recorded and self.sizing.members is None
-        return self.sizing.holds and (self.sizing.is_right or is_unknown)
+        return self.sizing.holds and (self.sizing.is_right or is_unknown) and not self.is_late
+
+    @property
+    def is_late(self) -> bool:
+        """Whether a record has waited longer than the target already."""
+        return self.oldest_s is not None and self.oldest_s > self.sizing.target.max_time_lag_s
 
     def with_notes(self, *notes: str) -> SizeReport:
         """Return the report with more notes."""
@@ -79,6 +91,7 @@ class SizeReport:
             ],
             "hot": [{**asdict(hot), "arriving": round(hot.arriving, 3)} for hot in sizing.hot],
             "behind": sizing.behind,
+            "oldest_s": None if self.oldest_s is None else round(self.oldest_s, 3),
             "forecasts": _rounded(self.forecasts),
             "stay": _rounded(sizing.stay),
             "scale": _rounded(sizing.scale),
@@ -105,8 +118,11 @@ def size_lines(report: SizeReport) -> Lines:
     parts += [Text(line, style="yellow") for line in _warnings(report)]
     how = "as measured" if report.is_measured else "as given"
     free = f", {sizing.target.headroom:.0%} of it kept free" if sizing.target.headroom else ""
+    if report.oldest_s and not report.is_late:
+        parts.append(Text(_oldest(report)))
     parts += [Text(line) for line in _forecast_lines(report)]
-    parts.append(Text(f"a member reads {sizing.rate:,.1f} records/s, {how}{free}"))
+    member = "newcomer" if sizing.fastest_rate > sizing.rate else "member"
+    parts.append(Text(f"a {member} reads {sizing.rate:,.1f} records/s, {how}{free}"))
     parts += [Text(_cost_line(cost, sizing.members)) for cost in (sizing.stay, sizing.scale) if cost]
     return Lines(*parts)
 
@@ -123,6 +139,8 @@ def headline(report: SizeReport) -> str:
             f"{'grow' if sizing.members < sizing.advised else 'shrink'} from {sizing.members:,} to {members}"
         )
     but = "" if sizing.holds else ", which no size holds for all partitions"
+    if sizing.needs_rebalance:
+        but = ", which the present owners do not hold before a rebalance"
     return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{but}"
 
 
@@ -152,23 +170,30 @@ def _reason(reason: Reason | None) -> str:
 
 def _warnings(report: SizeReport) -> Iterator[str]:
     sizing = report.sizing
-    free = sizing.rate * (1 - sizing.target.headroom)
+    free = sizing.fastest_rate * (1 - sizing.target.headroom)
+    member = "the fastest member" if sizing.fastest_rate > sizing.rate else "one member"
     for hot in sizing.hot[:ROWS]:
         name = partition_name(hot.topic, hot.partition)
         yield (
-            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of one member"
+            f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of {member}"
             f"{', which reads it only without headroom' if hot.held else ''}: "
             f"{hot.enough:,} partitions would do, {shown(hot.topic)} has {hot.partitions:,}"
         )
     if len(sizing.hot) > ROWS:
         yield f"so do {counted(len(sizing.hot) - ROWS, 'more partition')} (--output json)"
-    if (missed := sizing.horizon.missed) is not None:
+    if (missed := sizing.missed) is not None:
         yield f"{report.strategy} does not hold it: {_reason(missed)}"
     if sizing.behind:
         yield (
             f"the present lag of {counted(sizing.behind, 'partition')} is more than one member reads in time"
         )
+    if report.is_late:
+        yield f"{_oldest(report)}, longer than the target: sizes count its wait from now"
     yield from report.notes
+
+
+def _oldest(report: SizeReport) -> str:
+    return f"the oldest unread record has waited {duration(1000 * (report.oldest_s or 0))}"
 
 
 def _forecast_lines(report: SizeReport) -> Iterator[str]:

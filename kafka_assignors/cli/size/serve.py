@@ -25,6 +25,7 @@ METRICS = {
     "kafka_assignors_size_members": "Members of the group",
     "kafka_assignors_size_advised": "Members the group should have now",
     "kafka_assignors_size_horizon": "Members that hold the time lag over the whole horizon",
+    "kafka_assignors_size_oldest_unread_seconds": "Age of the oldest unread record",
     "kafka_assignors_size_hot_partitions": "Partitions with more arrivals than one member reads",
 }
 
@@ -47,9 +48,11 @@ class SizePage(Collector):
         self._last: tuple[float, SizeReport] | None = None
 
     def publish(self, reading: SizeReport) -> None:
-        """Replace the size."""
+        """Replace the size.  A kept one is no newer than the last size of a look."""
         with self._lock:
-            self._is_up, self._last = True, (self._clock(), reading)
+            self._is_up = not reading.is_kept
+            since = self._last[0] if self._last is not None and reading.is_kept else self._clock()
+            self._last = since, reading
 
     def fail(self) -> None:
         """Note that a look failed.  The last size stays for ``KEPT_INTERVALS`` intervals."""
@@ -73,6 +76,8 @@ class SizePage(Collector):
             figures["advised"] = report.sizing.advised
             figures["horizon"] = report.sizing.horizon.members
             figures["hot_partitions"] = len(report.sizing.hot)
+            if report.oldest_s is not None:
+                figures["oldest_unread_seconds"] = report.oldest_s
         for figure, value in figures.items():
             name = f"kafka_assignors_size_{figure}"
             family = GaugeMetricFamily(name, METRICS[name], labels=["group"])

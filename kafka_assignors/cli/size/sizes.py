@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from statistics import median
+from typing import Any
 
 from kafka_assignors.cli.lag.report import Report
+from kafka_assignors.cli.plan.options import assumed, refuse_foreign, with_options
 from kafka_assignors.cli.size.load import (
     GroupLoad,
     group_load,
@@ -16,8 +18,10 @@ from kafka_assignors.cli.size.load import (
     member_rates,
     partitions_of,
     reported_rate,
+    stuck_partitions,
 )
 from kafka_assignors.cli.size.report import SizeReport
+from kafka_assignors.cli.tables import ROWS, partition_name
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.fetch.group import REBALANCING
@@ -52,6 +56,7 @@ class SizeRequest:
         rate: records/s of a member of capacity 1; None: measured.
         strategy: name of the strategy; None: the group's.
         load_topic: topic of the forecasts; None: there are none.
+        options: options of the strategy, by name.
     """
 
     group_id: str
@@ -60,6 +65,7 @@ class SizeRequest:
     rate: float | None = None
     strategy: str | None = None
     load_topic: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 class GroupSizes:
@@ -114,7 +120,8 @@ class GroupSizes:
         if unsettled := self._unsettled(now):
             if self._last is None:
                 raise GroupError(f"{unsettled}: try again")
-            return self._last.with_notes(f"{unsettled}: this is the size of {self._last.time}")
+            kept = replace(self._last, is_kept=True)
+            return kept.with_notes(f"{unsettled}: this is the size of {self._last.time}")
         name, notes = strategy_of(request, now.group.strategy)
         rate, unequal = self._rate()
         expected = None if self._read_forecasts is None else self._read_forecasts(partitions_of(now))
@@ -137,11 +144,22 @@ class GroupSizes:
         return None
 
     def _stopped(self, now: Report) -> list[str]:
-        """Return a note if the members do not seem to read, because then no size helps."""
+        """Return a note if all or some partitions do not seem to be read, because then no size helps."""
         span_s, looks = self._span_s, [report for _, report in self._looks]
-        if not now.members or span_s < _LEAST_S or not has_stopped(looks, span_s):
+        if not now.members or span_s < _LEAST_S:
             return []
-        return [f"no member has committed for {span_s:,.0f} s, though records wait: they may not read at all"]
+        if has_stopped(looks):
+            return [
+                f"no member has committed for {span_s:,.0f} s, though records wait: they may not read at all"
+            ]
+        if not (stuck := stuck_partitions(looks)):
+            return []
+        names = ", ".join(partition_name(*tp) for tp in stuck[:ROWS])
+        more = f" and {len(stuck) - ROWS:,} more" if len(stuck) > ROWS else ""
+        return [
+            f"{names}{more}: lag, but no commit for {span_s:,.0f} s; "
+            "a record may fail again and again, or its thread may be dead"
+        ]
 
     @property
     def _span_s(self) -> float:
@@ -164,7 +182,7 @@ class GroupSizes:
             )
         if not self._rates:
             why = "had lag at both looks"
-            if has_stopped([report for _, report in self._looks], span_s):
+            if has_stopped([report for _, report in self._looks]):
                 why = "has committed between the looks, though records wait"
             raise GroupError(
                 f"no member of {self._request.group_id!r} {why}, so its rate is unknown: give --rate"
@@ -218,15 +236,22 @@ def size_report(
         time: of the load, ISO 8601.
         stay_at: the last advice; None: there is none.
         recorded: whether the load is from a recording.
+
+    Raises:
+        UsageError: an option is not one of the strategy, or its value is invalid.
     """
-    by_load = load.forecasts is not None and load_strategy(strategy).by_forecast
+    kind = load_strategy(strategy)
+    refuse_foreign("--option ", kind, request.options)
+    assumptions = assumed([with_options(kind, {}, request.options)], strategy, request.options)
+    by_load = load.forecasts is not None and kind.by_forecast
     sizing = size(
         load.history,
-        simulated(strategy, by_load=by_load),
+        simulated(strategy, request.options, by_load=by_load),
         request.target,
         members=load.members,
         owners=load.owners,
         stay_at=stay_at,
+        capacities=load.capacities,
     )
     return SizeReport(
         request.group_id,
@@ -235,6 +260,7 @@ def size_report(
         sizing,
         request.rate is None,
         load.forecasts,
-        load.notes,
+        (*load.notes, *assumptions),
         recorded,
+        load.oldest_s,
     )

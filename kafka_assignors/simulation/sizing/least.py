@@ -2,17 +2,22 @@
 
 A size is a number of members.  It is tried with a settled group: the strategy has planned it from the present
 owners, and it keeps that plan.  The cost of the rebalance is another figure (``sizing``).
+
+Members may have unequal capacities.  A newcomer has the median of the present ones.  A smaller size is tried
+with the slowest of the present members, because any members may leave.  Plans break ties by member ids, which
+newcomers do not have yet, so a size of unequal members is tried with ids that favour either end.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 
 import numpy as np
 
 from kafka_assignors.plan import Group
-from kafka_assignors.simulation.churn import first_members
+from kafka_assignors.simulation.churn import client_id, first_members
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.scenario import Scenario, Strategy
@@ -23,7 +28,7 @@ _MOST_ONE_BY_ONE = 64
 """Most sizes that are tried one by one.  Then the search takes larger strides, and bisects the last one.  So
 it may miss a smaller size if a planner's loads do not fall with each further member."""
 
-_TOLERANCE = 1.05
+TOLERANCE = 1.05
 """A time lag up to this many times the allowed one is not late, because simulations are not exact."""
 
 _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
@@ -84,32 +89,46 @@ class Search:
         present: number of members now; None: unknown.
         owners: by partition, its present owner, as a member's number; None: unknown, so each size is planned
             without history.
+        capacities: by present member, ascending; empty: all 1.
+
+    Attributes:
+        newcomer: capacity of a member that is not present yet.
+        fastest: the largest capacity of a member.
     """
 
     def __init__(
-        self, strategy: Strategy, target: Target, present: int | None = None, owners: Counts | None = None
+        self,
+        strategy: Strategy,
+        target: Target,
+        present: int | None = None,
+        owners: Counts | None = None,
+        capacities: Sequence[float] = (),
     ) -> None:
         self._strategy, self._target = strategy, target
         self._present, self._owners = present, owners
+        self._capacities = list(capacities)
+        self.newcomer = median(capacities) if capacities else 1.0
+        self.fastest = max(capacities, default=1.0)
 
-    def least(self, history: History, rate: float, most: int | None = None) -> Least:
+    def least(self, history: History, rate: float, most: int | None = None, at_least: int = 1) -> Least:
         """Return the least size that holds the target in a history.
 
         Args:
             history: the arrivals.
-            rate: records/s that a size counts on from each member (``service_rate``).
+            rate: records/s that a size counts on from the fastest member (``service_rate``).
             most: a size that counts as holding the target without a trial.  None: the number of partitions,
                 beyond which members are idle.  If not even that size holds the target, because of the
                 strategy, the result is the least size that is about as good as that one.
+            at_least: no smaller size is tried.
         """
         wanted = checks(history, rate, self._target)
-        largest = max(history.partitions, 1) if most is None else most
-        members = self._search(history, wanted, largest)
+        largest = max(history.partitions, at_least) if most is None else most
+        members = self._search(history, wanted, largest, at_least)
         reachable = wanted
         if most is None and members == largest:
             reachable = tuple(self._reachable(history, limit, largest) for limit in wanted)
             if reachable != wanted:
-                members = self._search(history, reachable, largest)
+                members = self._search(history, reachable, largest, at_least)
         return Least(
             members,
             self._reason(history, reachable, members - 1) if members > 1 else None,
@@ -118,15 +137,21 @@ class Search:
 
     def _reachable(self, history: History, limit: Limits, most: int) -> Limits:
         """Return the limits, relaxed where not even the largest size keeps them."""
-        time_lags = self._time_lags(limit.counted, self._planned(history, most), limit.rate, most)
-        is_late = time_lags > _TOLERANCE * limit.allowed
+        time_lags: Levels = np.max(
+            [
+                self._time_lags(limit.counted, owners, limit.rate, most)
+                for owners in self._planned(history, most)
+            ],
+            axis=0,
+        )
+        is_late = time_lags > TOLERANCE * limit.allowed
         if not is_late.any():
             return limit
         return replace(limit, allowed=np.where(is_late, time_lags * NEAR, limit.allowed))
 
-    def _search(self, history: History, wanted: Sequence[Limits], most: int) -> int:
+    def _search(self, history: History, wanted: Sequence[Limits], most: int, at_least: int) -> int:
         """Return the least size that keeps the limits; ``most`` is not tried."""
-        low = members = _bound(wanted[0], most)
+        low = members = max(_bound(wanted[0], self._rates(wanted[0], most)), at_least)
         failed = low - 1
         while members < most and not self._holds(history, wanted, members):
             failed = members
@@ -140,16 +165,16 @@ class Search:
                 failed = middle
         return members
 
-    def owners(self, members: int, load: Counts, topics: dict[str, int]) -> Counts:
+    def owners(self, members: int, load: Counts, topics: dict[str, int], names: Sequence[str]) -> Counts:
         """Return the owners after the strategy's rebalance to a size.
 
         Args:
             members: the size.
             load: by partition, records.
             topics: topic -> number of partitions.
+            names: of the members, those that leave included.
         """
-        names = first_members(max(members, self._present or 0))
-        group = GroupModel(self._strategy, topics, names)
+        group = GroupModel(self._strategy, topics, names, self._of_size(len(names)))
         before = 0 if self._owners is None else self._present or 0
         for number in range(before):
             group.join(number)
@@ -165,17 +190,31 @@ class Search:
         return group.owner
 
     def _holds(self, history: History, wanted: Sequence[Limits], members: int) -> bool:
-        owners = self._planned(history, members)
-        if any(_falls_behind(owners, limit, members) for limit in wanted):
+        trials = [(owners, limit) for owners in self._planned(history, members) for limit in wanted]
+        if any(_falls_behind(owners, limit, self._rates(limit, members)) for owners, limit in trials):
             return False
-        return all(self._is_within(owners, limit, members) for limit in wanted)
+        return all(self._is_within(owners, limit, members) for owners, limit in trials)
+
+    def _of_size(self, members: int) -> list[float]:
+        """Return the capacities of the members of a size."""
+        return (self._capacities + [self.newcomer] * (members - len(self._capacities)))[:members]
+
+    def _rates(self, limit: Limits, members: int) -> Levels:
+        """Return the records/s of the members of a size."""
+        return limit.rate / self.fastest * np.array(self._of_size(members))
 
     def _is_within(self, owners: Counts, limit: Limits, members: int) -> bool:
         return bool((self._time_lags(limit.counted, owners, limit.rate, members) <= limit.allowed).all())
 
-    def _planned(self, history: History, members: int) -> Counts:
+    def _planned(self, history: History, members: int) -> list[Counts]:
+        """Return the owners by the plan of a size; of unequal members by a plan for each order of ids."""
         load = history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
-        return self.owners(members, load, dict(history.topics))
+        names = first_members(max(members, self._present or 0))
+        orders: list[Sequence[str]] = [names]
+        if len(set(self._capacities)) > 1:
+            ascending = sorted(names, key=client_id)
+            orders = [ascending, ascending[::-1]]
+        return [self.owners(members, load, dict(history.topics), order) for order in orders]
 
     def _time_lags(self, history: History, owners: Counts, rate: float, members: int) -> Levels:
         """Return the largest time lag of each partition in the simulation."""
@@ -184,7 +223,8 @@ class Search:
             history="",
             strategy=self._strategy,
             members=members,
-            service_rate=rate,
+            service_rate=rate / self.fastest,
+            capacities=dict(zip(names, self._of_size(members), strict=True)),
             owners=tuple(names[owner] for owner in owners.tolist()),
             drain_limit_s=max(history.length_s, 2 * self._target.max_time_lag_s),
         )
@@ -195,10 +235,9 @@ class Search:
 
     def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
         """Return the partition, and its member, that make a size too small."""
-        owners = self._planned(history, members)
-        limit = next(
-            (limit for limit in wanted[:-1] if not self._is_within(owners, limit, members)),
-            wanted[-1],
+        trials = [(owners, limit) for owners in self._planned(history, members) for limit in wanted]
+        owners, limit = next(
+            (trial for trial in trials[:-1] if not self._is_within(*trial, members)), trials[-1]
         )
         time_lags = counted_time_lags = self._time_lags(limit.counted, owners, limit.rate, members)
         if limit.hot.any():  # report the time lag of all records, also of those that the limit does not count
@@ -216,39 +255,43 @@ class Search:
             arriving=float(load[worst]),
             member_partitions=int(has_same_owner.sum()),
             member_arriving=float(load[has_same_owner].sum()),
-            rate=limit.rate,
+            rate=float(self._rates(limit, members)[owners[worst]]),
         )
 
 
-def _bound(limit: Limits, most: int) -> int:
+def _bound(limit: Limits, rates: Levels) -> int:
     """Return a size below which no plan keeps a limit.
 
     All lag of a moment must be read within the time allowed, and members read no more than their rate.  The
-    bound assumes that all members read from all partitions together, which gives the least lag.
+    bound is for members that could share each partition, which would have the least lag.
+
+    Args:
+        limit: the limit.
+        rates: records/s of the members of the largest size.
     """
     history = limit.counted
     start, arrivals = history.start_lags.sum(keepdims=True), history.arrivals.sum(axis=1, keepdims=True)
     allowed_s = float(limit.allowed.max(initial=0.0))
-    low, high = 0, most
+    low, high = 0, len(rates)
     while high - low > 1:
         middle = (low + high) // 2
-        rate = limit.rate * middle
+        rate = float(rates[:middle].sum())
         fits = float(largest_backlog(start, arrivals, rate * history.step_s)[0]) <= rate * allowed_s
         low, high = (low, middle) if fits else (middle, high)
     return high
 
 
-def _falls_behind(owners: Counts, limit: Limits, members: int) -> bool:
+def _falls_behind(owners: Counts, limit: Limits, rates: Levels) -> bool:
     """Return whether a member has more lag at one moment than it reads in the time allowed.
 
     Such a size needs no simulation.
     """
-    history = limit.counted
+    history, members = limit.counted, len(rates)
     allowed_s = np.zeros(members)
     np.maximum.at(allowed_s, owners, limit.allowed)
     start, *arrivals = (
         np.bincount(owners, records, members).astype(np.float64)
         for records in (history.start_lags, *history.arrivals)
     )
-    largest = largest_backlog(start, arrivals, limit.rate * history.step_s)
-    return bool((largest > limit.rate * allowed_s).any())
+    largest = largest_backlog(start, arrivals, rates * history.step_s)
+    return bool((largest > rates * allowed_s).any())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from kafka_assignors.simulation.churn import ChurnStep, Kind, first_members
 from kafka_assignors.simulation.history import Counts, History
 from kafka_assignors.simulation.scenario import Pauses, Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
-from kafka_assignors.simulation.sizing.least import Least, Reason, Search
+from kafka_assignors.simulation.sizing.least import TOLERANCE, Least, Reason, Search
 from kafka_assignors.simulation.sizing.target import (
     HotPartition,
     Target,
@@ -70,7 +71,8 @@ class Sizing:
 
     Attributes:
         target: the time lag to hold.
-        rate: records/s of a member.
+        rate: records/s of a newcomer.
+        fastest_rate: records/s of the fastest member.
         members: the present size; None: unknown.
         advised: the size the group should have now.
         steps: sizes by step.
@@ -79,18 +81,22 @@ class Sizing:
             only the records that a member without other partitions reads in time.
         behind: number of partitions whose present lag a member does not read in time, even without other
             partitions.
+        missed: the partition that waits too long with the advised size, and with any larger one.  None: there
+            is none.
         stay: the cost of the present size; None: unknown.
         scale: the cost of the advised size; None: it is the present size, or that is unknown.
     """
 
     target: Target
     rate: float
+    fastest_rate: float
     members: int | None
     advised: int
     steps: tuple[StepSize, ...]
     horizon: Least
     hot: tuple[HotPartition, ...] = ()
     behind: int = 0
+    missed: Reason | None = None
     stay: Cost | None = None
     scale: Cost | None = None
 
@@ -105,7 +111,14 @@ class Sizing:
 
         A partition that takes all of a member's rate counts as held, without headroom.
         """
-        return all(hot.held for hot in self.hot) and self.horizon.missed is None
+        return all(hot.held for hot in self.hot) and self.missed is None and not self.needs_rebalance
+
+    @property
+    def needs_rebalance(self) -> bool:
+        """Whether the present size holds the target only once the strategy has planned it again."""
+        is_reachable = self.missed is None and not (self.hot or self.behind)
+        is_late = self.stay is not None and self.stay.time_lag_s > TOLERANCE * self.target.max_time_lag_s
+        return self.is_right and is_reachable and is_late
 
     @property
     def reason(self) -> Reason | None:
@@ -124,6 +137,7 @@ def size(
     members: int | None = None,
     owners: Counts | None = None,
     stay_at: int | None = None,
+    capacities: Sequence[float] = (),
     pauses: Pauses | None = None,
 ) -> Sizing:
     """Return the least number of members with which no record waits longer than the target.
@@ -135,33 +149,41 @@ def size(
       horizon.
     - The advised size is at least that of each of the first two steps, so that the group grows one step
       ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
-      Otherwise it stays.
+      Otherwise it stays.  With unequal members it is tried, too, because a larger group may be worse: it
+      leaves fewer partitions to the fast members.
 
     Cost: some simulations for each step with another load, each linear in partitions, and a plan.
 
     Args:
-        history: present lag and expected arrivals; its steps are those of the horizon.
+        history: present lag and expected arrivals; its steps are those of the horizon.  Its service rate is
+            that of a member of capacity 1.
         strategy: the group's strategy.
         target: the time lag to hold.
         members: number of members now; None: unknown, so the size of the horizon is advised.
         owners: by partition, its present owner, as a number from 0 to below ``members``; None: unknown.
         stay_at: the size to stay at if it is right, such as the last advice, because members that are
             starting or have crashed are no reason for another size.  None: ``members``.
+        capacities: by member; empty: all 1.  A newcomer has their median.  If the group shrinks,
+            the fastest members are taken to leave.
         pauses: cost of a rebalance; None: the defaults.
 
     Raises:
         OptionError: the history has no service rate.
     """
-    rate = service_rate(history, target)
     if owners is not None and (owners == NO_MEMBER).any():
         owners = None  # the next rebalance plans them anyway
-    lasting = _lasting(history, target)
-    search = Search(strategy, target, members, owners)
+    capacities = list(capacities) or [1.0] * (members or 0)
+    are_unequal = len(set(capacities)) > 1
+    ascending = np.argsort(capacities, kind="stable")
+    search = Search(strategy, target, members, *_renumbered(ascending, owners, capacities))
+    rate = service_rate(history, target) * search.fastest
+    by_fastest = replace(history, service_rate=search.fastest * (history.service_rate or 0.0))
+    lasting = _lasting(by_fastest, target)
     horizon = search.least(lasting, rate)
     known: dict[bytes, Least] = {}
     steps: list[StepSize] = []
-    for number, arrivals in enumerate(history.arrivals):
-        step = _repeated(history, number, lasting.length_s)
+    loads = [_repeated(by_fastest, number, lasting.length_s) for number in range(history.steps)]
+    for number, (step, arrivals) in enumerate(zip(loads, history.arrivals, strict=True)):
         key = step.start_lags.tobytes() + step.arrivals.tobytes()
         if key not in known:
             known[key] = search.least(step, rate, most=horizon.members)
@@ -175,19 +197,39 @@ def size(
             shrunk = search.least(lasting, rate * (1 - DOWN_MARGIN)).members
             # At the smaller rate a plan for fewer members may be the better one.
             advised = min(stay_at, max(shrunk, lower, horizon.members))
-    present = None if members is None else _Present(history, strategy, members, owners, pauses or Pauses())
+    missed = horizon.missed
+    if are_unequal and advised > horizon.members:
+        least = search.least(lasting, rate, at_least=advised)
+        advised, missed = least.members, missed or least.missed
+    elif are_unequal and advised < horizon.members:
+        advised = max(search.least(load, rate, horizon.members, advised).members for load in loads[:2])
+    present = None
+    if members is not None:
+        present = _Present(
+            history, strategy, members, owners, capacities, search.newcomer, pauses or Pauses()
+        )
+    newcomer_rate = rate * search.newcomer / search.fastest
     return Sizing(
         target=target,
-        rate=rate / (1 - target.headroom),
+        rate=newcomer_rate / (1 - target.headroom),
+        fastest_rate=rate / (1 - target.headroom),
         members=members,
         advised=advised,
         steps=tuple(steps),
         horizon=horizon,
-        hot=hot_partitions(lasting, rate, target),
+        hot=hot_partitions(lasting, rate, newcomer_rate, target),
         behind=int(limits(lasting, rate, target).behind.sum()),
+        missed=missed,
         stay=None if present is None else present.cost(present.members),
         scale=None if present is None or advised == present.members else present.cost(advised),
     )
+
+
+def _renumbered(
+    order: Counts, owners: Counts | None, capacities: Sequence[float]
+) -> tuple[Counts | None, list[float]]:
+    """Return the owners with members numbered in an order, and the capacities in this order."""
+    return None if owners is None else np.argsort(order)[owners], [capacities[member] for member in order]
 
 
 def _lasting(history: History, target: Target) -> History:
@@ -209,25 +251,32 @@ def _repeated(history: History, step: int, length_s: float) -> History:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Present:
-    """The present group; its members read without headroom."""
+    """The present group; its members read without headroom.  The fastest members leave first."""
 
     history: History
     strategy: Strategy
     members: int
     owners: Counts | None
+    capacities: list[float]
+    newcomer: float
     pauses: Pauses
 
     def cost(self, to: int) -> Cost:
         """Simulate the group, with another size from now on."""
         kind: Kind = "join" if to > self.members else "leave"
-        names = first_members(self.members)
+        # The first member leaves first.  If members join, the order is that in which sizes are tried.
+        order = np.argsort(np.array(self.capacities) * (-1 if kind == "leave" else 1), kind="stable")
+        owners, capacities = _renumbered(order, self.owners, self.capacities)
+        names = first_members(max(self.members, to))
+        capacities += [self.newcomer] * (len(names) - self.members)
         scenario = Scenario(
             history="",
             strategy=self.strategy,
             members=self.members,
             churn=(ChurnStep(kind, _AT_ONCE_S),) * abs(to - self.members),
+            capacities=dict(zip(names, capacities, strict=True)),
             pauses=self.pauses,
-            owners=None if self.owners is None else tuple(names[owner] for owner in self.owners.tolist()),
+            owners=None if owners is None else tuple(names[owner] for owner in owners.tolist()),
         )
         outcome = simulate(self.history, scenario, series=False)
         return Cost(to, outcome.moved, outcome.rebalances, outcome.pause_s, outcome.time_lag_max)

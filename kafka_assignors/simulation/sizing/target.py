@@ -68,7 +68,7 @@ class Limits:
     """The largest time lags that a size may have, if members read at one rate.
 
     Attributes:
-        rate: records/s of a member.
+        rate: records/s of the fastest member.
         counted: the history, without the records of hot partitions that a member does not read in time, even
             without other partitions.
         allowed: by partition, its largest time lag, seconds: the target, or ``NEAR`` times the time that a
@@ -85,7 +85,7 @@ class Limits:
 
 
 def service_rate(history: History, target: Target) -> float:
-    """Return the records/s that a size counts on from each member: its service rate without the headroom.
+    """Return the records/s that a size counts on from its fastest member: its rate without the headroom.
 
     Raises:
         OptionError: the history has no rate.
@@ -95,13 +95,13 @@ def service_rate(history: History, target: Target) -> float:
     return history.service_rate * (1 - target.headroom)
 
 
-def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float) -> Levels:
+def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float | Levels) -> Levels:
     """Return the largest lag of each reader.
 
     Args:
         start: by reader, lag at the start, records.
         arrivals: by reader, records of each step.
-        read: most records that each reads in a step.
+        read: most records that each reads in a step, or by reader.
     """
     backlog = largest = start
     for arriving in arrivals:
@@ -146,8 +146,17 @@ def _counted(history: History, hot: Mask, rate: float, target: Target) -> Histor
     return replace(history, start_lags=start_lags, arrivals=arrivals)
 
 
-def hot_partitions(history: History, rate: float, target: Target) -> tuple[HotPartition, ...]:
-    """Return the partitions whose arrivals are too much for one member."""
+def hot_partitions(
+    history: History, rate: float, newcomer_rate: float, target: Target
+) -> tuple[HotPartition, ...]:
+    """Return the partitions whose arrivals are too much for one member.
+
+    Args:
+        history: the arrivals, with the rate of the fastest member.
+        rate: records/s that a size counts on from the fastest member.
+        newcomer_rate: the same of a newcomer, for ``HotPartition.enough``.
+        target: the time lag to hold.
+    """
     hot = np.flatnonzero(limits(history, rate, target).hot)
     held = ~limits(history, history.service_rate or rate, target).hot
     enough: dict[str, int] = {}
@@ -159,7 +168,8 @@ def hot_partitions(history: History, rate: float, target: Target) -> tuple[HotPa
         count = history.topics[topic]
         if topic not in enough:
             columns = hot[topics[hot] == topic]
-            enough[topic] = _enough(history.arrivals[:, columns], history.step_s, count, rate, target)
+            arrivals = history.arrivals[:, columns]
+            enough[topic] = _enough(arrivals, history.step_s, count, newcomer_rate, target)
         arriving = float(history.arrivals[:, partition].max()) / history.step_s
         partitions.append(HotPartition(topic, number, arriving, count, enough[topic], bool(held[partition])))
     return tuple(partitions)

@@ -36,6 +36,7 @@ from tests.support.waiting import until
 
 COMMAND = [sys.executable, "-m", "kafka_assignors", "size"]
 HOUR_MS = 3_600_000
+ASSUMED = "the group's options are unknown, assuming max_partition_skew=1, min_improvement=0.1 (--option)"
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
@@ -127,7 +128,8 @@ def test_group_that_follows_the_advice_has_the_right_size(fresh: FreshNames, tmp
             until(lambda: page(url).get("members") == 4, "the new members on the page")
             assert page(url).get("advised") == 4
         code, report = size(group)
-        assert (code, report["members"], report["advised"]) == (0, 4, 4)
+        is_late = report["oldest_s"] > 30
+        assert (code, report["members"], report["advised"]) == (int(is_late), 4, 4)
         assert report["scale"] is None
 
 
@@ -142,7 +144,7 @@ def test_forecasts_of_a_feed_decide_on_the_second_half_of_the_horizon(fresh: Fre
             )
             feed.write(load_feed.encode_key(group.group_id, tp), load_feed.encode(forecast))
         code, report = size(group, "--load-topic", feed.topic)
-        assert (code, report["members"], report["advised"], report["notes"]) == (1, 2, 4, [])
+        assert (code, report["members"], report["advised"], report["notes"]) == (1, 2, 4, [ASSUMED])
         assert [(step["arriving"], step["members"]) for step in report["steps"]] == [(0, 1), (288, 4)]
         assert report["steps"][1]["limit"]["member_partitions"] == 2
         used = report["forecasts"]
@@ -152,7 +154,8 @@ def test_forecasts_of_a_feed_decide_on_the_second_half_of_the_horizon(fresh: Fre
         code, report = size(group, "--load-topic", feed.topic)
         assert [step["arriving"] for step in report["steps"]] == [0, 216]
         assert report["advised"] == 3  # the partition without arrivals shares a member
-        assert report["notes"] == [f"load feed {feed.topic}: no fresh forecast of 1 of 4 partitions"]
+        problem = f"load feed {feed.topic}: no fresh forecast of 1 of 4 partitions"
+        assert report["notes"] == [problem, ASSUMED]
 
 
 def test_group_that_was_restarted_at_once_has_a_size_from_its_second_look_on(fresh: FreshNames) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_assignors.broker.ports import HOST
@@ -79,6 +80,27 @@ def test_pages_over_http() -> None:
         clock.now = 181
         assert get(size_url)[0] == 503
         assert values(get(metrics_url)[1]) == {"up": 0}
+
+
+def test_group_that_keeps_rebalancing_has_no_size_after_three_intervals() -> None:
+    clock = Clock()
+    calm = look([7, 7, 7, 7], [0, 0, 0, 0], members=4)
+    moving = replace(calm, group=replace(calm.group, state="PreparingRebalance"))
+    looks = [calm, calm, moving, moving, moving, moving, calm]
+    sizes = GroupSizes(iter(looks).__next__, replace(REQUEST, rate=10.0), clock=clock)
+    page = SizePage("billing", 60, clock)
+    sizes.look()
+    seen = []
+    for _ in looks[1:]:
+        clock.now += 60
+        page.publish(sizes.read())
+        figures = {name: value for family in page.collect() for name, value in _figures(family)}
+        seen.append((page.as_json()[0], figures["up"], figures.get("advised")))
+    assert seen == [(200, 1, 4), (200, 0, 4), (200, 0, 4), (200, 0, 4), (503, 0, None), (200, 1, 4)]
+
+
+def _figures(family: Metric) -> list[tuple[str, float]]:
+    return [(sample.name.removeprefix("kafka_assignors_size_"), sample.value) for sample in family.samples]
 
 
 def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,7 @@ from kafka_assignors.cli.size.load import (
     has_stopped,
     member_rates,
     partitions_of,
+    stuck_partitions,
 )
 from kafka_assignors.cli.size.report import SizeReport, headline, size_lines
 from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
@@ -124,14 +125,17 @@ def test_remembered_owner_that_has_left_is_no_owner() -> None:
     assert (load.members, load.owners) == (1, None)
 
 
-def test_members_count_with_their_mean_capacity() -> None:
+def test_members_count_with_their_own_capacities() -> None:
     rates, lags = [40, 80, 60, 10], [900, 900, 900, 900]
     now = look(rates, lags, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
     assert capacities_of(now) == {"m0": 1, "m1": 3}
     assert member_rates([now, now]) == [100, 30]
     load = group_load(now, 3600, 10)
-    assert load.history.service_rate == 20
-    assert load.notes == ("members have capacities from 1 to 3: sizes are of members with their mean, 2",)
+    assert (load.history.service_rate, load.capacities) == (10, (1, 3))
+    assert load.notes == (
+        "members have capacities from 1 to 3: newcomers count with their median, 2, "
+        "and the fastest leave first",
+    )
     assert set(capacities_of(look(rates, lags, capacities=(1.0, 3.0))).values()) == {1}  # counts decide
 
 
@@ -226,9 +230,43 @@ def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
     assert made.notes == ("no member has committed for 60 s, though records wait: they may not read at all",)
     with pytest.raises(GroupError, match="has committed between the looks, though records wait, so its rate"):
         sized(REQUEST, stuck, stuck)
-    assert not has_stopped([look([7, 7], [0, 0], out=0.0), stuck], 60)
-    assert not has_stopped([stuck, look([7, 7], [9000, 9000])], 60)
-    assert not has_stopped([stuck, stuck], 61)
+    assert not has_stopped([look([7, 7], [0, 0], out=0.0), stuck])
+    assert not has_stopped([stuck, look([7, 7], [9000, 9000])])
+    assert not has_stopped([stuck, look([7, 7], [9000, 9000]), stuck])
+    assert stuck_partitions([stuck, look([7, 7], [9000, 9000]), stuck]) == []
+
+
+def test_partition_with_lag_and_no_commit_is_named() -> None:
+    now, stuck = look([7, 7], [9000, 9000]), look([7, 7], [9000, 9000], out=0.0)
+    poisoned = replace(now, partitions=(now.partitions[0], stuck.partitions[1]))
+    made = sized(replace(REQUEST, rate=10.0), poisoned, poisoned)
+    assert made.notes == (
+        "orders-1: lag, but no commit for 60 s; a record may fail again and again, or its thread may be dead",
+    )
+    calm = replace(stuck.partitions[1], lag=0)
+    assert not sized(
+        replace(REQUEST, rate=10.0), poisoned, replace(poisoned, partitions=(now.partitions[0], calm))
+    ).notes
+
+
+@pytest.mark.parametrize(("age_s", "is_fine"), [(0.0, True), (30.0, True), (31.0, False), (None, True)])
+def test_group_with_a_record_older_than_the_target_is_not_fine(age_s: float | None, is_fine: bool) -> None:
+    now = look([7, 7], [0, 9])
+    aged = replace(now, partitions=(now.partitions[0], replace(now.partitions[1], seconds=age_s)))
+    made = sized(replace(REQUEST, rate=10.0), aged, aged)
+    assert (made.sizing.is_right, made.is_fine, made.as_json()["oldest_s"]) == (True, is_fine, age_s)
+    waits = [line for line in lines(made) if "oldest unread" in line]
+    assert len(waits) == bool(age_s)
+    if not is_fine:
+        assert waits[0].startswith("the oldest unread record has waited 31s, longer than the target")
+
+
+def test_unknown_age_is_noted() -> None:
+    now = look([7, 7], [0, 9])
+    lost = replace(now, partitions=(now.partitions[0], replace(now.partitions[1], seconds_missing="denied")))
+    assert group_load(lost, 3600, 10).notes == (
+        "the age of the oldest unread record of 1 partition is unknown and counts as none",
+    )
 
 
 def test_empty_group_gets_a_size_with_a_note() -> None:
@@ -262,7 +300,7 @@ def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
     idle, busy = measuring([7, 7], [0, 0]), measuring([40, 40], [9000, 9000])
     made = sized(REQUEST, idle, idle)
     assert made.sizing.rate == 64
-    assert made.notes == ("the rate of a member, 64.0 records/s, is what the members report",)
+    assert "the rate of a member, 64.0 records/s, is what the members report" in made.notes
     assert sized(REQUEST, busy, busy).sizing.rate == 40
     unmeasured = look([7, 7], [0, 0], strategy="cooperative-lag-aware", service_rate=0.0)
     with pytest.raises(GroupError, match="so its rate is unknown: give --rate"):
@@ -276,6 +314,36 @@ def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
     with pytest.raises(GroupError, match="looks 19 s apart do not show the rate of a member"):
         sizes.read()
     assert sizes.read().sizing.rate == 40
+
+
+def test_unequal_members_that_fall_behind_are_not_the_right_size() -> None:
+    """Each member gets three partitions, 15 records/s; the slow ones read 10."""
+    now = look([5] * 12, [0] * 12, 4, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
+    made = sized(replace(REQUEST, rate=10.0), now, now)
+    assert (made.sizing.is_right, made.is_fine) == (False, False)
+    assert made.sizing.stay is not None
+    assert made.sizing.stay.time_lag_s == pytest.approx(1800)
+    assert "a newcomer reads 20.0 records/s, as given, 20% of it kept free" in lines(made)
+    assert made.sizing.advised == 12  # no slow member may get two
+    grown = look([5] * 12, [0] * 12, 12, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
+    assert sized(replace(REQUEST, rate=10.0), grown, grown).is_fine
+    assert sized(replace(REQUEST, rate=20.0), now, now).is_fine  # the slow ones read 20
+
+
+def test_sizes_are_planned_with_the_options_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If the numbers of partitions may differ, a member reads the partition with half of the lag alone."""
+    by_lag = look([0] * 8, [280] + [40] * 7, 2, strategy="cooperative-lag-aware")
+    words = ("--rate", "10", "--headroom", "0", "--output", "json")
+    advised, notes = [], []
+    for option in ((), ("--option", "max_partition_skew=null")):
+        made = json.loads(run(monkeypatch, Looks(by_lag, by_lag), *words, *option).stdout)
+        advised.append(made["advised"])
+        notes.append(made["notes"][0])
+    assert advised == [5, 2]
+    assert notes == [
+        "the group's options are unknown, assuming max_partition_skew=1, min_improvement=0.1 (--option)",
+        "the group's options are unknown, assuming min_improvement=0.1 (--option)",
+    ]
 
 
 def test_size_that_cannot_hold_the_target_is_not_right() -> None:
@@ -414,6 +482,10 @@ def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatc
         (("--max-time-lag", "0s"), "expected a time"),
         (("--headroom", "1"), "--headroom"),
         (("--strategy", "unknown"), "--strategy"),
+        (("--option", "skew"), "--option skew: expected NAME=VALUE"),
+        (("--option", "skew=1"), "--option skew: unknown, expected one of"),
+        (("--strategy", "sticky", "--option", "preempt=true"), "--option preempt: not an option of sticky"),
+        (("--strategy", "failover", "--option", "preempt=3"), "--option preempt: "),
     ],
 )
 def test_wrong_options_are_usage_errors(
@@ -437,3 +509,12 @@ def test_log_repeats_no_note_whose_figures_change() -> None:
     )
     assert first.problems.keys() == second.problems.keys()
     assert list(second.problems.values()) == ["members read 8,400.2 to 19 records/s"]
+
+
+def test_option_of_another_strategy_than_the_one_the_group_runs_is_a_usage_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = look([7, 7], [0, 0])
+    result = run(monkeypatch, Looks(now, now), "--rate", "10", "--option", "preempt=true")
+    assert result.exit_code == 2
+    assert "--option preempt: not an option of sticky, but of failover" in result.output

@@ -186,6 +186,48 @@ def test_costs_of_staying_and_scaling() -> None:
     assert (right.is_right, right.scale) == (True, None)
 
 
+@pytest.mark.parametrize("capacities", [(1, 3, 1, 3), (3, 1, 3, 1), (4, 2, 1, 1)])
+def test_size_of_unequal_members_holds_with_their_own_capacities(capacities: tuple[float, ...]) -> None:
+    load, owners = history([HOUR * 5] * 12, step_s=HOUR), np.arange(12) % 4
+    sizing = size(load, COOPERATIVE_BY_LAG, TARGET, members=4, owners=owners, capacities=capacities)
+    assert sizing.advised > 4
+    assert sizing.stay is not None
+    assert sizing.stay.time_lag_s == 1800
+    assert sizing.scale is not None
+    assert sizing.scale.time_lag_s < 30
+    enough = load.scaled(2 / 3)  # 10 records/s for the slow members
+    assert size(
+        enough, COOPERATIVE_BY_LAG, TARGET, members=4, owners=owners, capacities=capacities, stay_at=4
+    ).is_right
+
+
+def test_right_size_whose_owners_fall_behind_needs_a_rebalance() -> None:
+    """The slow members have three partitions, 15 records/s; a plan by the lag leaves them two."""
+    load = history([HOUR * 5] * 10, start=[20] * 10, step_s=HOUR)
+    owners = np.array([0, 0, 0, 2, 2, 2, 1, 1, 3, 3])
+    sizing = size(load, COOPERATIVE_BY_LAG, TARGET, members=4, owners=owners, capacities=(1, 3, 1, 3))
+    assert (sizing.is_right, sizing.needs_rebalance, sizing.holds) == (True, True, False)
+
+
+def test_unequal_group_shrinks_only_if_it_may_lose_its_fastest_members() -> None:
+    load = history([HOUR * 4] * 2 + [0] * 2, step_s=HOUR)
+    owners = np.array([0, 0, 1, 2])
+    sizes = [
+        size(load, COOPERATIVE, TARGET, members=3, owners=owners, capacities=capacities).advised
+        for capacities in ((4, 0.25, 0.25), (1, 1, 1))
+    ]
+    assert sizes == [3, 1]
+
+
+def test_partition_that_only_the_fastest_member_reads_is_not_hot() -> None:
+    load = history([HOUR * 25, HOUR], step_s=HOUR)
+    unequal = size(load, COOPERATIVE_BY_LAG, TARGET, members=2, capacities=(3, 1))
+    assert unequal.hot == ()
+    assert (unequal.rate, unequal.fastest_rate) == (20, 30)
+    (hot,) = size(load, COOPERATIVE_BY_LAG, TARGET, members=2, capacities=(2, 1)).hot
+    assert hot.enough == 4  # for newcomers, which read 15 records/s
+
+
 def test_rate_and_target_are_checked() -> None:
     with pytest.raises(OptionError, match="rate"):
         size(replace(history([1]), service_rate=None), STICKY, TARGET)
