@@ -36,7 +36,7 @@ FIGURES = (
 """Figures of an `Outcome` that are columns of results.parquet, in their order."""
 
 MOST_LINES = 10
-"""Maximum lines in a plot: more colours could not be told apart."""
+"""Maximum lines in a plot: readers cannot distinguish more colours."""
 
 
 def summed_up(

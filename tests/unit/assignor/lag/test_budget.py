@@ -162,7 +162,7 @@ def test_lag_that_does_not_fit_is_fetched_by_the_leader() -> None:
         assert max(map(lags.__getitem__, fetched)) < max(map(lags.__getitem__, reported))
 
 
-@pytest.mark.parametrize("restarted", [(), ("m0",), ("m0", "m1")], ids=["nobody", "leader", "two"])
+@pytest.mark.parametrize("restarted", [(), ("m0",), ("m0", "m1")], ids=["none", "leader", "two"])
 def test_budget_ends_when_the_group_is_small_again(restarted: Sequence[str]) -> None:
     """Most partitions went: after one more assignment with user data the formats are plain again.
 
