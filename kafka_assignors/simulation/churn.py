@@ -60,12 +60,12 @@ def parse(text: str) -> tuple[ChurnStep, ...]:
         if kind is None:
             raise wrong("churn", f"one of {', '.join(f'{kind}@SECONDS' for kind in KINDS)}", part)
         try:
-            at = float(when)
+            at_s = float(when)
         except ValueError:
-            at = math.nan  # an error below
-        if not is_number(at) or at <= 0:
+            at_s = math.nan  # refused below
+        if not is_number(at_s) or at_s <= 0:
             raise wrong("churn", f"seconds above 0 after {name}@", when)
-        steps.append(ChurnStep(kind, at))
+        steps.append(ChurnStep(kind, at_s))
     steps.sort(key=lambda step: step.at)
     if len({step.at for step in steps}) < len(steps):
         raise OptionError("churn", f"{text!r}: two steps at the same time have no order")
