@@ -56,11 +56,12 @@ def main() -> None:
         for slow_s in options.slow:
             for kind, command in members.items():
                 runs = [
-                    play(bootstrap, kind, command, Scene(slow_s, seed=run)).figures
-                    for run in range(options.repeat)
+                    play(bootstrap, kind, command, Scene(slow_s, seed=run)) for run in range(options.repeat)
                 ]
-                for event in runs[0]:
-                    row = [f"{slow_s:g} s", kind, event, *cells([run[event] for run in runs])]
+                for fault in filter(None, (run.fault for run in runs)):
+                    console.print(f"{slow_s:g} s  {kind}  fault: {fault:.200}", markup=False)
+                for event in runs[0].figures:
+                    row = [f"{slow_s:g} s", kind, event, *cells([run.figures[event] for run in runs])]
                     console.print("  ".join(row), markup=False)
                     table.add_row(*row)
     console.print(table)

@@ -119,7 +119,9 @@ def test_join_leave_and_kill_lose_nothing(kafka_bootstrap: str, tmp_path: Path) 
     assert unknown_parts() == ()  # else the members are plain KafkaConsumers
     scene = Scene(slow_s=4.0, partitions=12, session_ms=6000, heartbeat_ms=200)
     (command,) = commands(kafka_bootstrap, ["continuous"], tmp_path).values()
-    figures = play(kafka_bootstrap, "continuous", command, scene).figures
+    group = play(kafka_bootstrap, "continuous", command, scene)
+    assert not group.fault
+    figures = group.figures
     assert figures["join"].duplicates == figures["leave"].duplicates == 0
     assert not figures["calm"].moved
     # A KafkaConsumer delivers nothing until the slow member has joined: 4 s and more.

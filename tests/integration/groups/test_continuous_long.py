@@ -26,6 +26,7 @@ def test_batch_longer_than_the_session_keeps_the_membership(kafka_bootstrap: str
     scene = Scene(slow_s=8, partitions=12, session_ms=6000, heartbeat_ms=500)
     (command,) = commands(kafka_bootstrap, ["continuous"], tmp_path).values()
     group = play(kafka_bootstrap, "continuous", command, scene)
+    assert not group.fault
     assert not [change for change in group.changes if change.is_lost]
     assert group.figures["join"].duplicates == group.figures["leave"].duplicates == 0
 
@@ -35,6 +36,7 @@ def test_member_with_20_s_batches_stops_no_other(kafka_bootstrap: str, tmp_path:
     scene = Scene(slow_s=20, partitions=12, session_ms=6000, heartbeat_ms=500)
     (command,) = commands(kafka_bootstrap, ["continuous"], tmp_path).values()
     group = play(kafka_bootstrap, "continuous", command, scene)
+    assert not group.fault
     assert max(group.figures["join"].kept + group.figures["join"].moved) < 10
     assert group.figures["join"].duplicates == group.figures["leave"].duplicates == 0
 
@@ -62,7 +64,7 @@ def test_every_second_member_is_of_another_client(other: str, kafka_bootstrap: s
     pair = made["continuous"], made.get(other, librdkafka)
     scene = Scene(partitions=12, session_ms=6000, heartbeat_ms=500)
     for both in (pair, pair[::-1]):
-        play(kafka_bootstrap, "mixed", in_turn(*both), scene)
+        assert not play(kafka_bootstrap, "mixed", in_turn(*both), scene).fault
 
 
 class Noted(ConsumerRebalanceListener):
