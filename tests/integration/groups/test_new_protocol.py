@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
 from confluent_kafka import Consumer, KafkaError
@@ -12,12 +14,16 @@ from kafka_assignors import (
     CooperativeLagAwareAssignor,
     CooperativeStickyAssignor,
     FailoverAssignor,
+    FairAssignor,
     FairestStickyAssignor,
     LagAwareAssignor,
     StickyAssignor,
 )
+from kafka_assignors.broker import development_broker
 from tests.integration.conftest import FreshNames
+from tests.integration.guarded import make_coordinators
 from tests.integration.members import Group
+from tests.integration.stateful.stateful_app import App
 from tests.support.own_strategies import ClassicOnly
 from tests.support.waiting import until
 
@@ -29,23 +35,37 @@ BEYOND = [
     ClassicOnly,
 ]
 PLAIN = [StickyAssignor, CooperativeStickyAssignor]
+RACK = "zone-a"
+
+
+@pytest.fixture(scope="module")
+def racked() -> Iterator[FreshNames]:
+    """Names on a broker in a rack."""
+    with development_broker("jars", properties={"broker.rack": RACK}) as broker:
+        make_coordinators(broker.bootstrap)
+        yield FreshNames(broker.bootstrap)
+
+
+def newcomer(group: Group) -> AbstractContextManager[Consumer]:
+    """A member of the group with the new protocol."""
+    return member_of(group.bootstrap, group.group_id, group.topics)
 
 
 @contextmanager
-def newcomer(group: Group) -> Iterator[Consumer]:
+def member_of(bootstrap: str, group_id: str, topics: list[str]) -> Iterator[Consumer]:
     """A librdkafka member with the new protocol."""
     consumer = Consumer(
-        {"bootstrap.servers": group.bootstrap, "group.id": group.group_id, "group.protocol": "consumer"}
+        {"bootstrap.servers": bootstrap, "group.id": group_id, "group.protocol": "consumer"}
     )
-    consumer.subscribe(group.topics)
+    consumer.subscribe(topics)
     try:
         yield consumer
     finally:
         consumer.close()
 
 
-def refusal(consumer: Consumer) -> KafkaError:
-    """Return the error that ends the member."""
+def assert_refused(consumer: Consumer) -> None:
+    """The broker's error ends the member."""
     errors: list[KafkaError] = []
 
     def stopped() -> bool:
@@ -55,7 +75,16 @@ def refusal(consumer: Consumer) -> KafkaError:
         return bool(errors)
 
     until(stopped, "the broker's refusal")
-    return errors[0]
+    assert "group id does not exist" in str(errors[0])
+
+
+def assert_group_stays_classic(names: FreshNames, strategy: type, options: Mapping[str, Any]) -> None:
+    with Group(names, 6) as group:
+        group.join_all(2, strategy, options=options)
+        before = group.settled()
+        with newcomer(group) as consumer:
+            assert_refused(consumer)
+        assert group.settled() == before
 
 
 @pytest.mark.parametrize(
@@ -68,12 +97,36 @@ def test_group_stays_classic_and_the_newcomer_is_refused(
     fresh: FreshNames, strategy: type, options: dict[str, str]
 ) -> None:
     """The broker does not convert the group.  No partition moves, and no member gets an event."""
-    with Group(fresh, 6) as group:
-        group.join_all(2, strategy, options=options)
-        before = group.settled()
-        with newcomer(group) as consumer:
-            assert "group id does not exist" in str(refusal(consumer))
-        assert group.settled() == before
+    assert_group_stays_classic(fresh, strategy, options)
+
+
+@pytest.mark.parametrize("strategy", [*PLAIN, FairAssignor], ids=lambda strategy: strategy.name)
+def test_group_that_plans_by_racks_stays_classic(racked: FreshNames, strategy: type) -> None:
+    """Without racks the broker would convert it."""
+    assert_group_stays_classic(racked, strategy, {"rack": RACK})
+
+
+def test_stateful_group_stays_classic(fresh: FreshNames, tmp_path: Path) -> None:
+    """No task moves, and the members process on in the same generation."""
+    with App(fresh, tmp_path, partitions=4) as app:
+        members = [app.join("a"), app.join("b")]
+
+        def states() -> list[tuple[set[int], int, bool]]:
+            return [(m.ready, m.state["generation"], m.state["probing"]) for m in members]
+
+        def is_balanced() -> bool:
+            (a, generation, a_probes), (b, other, b_probes) = states()
+            return len(a) == len(b) == 2 and generation == other and not (a_probes or b_probes)
+
+        app.wait_until(is_balanced, "balance")
+        before = states()
+        with member_of(app.bootstrap, app.group, [app.topic]) as consumer:
+            assert_refused(consumer)
+        app.produce(100)
+        app.wait_until_done()
+        assert states() == before
+        app.close()
+        app.assert_exact()
 
 
 @pytest.mark.parametrize("strategy", PLAIN, ids=lambda strategy: strategy.name)
