@@ -54,8 +54,10 @@ def repeat_until_stale(play: Callable[[], bool]) -> None:
     assert any(play() for _ in range(TRIES)), f"no new leader of {TRIES} groups had stale metadata"
 
 
-def survives_its_leader(group: Group, leader: Member, strategy: type) -> bool:
-    """Let the leader leave, and check that every other member keeps its partitions in each round.
+def survives_its_leader(
+    group: Group, leader: Member, strategy: type, end: Callable[[Member], None] = Member.close
+) -> bool:
+    """End the leader, and check that every other member keeps its partitions in each round.
 
     Eager members revoke everything, but each assignment gives it back.
 
@@ -64,7 +66,7 @@ def survives_its_leader(group: Group, leader: Member, strategy: type) -> bool:
     """
     before = group.settled()
     since = {member.name: len(member.events) for member in group.members}
-    leader.close()
+    end(leader)
     after = group.settled()
     for member in group.present():
         mine, name = before[member.name], member.name
@@ -106,9 +108,18 @@ def test_rolling_deploy_that_adds_a_topic(fresh: FreshNames, strategy: type) -> 
     repeat_until_stale(play)
 
 
+@pytest.mark.parametrize(
+    "end",
+    [pytest.param(Member.close, id="leaves"), pytest.param(Member.kill, id="killed", marks=pytest.mark.long)],
+)
 @with_history
-def test_leader_dies_right_after_a_topic_grew(fresh: FreshNames, strategy: type) -> None:
-    """Only the metadata of the leader and of the owner lists the new partition."""
+def test_leader_ends_right_after_a_topic_grew(
+    fresh: FreshNames, strategy: type, end: Callable[[Member], None]
+) -> None:
+    """Only the metadata of the leader and of the owner lists the new partition.
+
+    A killed leader's session expires first.
+    """
 
     def play() -> bool:
         with Group(fresh, 4) as group:
@@ -119,7 +130,7 @@ def test_leader_dies_right_after_a_topic_grew(fresh: FreshNames, strategy: type)
             group.settled()
             group.grow(group.topics[0], 5)
             group.wait_until(lambda: owned(group) == 5, "the new partition")
-            return survives_its_leader(group, leader, strategy)
+            return survives_its_leader(group, leader, strategy, end)
 
     repeat_until_stale(play)
 
