@@ -24,7 +24,12 @@ LONG_RUNS = 12
 CONFIGS = (
     GroupConfig("cooperative-sticky"),
     GroupConfig("cooperative-sticky", consumer="kafka_assignors.ContinuousConsumer"),
-    GroupConfig("cooperative-sticky", consumer="kafka_assignors.ContinuousConsumer", auto_commit=True),
+    GroupConfig(  # its joins begin and end between two polls, and go on during others
+        "cooperative-sticky",
+        consumer="kafka_assignors.ContinuousConsumer",
+        busy_s=0.5 * SESSION_S,
+        auto_commit=True,
+    ),
     GroupConfig("sticky"),
     GroupConfig("cooperative-lag-aware"),
     GroupConfig("failover", checks.single_active),
