@@ -124,8 +124,9 @@ def consume(
                 listener.note_loss(consumer.assignment())
             break
         if records:
-            events.write(EventKind.READ, [(r.topic, r.partition, r.offset) for r in records])
             closing.wait(busy_s)
+            # Only now, so that a commit in the middle of the batch is reported.
+            events.write(EventKind.READ, [(r.topic, r.partition, r.offset) for r in records])
         if auto_commit:
             continue
         for record in records:
