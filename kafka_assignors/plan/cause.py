@@ -9,10 +9,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kafka_assignors.plan.model import shown
-
-_MOST_NAMES = 3
-"""Most names in one line of text, which counts the rest."""
+from kafka_assignors.plan.model import listed, shown
 
 
 class Cause(Enum):
@@ -65,8 +62,8 @@ class RebalanceCause:
         return self.cause.value
 
     def __str__(self) -> str:
-        names = map(shown, self.names)
-        texts = map(": ".join, zip(names, self.details, strict=True)) if self.details else names
+        names = [*map(shown, self.names)]
+        texts = [*map(": ".join, zip(names, self.details, strict=True))] if self.details else names
         return f"{self.label} ({listed(texts)})" if self.names else self.label
 
 
@@ -164,13 +161,6 @@ def causes_of(changes: Iterable[Change]) -> list[RebalanceCause]:
         for cause, same in grouped.items()
         if same
     ]
-
-
-def listed(names: Iterable[str]) -> str:
-    """List the first three names, and count the rest."""
-    all_names = tuple(names)
-    rest = len(all_names) - _MOST_NAMES
-    return ", ".join(all_names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _old_ids(before: GroupSnapshot, after: GroupSnapshot) -> dict[str, str]:

@@ -12,7 +12,6 @@ from kafka_assignors.plan.cause import (
     RebalanceCause,
     SeenMember,
     compare,
-    listed,
 )
 
 A = SeenMember(frozenset({"t"}), client_id="a", generation=4)
@@ -153,7 +152,6 @@ def test_names_and_details_are_apart() -> None:
 
 
 def test_text_is_bounded_and_printable() -> None:
-    assert listed("abcde") == "a, b, c and 2 more"
     cause = RebalanceCause(Cause.JOINED, tuple("abcd"))
     assert str(cause) == "joined (a, b, c and 1 more)"
     assert cause.label == "joined"
