@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
@@ -31,6 +31,12 @@ def generation_of(consumer: KafkaConsumer) -> int:
 def member_id_of(consumer: KafkaConsumer) -> str:
     """Return a consumer's member id, a new one with each membership; empty outside a group."""
     return str(consumer._coordinator._generation.member_id)
+
+
+def partition_counts(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[str, int]:
+    """Count the partitions of each topic that exists.  Kafka numbers them from 0 without gaps."""
+    partitions = {topic: cluster.partitions_for_topic(topic) for topic in topics}
+    return {topic: max(numbers) + 1 for topic, numbers in partitions.items() if numbers}
 
 
 def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int, ...]]:
