@@ -28,7 +28,8 @@ def records(spark: SparkSession, rows: Sequence[Record]) -> DataFrame:
 
 def decoded(spark: SparkSession, rows: Sequence[Record]) -> list[Any]:
     """Return the row of each record, in their order."""
-    decoded_rows = sorted(decode(records(spark, rows), Groups(frozenset())).collect(), key=lambda row: row.record_offset)
+    rows_of = decode(records(spark, rows), Groups(frozenset())).collect()
+    decoded_rows = sorted(rows_of, key=lambda row: row.record_offset)
     assert [row.record_offset for row in decoded_rows] == list(range(len(rows)))
     return decoded_rows
 

@@ -21,8 +21,7 @@ from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.assignor.coordinator_access.consumer import (
     Timeouts,
     commit,
-    done,
-    finish_read_batch,
+    drop_exhausted_batch,
     generation_of,
     heartbeat_age_s,
     is_closing,
@@ -38,6 +37,7 @@ from kafka_assignors.assignor.coordinator_access.consumer import (
     static_member_id,
     stop_producer,
     timeouts,
+    wait_for_job,
 )
 from kafka_assignors.assignor.coordinator_access.metrics import (
     consumer_recorder,
@@ -49,8 +49,7 @@ __all__ = [
     "Timeouts",
     "commit",
     "consumer_recorder",
-    "done",
-    "finish_read_batch",
+    "drop_exhausted_batch",
     "generation_of",
     "heartbeat_age_s",
     "is_closing",
@@ -67,4 +66,5 @@ __all__ = [
     "static_member_id",
     "stop_producer",
     "timeouts",
+    "wait_for_job",
 ]

@@ -67,7 +67,7 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
 
 
-def finish_read_batch(consumer: KafkaConsumer) -> None:
+def drop_exhausted_batch(consumer: KafkaConsumer) -> None:
     """Let the next ``poll()`` return to the unread records of partitions that were paused and resumed.
 
     kafka-python 3.0 looks for these records only while it has no current batch, but a batch that was read to
@@ -173,7 +173,7 @@ def stop_producer(producer: KafkaProducer, timeout_s: float) -> None:
     producer._sender.join(timeout_s)
 
 
-async def done(consumer: KafkaConsumer, job: Future[Any]) -> None:
+async def wait_for_job(consumer: KafkaConsumer, job: Future[Any]) -> None:
     """Wait on the I/O thread for another thread's job, without holding up heartbeats."""
     while not job.done():
         await consumer._coordinator._net.sleep(0.01)

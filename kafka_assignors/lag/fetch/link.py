@@ -43,7 +43,7 @@ _MOST_HANG_UPS = 3
 """After so many disconnects during authentication, the broker counts as one that denies access."""
 
 
-def never_create_topics(**configs: Any) -> Any:
+def client_without_topic_creation(**configs: Any) -> Any:
     """Make a ``kafka_client`` argument whose metadata requests create no topic.
 
     The option ``allow_auto_create_topics`` of kafka-python's clients does not reach these requests.
@@ -79,7 +79,7 @@ class Link:
     def _make_client(self, **configs: Any) -> Any:
         self._loop = _Loop(self, **configs)
         self.manager = _Manager(self._loop, **configs)
-        return never_create_topics(net=self._loop, manager=self.manager)
+        return client_without_topic_creation(net=self._loop, manager=self.manager)
 
     async def ready(self, timeout_ms: float) -> None:
         """Wait for the cluster's first answer; return at once if it has come before.
