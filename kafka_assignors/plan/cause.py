@@ -102,13 +102,11 @@ class GroupSnapshot:
     Attributes:
         members: member id -> member.
         partitions: topic -> number of its partitions, for at least the subscribed topics that exist.
-        leader: member id of the leader; None if unknown.
         all_topics: the names of all topics of the cluster; None if only the subscribed ones are known.
     """
 
     members: Mapping[str, SeenMember]
     partitions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    leader: str | None = None
     all_topics: frozenset[str] | None = None
 
     def name(self, member_id: str) -> str:
@@ -142,7 +140,6 @@ def compare(
             *_member_changes(before, after, old_ids, missing),
             *_topic_changes(before, after),
             *_subscription_changes(before, after, old_ids),
-            *_leader_change(before, after, old_ids),
         ]
     )
 
@@ -232,15 +229,6 @@ def _subscription_changes(
         texts += [f"-{shown(topic)}" for topic in sorted(had - has - disappeared)]
         if texts:
             yield Change(Cause.SUBSCRIPTION, after.name(member_id), listed(texts))
-
-
-def _leader_change(
-    before: GroupSnapshot, after: GroupSnapshot, old_ids: Mapping[str, str]
-) -> Iterator[Change]:
-    leader = after.leader
-    if leader is None or before.leader in (None, leader, old_ids.get(leader)):
-        return
-    yield Change(Cause.LEADER_CHANGED, after.name(leader) if leader in after.members else leader)
 
 
 def _appeared(before: GroupSnapshot, after: GroupSnapshot) -> set[str]:
