@@ -79,11 +79,11 @@ def drop_exhausted_batch(consumer: KafkaConsumer) -> None:
 
 
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
-    """Return the seconds since the last heartbeat was sent, if its answer has arrived and counts.
+    """Return the seconds since the last heartbeat was sent, if its response has arrived and counts.
 
-    Infinite before the first heartbeat, while an answer is outstanding, and if the answer does not count.
-    Once its session has ended, a `ContinuousConsumer` counts no answer until it has joined again, because a
-    process that was suspended may read an old answer.
+    Infinite before the first heartbeat, while a response is outstanding, and if the response does not count.
+    Once its session has ended, a `ContinuousConsumer` counts no response until it has joined again, because a
+    process that was suspended may read an old response.
 
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
     `ContinuousConsumer` sends heartbeats during joins.
@@ -105,13 +105,13 @@ def poll_age_s(consumer: KafkaConsumer) -> float:
 
 
 def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
-    """Return when the last heartbeat was sent (``time.monotonic()``), if its answer reported no rebalance.
+    """Return when the last heartbeat was sent (``time.monotonic()``), if its response reported no rebalance.
 
-    Up to that time the consumer has joined every rebalance.  None while a rebalance is under way or an answer
-    is outstanding.
+    Up to that time the consumer has joined every rebalance.  None while a rebalance is under way or a
+    response is outstanding.
     """
     coordinator = consumer._coordinator
-    # kafka-python sets ``rejoin_needed`` before it records the answer, so the answer is read first.
+    # kafka-python sets ``rejoin_needed`` before it records the response, so the response is read first.
     sent_at = _answered_heartbeat_at(coordinator)
     if coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
         return None
@@ -119,7 +119,7 @@ def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
 
 
 def _answered_heartbeat_at(coordinator: Any) -> float | None:
-    """Return when the last heartbeat was sent; None while its answer is outstanding, or does not count."""
+    """Return when the last heartbeat was sent; None while its response is outstanding, or does not count."""
     beat = coordinator.heartbeat
     sent, received = beat.last_send, beat.last_receive
     confirmed = getattr(coordinator, "_confirmed_at", sent)

@@ -122,7 +122,7 @@ class CoordinatorFacts:
             return None
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
-    def metadata_answer_at(self) -> float:
+    def metadata_response_at(self) -> float:
         """Return the earliest time of an update that answers a request made now (``time.monotonic``).
 
         ``inf`` while another update is under way: it may have been requested for other topics.

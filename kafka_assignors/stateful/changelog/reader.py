@@ -191,7 +191,7 @@ class ChangelogReader:
         """End the thread, and return its copies for the caller to close.
 
         Args:
-            timeout_s: seconds to wait for the thread, which may wait for an answer of the cluster; None: no
+            timeout_s: seconds to wait for the thread, which may wait for a response of the cluster; None: no
                 limit.  A thread that does not end in time keeps its copies.
         """
         self._stop.set()

@@ -217,7 +217,7 @@ class ChangelogWriter:
                 else:
                     return
         except BaseException:
-            # A producer without an answer to its first request keeps records forever, whatever their timeout.
+            # A producer without a response to its first request keeps records forever, despite their timeout.
             self._give_up()
             raise
 

@@ -493,9 +493,9 @@ def test_metadata_update_under_way_does_not_answer_a_new_request(consumer: MakeC
     before = time.monotonic()
     metadata.update_metadata(answer({"t": 3}))
     assert access.metadata_updated_at() >= before
-    assert before <= access.metadata_answer_at() <= time.monotonic()
+    assert before <= access.metadata_response_at() <= time.monotonic()
     metadata._refresh_future = Future()
-    assert access.metadata_answer_at() == float("inf")
+    assert access.metadata_response_at() == float("inf")
     metadata._refresh_future = None
 
 
