@@ -24,6 +24,7 @@ from typing import Any
 from bench.machine import machine
 from kafka_assignors.broker import development_broker
 from kafka_assignors.pipeline.record.offsets import decode, record_offsets_once
+from kafka_assignors.pipeline.record.offsets_decoder import Groups
 from kafka_assignors.pipeline.session import local_session
 from tests.support.offsets_records import commit_key, commit_value, text
 
@@ -122,7 +123,7 @@ def _row(spark: Any, path: str, size: int, cores: int, runs: int) -> list[str]:
 
     def decoding() -> None:
         totals = (
-            decode(whole)
+            decode(whole, Groups(frozenset()))
             .agg(
                 F.count("*"),
                 F.count("problem"),

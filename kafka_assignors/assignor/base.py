@@ -22,7 +22,7 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.causes import Causes
 from kafka_assignors.assignor.collector import paused_collector
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access import CoordinatorAccess, partition_counts
 from kafka_assignors.assignor.fallback import fallback_assignment
 from kafka_assignors.assignor.hooks import StrategyHooks
 from kafka_assignors.assignor.members import MemberReport, read_user_data, to_member
@@ -264,7 +264,7 @@ class Assignor(StrategyHooks):
 
     def _group(self, cluster: ClusterMetadata, members: tuple[Member, ...]) -> Group:
         topics = frozenset[str]().union(*{member.topics for member in members})
-        counts = convert.partition_counts(cluster, topics)
+        counts = partition_counts(cluster, topics)
         racks: dict[str, list[frozenset[str]]] = {}
         if member_racks := {member.rack for member in members if member.rack}:
             with self._guarded("reading the replicas' racks"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from kafka_assignors.plan import Claims, Group, shown
+from kafka_assignors.plan import Claims, Group, listed, shown
 
 MOST_MEMBERS = 20
 MOST_TOPICS = 5  # a member may send thousands of names
@@ -36,9 +36,8 @@ class Complaints:
                 named.add(topic)
                 unknown.setdefault(member.member_id, []).append(topic)
         for member_id, topics in unknown.items():
-            examples = ", ".join(repr(topic[:MOST_CHARACTERS]) for topic in topics[:MOST_TOPICS])
-            more = f" and {len(topics) - MOST_TOPICS} more" if len(topics) > MOST_TOPICS else ""
-            self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}{more}")
+            examples = listed(topics, MOST_TOPICS, name=lambda topic: repr(topic[:MOST_CHARACTERS]))
+            self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}")
 
     def about_claims(self, claims: Claims) -> None:
         """Report claims on unknown partitions, and on partitions that another member claims as well."""

@@ -15,15 +15,6 @@ from kafka_assignors.wire import assignment
 SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3); older readers skip the rest
 
 
-def partition_counts(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[str, int]:
-    """Count the partitions of each topic that exists.  Kafka numbers them from 0 without gaps."""
-    counts = {}
-    for topic in topics:
-        if numbers := cluster.partitions_for_topic(topic):
-            counts[topic] = max(numbers) + 1
-    return counts
-
-
 def ownership(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
     """Group partitions by topic."""
     owned: dict[str, list[int]] = {}

@@ -10,6 +10,7 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.coordinator_access import partition_counts
 from kafka_assignors.plan import Assignment, Group, Member, Ownership, plan_range, plan_seniors
 
 
@@ -51,7 +52,7 @@ def fallback_assignment(
     topics = {member.member_id: convert.topics_in(member.metadata) for member in members}
     wanted = frozenset[str]().union(*topics.values())
     subscribers = tuple(Member(member_id, subscribed) for member_id, subscribed in topics.items())
-    plan = fallback.plan(Group(subscribers, convert.partition_counts(cluster, wanted)))
+    plan = fallback.plan(Group(subscribers, partition_counts(cluster, wanted)))
     holders: dict[tuple[str, int], set[str]] = {}
     for member in members:
         for topic, numbers in held_by(member).items():

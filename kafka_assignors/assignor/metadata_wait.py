@@ -16,7 +16,7 @@ _ROUNDS = 3
 class MetadataWait:
     """Decides whether a claim on a partition that the metadata does not list may be true.
 
-    kafka-python requests a metadata update in each round, and plans before the answer.  Metadata is newer
+    kafka-python requests a metadata update in each round, and plans before the response.  Metadata is newer
     than every true claim if this member led the previous round and an update arrived since.  A partition that
     it does not list then does not exist.  The state is the last led generation and one time, so its size does
     not depend on the claims.
@@ -69,5 +69,5 @@ class MetadataWait:
         if generation is None or updated_at is None:
             return False
         is_newer = self._led == generation - 1 and updated_at > self._asked_at
-        self._led, self._asked_at = generation, access.metadata_answer_at()
+        self._led, self._asked_at = generation, access.metadata_response_at()
         return not is_newer

@@ -14,6 +14,7 @@ import zlib
 
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 from kafka_assignors.lag.fetch.group import GroupMember, members_of
+from kafka_assignors.plan import listed
 from kafka_assignors.plan.cause import Cause
 
 log = logging.getLogger("kafka_assignors")
@@ -25,8 +26,6 @@ of the first member spares the others their checks."""
 
 _AGAIN_S = (1.0, 2.0, 4.0)
 """Waits before a failed check is repeated.  After the last one the next metadata update starts another."""
-
-_NAMES = 3
 
 
 class StaticWatch:
@@ -110,9 +109,8 @@ class StaticWatch:
         owned = {tp for member in members for tp in member.owned}
         free = [(t, p) for t, count in sorted(listed.items()) for p in range(count) if (t, p) not in owned]
         if free and all(member.readable for member in members):
-            names = ", ".join(f"{topic}-{partition}" for topic, partition in free[:_NAMES])
-            more = f" and {len(free) - _NAMES} more" if len(free) > _NAMES else ""
-            log.info("requesting a rebalance: no member owns %s%s", names, more)
+            names = listed(free, name=lambda partition: "{}-{}".format(*partition))
+            log.info("requesting a rebalance: no member owns %s", names)
         elif self._leader_watches_lag and not has_leader:
             log.info("requesting a rebalance: the leader restarted, so no member watches the group's lag")
         else:

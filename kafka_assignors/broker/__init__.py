@@ -9,7 +9,7 @@ file              purpose                                                 key na
 ``development``   the public face: choose, start, stop                    ``development_broker``
 ``supervised``    starts and stops the supervisor process                 ``Supervised``, ``Spec``
 ``supervisor``    the process that runs the broker and cleans up          ``Supervisor``
-``jvm, docker``   commands of the two backends                            ``launch``
+``jvm, docker``   commands of the two backends                            ``prepare``
 ``settings``      the broker's settings, the same for both backends       ``SETTINGS``
 ``jars/``         the jars: their list, the download, the cache           ``fetch_jars``
 ``java``          finds a Java that can run them                          ``find_java``

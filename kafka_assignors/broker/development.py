@@ -151,7 +151,7 @@ def _start_jvm(
     actual = free if port is None else port
     properties = {**listeners(HOST, actual, controller_port), **extra}
     with _directory(data_dir) as (root, lock):
-        spec, env = jvm.launch(java, jars, root, properties, scratch=data_dir is None)
+        spec, env = jvm.prepare(java, jars, root, properties, scratch=data_dir is None)
         broker = DevelopmentBroker(spec, env, lock, port=actual, backend="jars")
     broker.wait_ready(actual, _JVM_START_S, "starting the broker", on_progress)
     return broker
@@ -162,7 +162,7 @@ def _start_container(
 ) -> DevelopmentBroker:
     actual = free_ports(1)[0] if port is None else port
     with _directory(None) as (root, lock):
-        spec, env = docker.launch(compose, root, actual, extra)
+        spec, env = docker.prepare(compose, root, actual, extra)
         broker = DevelopmentBroker(spec, env, lock, port=actual, backend="docker")
     broker.wait_ready(actual, _CONTAINER_START_S, "starting the broker's container", on_progress)
     return broker

@@ -42,7 +42,7 @@ def compose_command() -> tuple[str, ...] | None:
     return None
 
 
-def launch(
+def prepare(
     compose: tuple[str, ...], root: Path, port: int, properties: Mapping[str, str]
 ) -> tuple[Spec, dict[str, str]]:
     """Return the commands that run the container in the foreground and remove it, and their environment."""

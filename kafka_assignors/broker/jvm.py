@@ -21,7 +21,7 @@ _LOG4J = """\
 """
 
 
-def launch(
+def prepare(
     java: Java, jars: Sequence[Path], root: Path, properties: Mapping[str, str], *, scratch: bool
 ) -> tuple[Spec, dict[str, str]]:
     """Write the broker's files below ``root``; return the commands that format its data and run it.

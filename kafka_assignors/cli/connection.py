@@ -13,7 +13,7 @@ from kafka.errors import BrokerResponseError
 from kafka_assignors.errors import BrokerError, LagError
 from kafka_assignors.lag.fetch.link import Link, connect
 
-ANSWER_S = 5.0
+RESPONSE_S = 5.0
 """A command waits this long for a broker, seconds."""
 
 
@@ -46,13 +46,13 @@ class Connection:
         return self.link
 
     def reach(self) -> Link:
-        """Return a link as ``open`` does, within ``ANSWER_S``; the error names the addresses.
+        """Return a link as ``open`` does, within ``RESPONSE_S``; the error names the addresses.
 
         Raises:
             BrokerError: no broker answers, or it refuses.
         """
         try:
-            return self.open(time.monotonic() + ANSWER_S)
+            return self.open(time.monotonic() + RESPONSE_S)
         except LagError as error:
             where = ",".join(self._settings["bootstrap_servers"])
             raise BrokerError(connection_error(where, error.__cause__ or error)) from error

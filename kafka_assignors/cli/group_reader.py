@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
 
-from kafka_assignors.cli.connection import ANSWER_S, Connection
+from kafka_assignors.cli.connection import RESPONSE_S, Connection
 from kafka_assignors.errors import BrokerError, GroupError
 from kafka_assignors.lag.fetch.group import GroupState
 from kafka_assignors.lag.fetch.group_offsets import attempt, why
@@ -31,7 +31,7 @@ class GroupReader:
             GroupError: the group does not exist.
         """
         link = self._connection.reach()
-        deadline = time.monotonic() + ANSWER_S
+        deadline = time.monotonic() + RESPONSE_S
         fetch = GroupsFetch(link, [self._group_id], deadline)
         late = attempt(link, deadline, fetch.run)
         if (error := late or fetch.failures.get(self._group_id)) is not None:
@@ -53,7 +53,7 @@ class GroupReader:
         if link is None or not topics:
             return {}
         try:
-            response = link.run(link.manager.send, metadata_request(sorted(topics)), timeout_s=ANSWER_S)
+            response = link.run(link.manager.send, metadata_request(sorted(topics)), timeout_s=RESPONSE_S)
         except KafkaError as error:
             self.close()
             raise BrokerError(f"the broker does not describe the group's topics: {error}") from error

@@ -20,7 +20,7 @@ from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.convert import ownership, racks_of_nodes
 from kafka_assignors.assignor.lag.capacity import capacities
 from kafka_assignors.assignor.members import MemberReport
-from kafka_assignors.cli.connection import ANSWER_S, Connection
+from kafka_assignors.cli.connection import RESPONSE_S, Connection
 from kafka_assignors.errors import BrokerError, CodecError, GroupError
 from kafka_assignors.lag.fetch.group import REBALANCING
 from kafka_assignors.plan import Group, Member, Ownership
@@ -53,7 +53,7 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
         BrokerError: no broker answers, or it refuses.
         GroupError: the group does not exist, has no members, or cannot be planned.
     """
-    connection = Connection({**settings, "request_timeout_ms": int(1000 * ANSWER_S)})
+    connection = Connection({**settings, "request_timeout_ms": int(1000 * RESPONSE_S)})
     try:
         admin = connection.reach().admin
         described = describe(admin, group_id)
@@ -80,7 +80,7 @@ def describe(
         BrokerError: the broker does not describe the group.
         GroupError: a member sent bytes that kafka-python cannot decode.
     """
-    deadline = clock() + ANSWER_S
+    deadline = clock() + RESPONSE_S
     while True:
         try:
             described: Mapping[str, Any] = admin.describe_groups([group_id])[group_id]

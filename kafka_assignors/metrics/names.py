@@ -25,8 +25,8 @@ class Metric(NamedTuple):
 
 
 COORDINATOR = (
-    Metric("rebalance-latency-avg", "ms", "average time from the first JoinGroup to the answer of SyncGroup"),
-    Metric("rebalance-latency-max", "ms", "longest time from the first JoinGroup to the answer of SyncGroup"),
+    Metric("rebalance-latency-avg", "ms", "average time from the first JoinGroup to the SyncGroup response"),
+    Metric("rebalance-latency-max", "ms", "longest time from the first JoinGroup to the SyncGroup response"),
     Metric("rebalance-latency-total", "ms", "time spent in successful rebalances"),
     Metric("rebalance-total", "rebalances", "successful rebalances"),
     Metric("rebalance-rate-per-hour", "rebalances/h", "successful rebalances per hour"),

@@ -104,7 +104,7 @@ class Recorder:
 
     @_guarded
     def end_join(self) -> None:
-        """End a rebalance: SyncGroup is answered.  Calls after the first do nothing."""
+        """End a rebalance: the SyncGroup response arrived.  Calls after the first do nothing."""
         if self._began_at is None:
             return
         now, began_at = self._clock(), self._began_at

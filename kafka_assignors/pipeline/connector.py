@@ -86,7 +86,7 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
 
 @contextmanager
 def admin_client(spark: SparkSession, kafka_options: Mapping[str, str]) -> Iterator[Any]:
-    """Open the admin client of Spark's JVM with options of the connector; it waits 30 s for an answer."""
+    """Open the admin client of Spark's JVM with options of the connector; it waits 30 s for a response."""
     jvm: Any = spark.sparkContext._jvm
     config = jvm.java.util.Properties()
     given = {name[6:]: value for name, value in kafka_options.items() if name.startswith("kafka.")}

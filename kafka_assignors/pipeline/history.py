@@ -185,11 +185,11 @@ def array_files(folder: Path) -> MakeArray:
 
 
 def read_columns(
-    spark: SparkSession, folder: str, group: str, *, until: datetime | None = None, step_s: float = 60.0
+    spark: SparkSession, folder: str, group: str, *, until: datetime | None = None
 ) -> LoadColumns:
     """Read the rows of one group; arguments and errors are those of `read_history`."""
     with _reading(folder):
-        load = _load_of(spark, folder, step_s).transform(lambda rows: within(rows, None, until))
+        load = _load_of(spark, folder).transform(lambda rows: within(rows, None, until))
         rows = load.where(load["group"] == group).persist()
         try:
             if not group_sizes(rows):
@@ -218,7 +218,7 @@ def group_sizes(load: DataFrame, most: int = MOST) -> dict[str, int]:
     return sizes
 
 
-def _load_of(spark: SparkSession, folder: str, step_s: float) -> DataFrame:
+def _load_of(spark: SparkSession, folder: str, step_s: float = 60.0) -> DataFrame:
     storage = Storage(spark, folder)
     if any(name.startswith("date=") for name in storage.folders("load")):
         return checked_load(spark, folder)

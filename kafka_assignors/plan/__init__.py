@@ -19,6 +19,7 @@ from kafka_assignors.plan.model import (
     Member,
     Ownership,
     TopicPartition,
+    listed,
     seniority,
     shown,
 )
@@ -69,6 +70,7 @@ __all__ = [
     "explain",
     "keep_owned",
     "lag_lower_bound",
+    "listed",
     "load_lower_bound",
     "measure",
     "moves_lower_bound",

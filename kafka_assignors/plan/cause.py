@@ -9,10 +9,7 @@ from enum import Enum
 from types import MappingProxyType
 from typing import NamedTuple
 
-from kafka_assignors.plan.model import shown
-
-_MOST_NAMES = 3
-"""Most names in one line of text, which counts the rest."""
+from kafka_assignors.plan.model import listed, shown
 
 
 class Cause(Enum):
@@ -65,8 +62,8 @@ class RebalanceCause:
         return self.cause.value
 
     def __str__(self) -> str:
-        names = map(shown, self.names)
-        texts = map(": ".join, zip(names, self.details, strict=True)) if self.details else names
+        names = [*map(shown, self.names)]
+        texts = [*map(": ".join, zip(names, self.details, strict=True))] if self.details else names
         return f"{self.label} ({listed(texts)})" if self.names else self.label
 
 
@@ -105,13 +102,11 @@ class GroupSnapshot:
     Attributes:
         members: member id -> member.
         partitions: topic -> number of its partitions, for at least the subscribed topics that exist.
-        leader: member id of the leader; None if unknown.
         all_topics: the names of all topics of the cluster; None if only the subscribed ones are known.
     """
 
     members: Mapping[str, SeenMember]
     partitions: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
-    leader: str | None = None
     all_topics: frozenset[str] | None = None
 
     def name(self, member_id: str) -> str:
@@ -145,7 +140,6 @@ def compare(
             *_member_changes(before, after, old_ids, missing),
             *_topic_changes(before, after),
             *_subscription_changes(before, after, old_ids),
-            *_leader_change(before, after, old_ids),
         ]
     )
 
@@ -164,13 +158,6 @@ def causes_of(changes: Iterable[Change]) -> list[RebalanceCause]:
         for cause, same in grouped.items()
         if same
     ]
-
-
-def listed(names: Iterable[str]) -> str:
-    """List the first three names, and count the rest."""
-    all_names = tuple(names)
-    rest = len(all_names) - _MOST_NAMES
-    return ", ".join(all_names[:_MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _old_ids(before: GroupSnapshot, after: GroupSnapshot) -> dict[str, str]:
@@ -242,15 +229,6 @@ def _subscription_changes(
         texts += [f"-{shown(topic)}" for topic in sorted(had - has - disappeared)]
         if texts:
             yield Change(Cause.SUBSCRIPTION, after.name(member_id), listed(texts))
-
-
-def _leader_change(
-    before: GroupSnapshot, after: GroupSnapshot, old_ids: Mapping[str, str]
-) -> Iterator[Change]:
-    leader = after.leader
-    if leader is None or before.leader in (None, leader, old_ids.get(leader)):
-        return
-    yield Change(Cause.LEADER_CHANGED, after.name(leader) if leader in after.members else leader)
 
 
 def _appeared(before: GroupSnapshot, after: GroupSnapshot) -> set[str]:

@@ -10,7 +10,7 @@ import numpy as np
 from kafka_assignors.errors import PlanError
 from kafka_assignors.plan.arrays import Mask
 from kafka_assignors.plan.assignment import Assignment, Owners
-from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership, shown
+from kafka_assignors.plan.model import NO_MEMBER, Group, Ownership, listed, shown
 
 Planned: TypeAlias = Mapping[str, Ownership | Iterable[tuple[str, int]]]
 """Member id -> its partitions: topic -> numbers, or (topic, number) pairs.  An `Assignment` is one, too."""
@@ -107,6 +107,5 @@ def _pairs(member_id: str, entry: Any) -> Iterator[tuple[Any, Any]]:
 
 def _with_verb(group: Group, partitions: Any) -> str:
     """Name the first partition and count the others, with "is" or "are"."""
-    topic, number = group.at(int(partitions[0]))
-    more = len(partitions) - 1
-    return f"{topic}-{number} is" if not more else f"{topic}-{number} and {more:,} more are"
+    names = listed(partitions, 1, name=lambda partition: "{}-{}".format(*group.at(int(partition))))
+    return f"{names} {'is' if len(partitions) == 1 else 'are'}"

@@ -10,9 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.plan.assignment import Assignment
-from kafka_assignors.plan.cause import listed
 from kafka_assignors.plan.claims import Claims
-from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership, shown
+from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership, listed, shown
 from kafka_assignors.plan.rounds import Hold
 
 Plan = Mapping[str, Mapping[str, list[int]]]
@@ -63,7 +62,7 @@ class Why(NamedTuple):
         """One line: the reason, the other members, and the member it waits for."""
         text = self.reason.value
         if self.others:  # these can be many: a thousand members may claim one partition
-            text += f": {listed(map(shown, self.others))}"
+            text += f": {listed(self.others, name=shown)}"
         return text if self.waits_for is None else f"{text}; waits for revocation by {shown(self.waits_for)}"
 
 

@@ -6,11 +6,12 @@ Partitions are numbers under their topic's name, as on the wire: a member that o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,8 @@ import numpy.typing as npt
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.capacity import Capacities
+
+_T = TypeVar("_T")
 
 _LONGEST = 300  # characters of a name that ``shown`` keeps
 
@@ -80,6 +83,20 @@ class Member:
 def shown(name: str) -> str:
     """Escape and cut a name for a log or a terminal, because members choose their own names."""
     return name if name.isprintable() and len(name) <= _LONGEST else repr(name[:_LONGEST])
+
+
+def listed(
+    things: Collection[_T],
+    most: int = 3,
+    *,
+    name: Callable[[_T], str] = str,
+    between: str = ", ",
+    last: str = "and",
+) -> str:
+    """Join the names of the first things, and count the rest: ``a, b, c and 2 more``."""
+    names = between.join(map(name, islice(things, most)))
+    rest = len(things) - most
+    return f"{names} {last} {rest:,} more" if rest > 0 else names
 
 
 def seniority(member: Member) -> tuple[bool, str, str]:

@@ -24,7 +24,7 @@ from kafka.structs import TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import (
     consumer_recorder,
-    finish_read_batch,
+    drop_exhausted_batch,
     generation_of,
     is_fenced,
     is_settled,
@@ -230,7 +230,7 @@ class StatefulConsumer:
                 self._copies.clean(self._options.cleanup_delay_s)
 
     def _poll(self) -> Mapping[TopicPartition, list[ConsumerRecord]]:
-        finish_read_batch(self._consumer)
+        drop_exhausted_batch(self._consumer)
         try:
             records: Mapping[TopicPartition, list[ConsumerRecord]] = self._consumer.poll(_POLL_MS)
         except KafkaError as error:
@@ -269,7 +269,7 @@ class StatefulConsumer:
                         self._ownership.release(partitions)
                     case Assigned(partitions, member_id):
                         self._ownership.begin(partitions, member_id)
-                self._copies.keep()
+                self._copies.update_standbys()
             self._holdings = self._copies.holdings()
 
     def _is_settled(self) -> bool:

@@ -19,7 +19,7 @@ import click
 import pytest
 import yaml
 
-from kafka_assignors.broker.docker import PORT, VERSION, compose_file, launch
+from kafka_assignors.broker.docker import PORT, VERSION, compose_file, prepare
 from kafka_assignors.broker.jars.lock import kafka_version
 from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, environment, listeners
 from kafka_assignors.cli import cli
@@ -60,7 +60,7 @@ def test_compose_file_follows_the_specification(tmp_path: Path, file: Path) -> N
 
 
 def test_merged_properties_follow_the_specification(tmp_path: Path) -> None:
-    launch(("docker", "compose"), tmp_path, 9092, {"num.partitions": "7"})
+    prepare(("docker", "compose"), tmp_path, 9092, {"num.partitions": "7"})
     checked = check(tmp_path / "properties.json")
     assert checked.returncode == 0, checked.stdout + checked.stderr
 

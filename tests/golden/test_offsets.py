@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kafka_assignors.pipeline.record.offsets_decoder import decode_batch
+from kafka_assignors.pipeline.record.offsets_decoder import Groups, decode_batch
 from tests.golden import load
 from tests.support import offsets_oracle as oracle
 from tests.support.offsets_records import commit_key, commit_value
@@ -28,7 +28,7 @@ def read(entries: list[dict[str, Any]], tombstones: bool = False) -> list[dict[s
             "timestamp": pa.array([0] * len(entries), pa.timestamp("us", "UTC")),
         }
     )
-    decoded = decode_batch(batch)
+    decoded = decode_batch(batch, Groups(frozenset()))
     times = decoded.column("time").cast(pa.int64())
     rows: list[dict[str, Any]] = decoded.set_column(2, "time", times).to_pylist()
     return rows

@@ -49,7 +49,7 @@ def _start(listeners: tuple[str, ...], properties: Properties) -> tuple[Supervis
         ports = dict(zip(listeners, free_ports(len(listeners)), strict=True))
         root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
         settings = dict(properties(ports))
-        spec, env = jvm.launch(find_java(), fetch_jars("broker"), root, settings, scratch=True)
+        spec, env = jvm.prepare(find_java(), fetch_jars("broker"), root, settings, scratch=True)
         broker = Supervised(spec, env)
         try:
             broker.wait_ready(ports["PLAINTEXT"], START_S, "starting a broker", silent)

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors.pipeline.record.offsets import WRITER, commits, decode
-from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
+from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS, Groups
 from tests.support import offsets_oracle as oracle
 from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
 from tests.support.offsets_records import NOW_MS
@@ -28,7 +28,8 @@ def records(spark: SparkSession, rows: Sequence[Record]) -> DataFrame:
 
 def decoded(spark: SparkSession, rows: Sequence[Record]) -> list[Any]:
     """Return the row of each record, in their order."""
-    decoded_rows = sorted(decode(records(spark, rows)).collect(), key=lambda row: row.record_offset)
+    rows_of = decode(records(spark, rows), Groups(frozenset())).collect()
+    decoded_rows = sorted(rows_of, key=lambda row: row.record_offset)
     assert [row.record_offset for row in decoded_rows] == list(range(len(rows)))
     return decoded_rows
 
@@ -71,7 +72,8 @@ def test_each_problem_is_tested() -> None:
 
 
 def test_commits_are_samples(spark: SparkSession) -> None:
-    rows = commits(decode(records(spark, [(KEY, VALUE), (KEY, None), (None, None), (b"\0\2\0\1g", b"")])))
+    given = records(spark, [(KEY, VALUE), (KEY, None), (None, None), (b"\0\2\0\1g", b"")])
+    rows = commits(decode(given, Groups(frozenset())))
     commit_rows = sorted(rows.collect(), key=lambda row: -row.committed_offset)
     assert [row.committed_offset for row in commit_rows] == [42, -1]
     assert {(row.group, row.topic, row.partition, row.source) for row in commit_rows} == {

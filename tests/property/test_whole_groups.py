@@ -90,7 +90,7 @@ class Consumer:
     def metadata_updated_at(self) -> float | None:
         return self.updated_at
 
-    def metadata_answer_at(self) -> float:
+    def metadata_response_at(self) -> float:
         return self.updated_at
 
     def request_rejoin_with_metadata(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple
 
@@ -31,6 +31,12 @@ def generation_of(consumer: KafkaConsumer) -> int:
 def member_id_of(consumer: KafkaConsumer) -> str:
     """Return a consumer's member id, a new one with each membership; empty outside a group."""
     return str(consumer._coordinator._generation.member_id)
+
+
+def partition_counts(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[str, int]:
+    """Count the partitions of each topic that exists.  Kafka numbers them from 0 without gaps."""
+    partitions = {topic: cluster.partitions_for_topic(topic) for topic in topics}
+    return {topic: max(numbers) + 1 for topic, numbers in partitions.items() if numbers}
 
 
 def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int, ...]]:
@@ -61,7 +67,7 @@ async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, Offse
     await consumer._coordinator._commit_offsets_sync_async(dict(offsets), timeout_ms=5000)
 
 
-def finish_read_batch(consumer: KafkaConsumer) -> None:
+def drop_exhausted_batch(consumer: KafkaConsumer) -> None:
     """Let the next ``poll()`` return to the unread records of partitions that were paused and resumed.
 
     kafka-python 3.0 looks for these records only while it has no current batch, but a batch that was read to
@@ -73,11 +79,11 @@ def finish_read_batch(consumer: KafkaConsumer) -> None:
 
 
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
-    """Return the seconds since the last heartbeat was sent, if its answer has arrived and counts.
+    """Return the seconds since the last heartbeat was sent, if its response has arrived and counts.
 
-    Infinite before the first heartbeat, while an answer is outstanding, and if the answer does not count.
-    Once its session has ended, a `ContinuousConsumer` counts no answer until it has joined again, because a
-    process that was suspended may read an old answer.
+    Infinite before the first heartbeat, while a response is outstanding, and if the response does not count.
+    Once its session has ended, a `ContinuousConsumer` counts no response until it has joined again, because a
+    process that was suspended may read an old response.
 
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
     `ContinuousConsumer` sends heartbeats during joins.
@@ -99,13 +105,13 @@ def poll_age_s(consumer: KafkaConsumer) -> float:
 
 
 def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
-    """Return when the last heartbeat was sent (``time.monotonic()``), if its answer reported no rebalance.
+    """Return when the last heartbeat was sent (``time.monotonic()``), if its response reported no rebalance.
 
-    Up to that time the consumer has joined every rebalance.  None while a rebalance is under way or an answer
-    is outstanding.
+    Up to that time the consumer has joined every rebalance.  None while a rebalance is under way or a
+    response is outstanding.
     """
     coordinator = consumer._coordinator
-    # kafka-python sets ``rejoin_needed`` before it records the answer, so the answer is read first.
+    # kafka-python sets ``rejoin_needed`` before it records the response, so the response is read first.
     sent_at = _answered_heartbeat_at(coordinator)
     if coordinator.rejoin_needed or coordinator.generation_if_stable() is None:
         return None
@@ -113,7 +119,7 @@ def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
 
 
 def _answered_heartbeat_at(coordinator: Any) -> float | None:
-    """Return when the last heartbeat was sent; None while its answer is outstanding, or does not count."""
+    """Return when the last heartbeat was sent; None while its response is outstanding, or does not count."""
     beat = coordinator.heartbeat
     sent, received = beat.last_send, beat.last_receive
     confirmed = getattr(coordinator, "_confirmed_at", sent)
@@ -167,7 +173,7 @@ def stop_producer(producer: KafkaProducer, timeout_s: float) -> None:
     producer._sender.join(timeout_s)
 
 
-async def done(consumer: KafkaConsumer, job: Future[Any]) -> None:
+async def wait_for_job(consumer: KafkaConsumer, job: Future[Any]) -> None:
     """Wait on the I/O thread for another thread's job, without holding up heartbeats."""
     while not job.done():
         await consumer._coordinator._net.sleep(0.01)

@@ -11,6 +11,7 @@ from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import MemberState, TopicPartition
 
+from kafka_assignors.assignor.coordinator_access.consumer import partition_counts
 from kafka_assignors.assignor.coordinator_access.leading import leader_of, synced_generation_of
 
 _PRIVATE = (
@@ -108,9 +109,7 @@ class CoordinatorFacts:
         """Count the partitions of each subscribed topic that the metadata lists."""
         if (coordinator := self._live()) is None:
             return {}
-        topics = coordinator._subscription.subscription or ()
-        partitions = {topic: coordinator._cluster.partitions_for_topic(topic) for topic in topics}
-        return {topic: max(numbers) + 1 for topic, numbers in partitions.items() if numbers}
+        return partition_counts(coordinator._cluster, coordinator._subscription.subscription or ())
 
     def subscribes_by_pattern(self) -> bool:
         """Whether the consumer subscribes to topics by a pattern; its metadata then lists all topics."""
@@ -123,7 +122,7 @@ class CoordinatorFacts:
             return None
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
-    def metadata_answer_at(self) -> float:
+    def metadata_response_at(self) -> float:
         """Return the earliest time of an update that answers a request made now (``time.monotonic``).
 
         ``inf`` while another update is under way: it may have been requested for other topics.

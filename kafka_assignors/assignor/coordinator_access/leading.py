@@ -28,7 +28,7 @@ def synced_generation_of(coordinator: ConsumerCoordinator | None) -> int | None:
 
 
 def remember_rounds(coordinator: ConsumerCoordinator) -> None:
-    """Make a coordinator keep the leader and the generation of the answers to its joins."""
+    """Make a coordinator keep the leader and the generation of the responses to its joins."""
     if hasattr(coordinator, _LEADER):
         return
 
@@ -59,9 +59,9 @@ def remember_planned_metadata(coordinator: ConsumerCoordinator) -> None:
 def repeat_update_under_way(coordinator: ConsumerCoordinator) -> None:
     """Request another metadata update if one is under way.
 
-    The leader has just requested an update with the topics of all members.  The answer to an earlier request
-    lists fewer topics, but kafka-python takes it for this one too.  Topics that only other members read would
-    have no owner for ``metadata_max_age_ms``.
+    The leader has just requested an update with the topics of all members.  The response to an earlier
+    request lists fewer topics, but kafka-python takes it for this one too.  Topics that only other members
+    read would have no owner for ``metadata_max_age_ms``.
     """
     cluster = coordinator._cluster
     if cluster.metadata_refresh_in_progress:

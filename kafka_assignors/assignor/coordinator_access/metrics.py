@@ -48,13 +48,13 @@ def record_metrics(coordinator: ConsumerCoordinator) -> None:
 
         if recorder.is_enabled:
             _wrap_join(coordinator, recorder)
-            # Other packages' strategies do not report ``on_assignment``, so SyncGroup's answer ends the join.
+            # Other packages' strategies report no ``on_assignment``, so the SyncGroup response ends the join.
             add_step(coordinator, "_process_sync_group_response", end_join)
             _wrap_listener(coordinator, recorder)
 
 
 def _wrap_join(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
-    """Record attempts to join that fail, also without an answer."""
+    """Record attempts to join that fail, also without a response."""
     if not inspect.iscoroutinefunction(getattr(type(coordinator), _JOIN, None)):
         return
     reference = weakref.ref(coordinator)

@@ -14,7 +14,7 @@ _UNFOLDS = "_kafka_assignors_unfolds"
 
 
 def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:
-    """Unfold each assignment that SyncGroup's answer brings, before kafka-python decodes it.
+    """Unfold each assignment that a SyncGroup response brings, before kafka-python decodes it.
 
     Returns:
         Whether the coordinator unfolds them; False in an unknown version of kafka-python.

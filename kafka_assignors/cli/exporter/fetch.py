@@ -66,7 +66,7 @@ class ClusterReader:
         try:
             reading, connection_failed = self._read()
         finally:
-            if connection_failed:  # a new connection may work, and gets no late answers
+            if connection_failed:  # a new connection may work, and gets no late responses
                 self._connection.close()
         return reading
 

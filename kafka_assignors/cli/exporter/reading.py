@@ -9,7 +9,7 @@ from kafka_assignors.cli.group_lag import PartitionLag
 from kafka_assignors.lag import Offsets, Reading, Reset
 from kafka_assignors.lag.fetch.group import GroupMember
 from kafka_assignors.lag.reading import OldestUnread, next_unread
-from kafka_assignors.plan import TopicPartition, shown
+from kafka_assignors.plan import TopicPartition, listed, shown
 
 UNKNOWN = "unknown"
 """kafka-lag-exporter's value for the labels of a partition without an owner."""
@@ -77,6 +77,5 @@ def problem_lines(subject: str, reasons: Iterable[tuple[str, str]]) -> dict[str,
         by_reason.setdefault(reason, []).append(name)
     lines = {}
     for reason, names in sorted(by_reason.items()):
-        others = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
-        lines[f"{subject}: {reason}"] = f"{subject} {shown(min(names))}{others}: {reason}"
+        lines[f"{subject}: {reason}"] = f"{subject} {listed(sorted(names), 1, name=shown)}: {reason}"
     return lines

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from kafka_assignors.cli.connection import ANSWER_S, Connection
+from kafka_assignors.cli.connection import RESPONSE_S, Connection
 from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError, LagError
@@ -77,7 +77,7 @@ class LagReader:
             self._fetch_settings,
             chosen,
             self._partitions,
-            (start + ANSWER_S, start + _OFFSETS_S),
+            (start + RESPONSE_S, start + _OFFSETS_S),
             retries=FEW,
         )
         # Groups that match a watched pattern come and go, so the others are dropped.
@@ -107,7 +107,7 @@ class LagReader:
         problem = None
         if any(map(is_pattern, names)):
             try:
-                known, problem = list_groups(link, time.monotonic() + ANSWER_S)
+                known, problem = list_groups(link, time.monotonic() + RESPONSE_S)
             except LagError as error:
                 raise BrokerError(f"the broker does not list groups: {error}") from error
         chosen: list[str] = []

@@ -9,11 +9,10 @@ from typing import Any
 
 from kafka_assignors.errors import LagError
 from kafka_assignors.lag import LagFetcher, Reading
-from kafka_assignors.plan import UNKNOWN_LAG, Group, TopicPartition
+from kafka_assignors.plan import UNKNOWN_LAG, Group, TopicPartition, listed
 
 TIMEOUT_MS = 5_000  # lag that was not read by then stays unknown
 _DEFAULT = "earliest"
-_MOST_REASONS = 3  # in a note, because a large cluster may have many
 
 
 def with_live_lag(
@@ -47,12 +46,10 @@ def _about_missing(reading: Reading) -> Iterator[str]:
     if not reading.missing:
         return
     reasons = Counter(reading.missing.values()).most_common()
-    shown = [f"{why}: {count:,}" for why, count in reasons[:_MOST_REASONS]]
-    if (more := len(reasons) - _MOST_REASONS) > 0:
-        shown.append(f"{more} more reasons")
+    counts = listed(reasons, name=lambda reason: "{}: {:,}".format(*reason))
     unknown, total = len(reading.missing), len(reading.missing) + len(reading.lags)
     effect = "each counts as its topic's mean" if reading.lags else "planning by counts"
-    yield f"no lag for {unknown:,} of {total:,} partitions ({', '.join(shown)}); {effect}"
+    yield f"no lag for {unknown:,} of {total:,} partitions ({counts}); {effect}"
 
 
 def _about_commits(reading: Reading, reset: str | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import Group, Member, shown
+from kafka_assignors.plan import Group, Member, listed, shown
 
 _MOST_NAMES = 5  # in an error, because a group may be large
 
@@ -34,7 +34,7 @@ def _find(group: Group, name: str) -> str:
     if len(matches) == 1:
         return matches[0]
     known = matches or [m.member_id for m in group.members]
-    names = ", ".join(map(shown, known[:_MOST_NAMES])) + (", …" if len(known) > _MOST_NAMES else "")
+    names = listed(known, _MOST_NAMES, name=shown)
     raise ProblemError(f"{name!r} matches {'several members' if matches else 'no member'}: {names}")
 
 

@@ -161,7 +161,7 @@ def _reason(reason: Reason | None) -> str:
         return "-"
     name = partition_name(reason.topic, reason.partition)
     load = f"{reason.member_arriving:,.1f} of {reason.rate:,.1f} records/s"
-    alone = f", {reason.arriving:,.1f} of it alone" if reason.is_partition else ""
+    alone = f", {reason.arriving:,.1f} of it alone" if reason.is_mostly_one_partition else ""
     return (
         f"with {reason.members:,}, {name} waits {duration(1000 * reason.time_lag_s)}: "
         f"its member has {counted(reason.member_partitions, 'partition')}, {load}{alone}"

@@ -27,6 +27,7 @@ from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.fetch.group import REBALANCING
 from kafka_assignors.lag.rates import WINDOW_S
 from kafka_assignors.pipeline.backtest.simulated import simulated
+from kafka_assignors.plan import listed
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 
@@ -154,10 +155,9 @@ class GroupSizes:
             ]
         if not (stuck := stuck_partitions(looks)):
             return []
-        names = ", ".join(partition_name(*tp) for tp in stuck[:ROWS])
-        more = f" and {len(stuck) - ROWS:,} more" if len(stuck) > ROWS else ""
+        names = listed(stuck, ROWS, name=lambda tp: partition_name(*tp))
         return [
-            f"{names}{more}: lag, but no commit for {span_s:,.0f} s; "
+            f"{names}: lag, but no commit for {span_s:,.0f} s; "
             "a record may fail again and again, or its thread may be dead"
         ]
 

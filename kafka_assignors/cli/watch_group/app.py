@@ -246,7 +246,7 @@ def _result(read: Callable[[], T]) -> T | KafkaAssignorsError:
     except KafkaAssignorsError as error:
         return error
     except Exception as error:  # members and brokers may send any bytes, and the view must go on
-        return BrokerError(f"the answer cannot be read: {one_line(error)}")
+        return BrokerError(f"the response cannot be read: {one_line(error)}")
 
 
 def _text(text: str, column: Column) -> Text:

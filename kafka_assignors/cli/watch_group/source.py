@@ -105,7 +105,7 @@ class GroupSource:
         deadline = time.monotonic() + _ENDS_S
         fetch = EndsFetch(link, self._fetch_settings, partitions, deadline)
         fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
-        if fetch.connection_failed:  # a new link may work, and gets no late answers
+        if fetch.connection_failed:  # a new link may work, and gets no late responses
             self._lag_connection.close()
         commits = look.snapshot.group.commits
         reading = of_group(fetch.reading(), commits, partitions, self._fetch_settings.reset)

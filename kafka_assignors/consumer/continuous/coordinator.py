@@ -1,6 +1,6 @@
 """A coordinator whose ``poll()`` never waits for a join, so that the consumer keeps delivering records.
 
-kafka-python's ``poll()`` returns no records from JoinGroup to the answer of SyncGroup, and a broker answers
+kafka-python's ``poll()`` returns no records from JoinGroup to the SyncGroup response, and a broker answers
 JoinGroup when the last member has joined.  This coordinator runs the join on the I/O thread, as kafka-python
 does, but ``poll()`` fetches meanwhile and applies the assignment when it has arrived.  Listeners run inside
 ``poll()`` only, as before.

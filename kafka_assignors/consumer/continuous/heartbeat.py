@@ -13,7 +13,7 @@ _ROUNDING_S = 0.001  # a heartbeat that was sent this much too early counts as t
 class EarlyHeartbeat(Heartbeat):
     """Sends extra heartbeats right after a join, because a second round mostly follows at once.
 
-    All are due at fixed times after the answer of SyncGroup, which reaches all members together.  So all
+    All are due at fixed times after the SyncGroup response, which reaches all members together.  So all
     members learn of the next rebalance together, and JoinGroup takes at most one heartbeat interval.
     """
 

@@ -21,7 +21,7 @@ class Phase(Enum):
     SETTLED = auto()
     """No join is under way."""
     JOINING = auto()
-    """From JoinGroup to the answer of SyncGroup.  The broker serves no other request on that connection."""
+    """From JoinGroup to the SyncGroup response.  The broker serves no other request on that connection."""
     ANSWERED = auto()
     """The assignment has arrived and waits for the next ``poll()``."""
     APPLYING = auto()
@@ -78,7 +78,7 @@ class JoinState:
         self._enter(Phase.JOINING)
 
     def answer(self, assigned: Partitions) -> None:
-        """Enter ANSWERED with the partitions of SyncGroup's answer."""
+        """Enter ANSWERED with the partitions of the SyncGroup response."""
         self._enter(Phase.ANSWERED)
         self.assigned = assigned
 

@@ -68,9 +68,9 @@ class JoinsOutsidePoll(Membership):
     async def _on_join_prepare_async(
         self, generation: int, member_id: str, timeout_ms: float | None = None
     ) -> None:
-        """As inherited, but auto-commit does not wait for its answer.
+        """As inherited, but auto-commit does not wait for its response.
 
-        The request precedes JoinGroup on the same connection.  The method awaits its answer only if topics
+        The request precedes JoinGroup on the same connection.  The method awaits its response only if topics
         were unsubscribed, because their positions are dropped here.
         """
         self._commit_precedes_join = self.config["enable_auto_commit"] and not self._generation.is_lost()
@@ -113,7 +113,7 @@ class JoinsOutsidePoll(Membership):
             # kafka-python does not repeat a join that only a changed subscription had required: JoinGroup
             # has recorded the subscription.
             self.request_rejoin()
-            # kafka-python also raises this if the generation was reset before the answer of SyncGroup.
+            # kafka-python also raises this if the generation was reset before the SyncGroup response.
             if isinstance(error, InconsistentGroupProtocolError):
                 self._check_joining()
             raise
@@ -140,7 +140,7 @@ class JoinsOutsidePoll(Membership):
         """Wait for a coordinator, and return whether to join again without ``poll()``.
 
         The member stays in the join meanwhile, because its generation may be over: the broker may have
-        completed the join although its answer was lost.  A settled member would send heartbeats of the old
+        completed the join although its response was lost.  A settled member would send heartbeats of the old
         generation, get ILLEGAL_GENERATION, and give up all partitions.
         """
         if pause_ms and self._needs_no_poll():
@@ -177,12 +177,12 @@ class JoinsOutsidePoll(Membership):
     ) -> None:
         """As inherited, after a commit, because the positions of revoked partitions are dropped here."""
         assigned = self._join.apply()
-        # kafka-python keeps unread answers to OffsetFetch; other owners may have committed since.
+        # kafka-python keeps unread OffsetFetch responses; other owners may have committed since.
         self._offset_fetch_futures.clear()
         try:
             if self.config["enable_auto_commit"] and self._may_still_own():
                 await self._commit_before_applying(assigned)
-            if self._generation.is_lost():  # since the answer arrived: join again, which reports the loss
+            if self._generation.is_lost():  # since the response arrived: join again, which reports the loss
                 self.reset_generation(member_id=self._generation.member_id)
                 return
             if not self._may_still_own():  # drop it: other members may have the partitions by now
@@ -194,7 +194,7 @@ class JoinsOutsidePoll(Membership):
                 self.request_rejoin()
 
     async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
-        """Commit up to the last ``poll()``; wait for the answer only if partitions are revoked."""
+        """Commit up to the last ``poll()``; wait for the response only if partitions are revoked."""
         offsets = self._subscription.all_consumed_offsets()
         if not offsets.keys() <= assigned:
             await self._commit_now(offsets)
@@ -219,7 +219,7 @@ class JoinsOutsidePoll(Membership):
     # --- joins while the application is busy
 
     async def _do_heartbeat(self) -> None:
-        """As inherited, but joins a rebalance as soon as the answer reports it.
+        """As inherited, but joins a rebalance as soon as the response reports it.
 
         The broker answers JoinGroup when the last member has joined: one member's batch must not hold up the
         others.
@@ -229,7 +229,7 @@ class JoinsOutsidePoll(Membership):
         if self.heartbeat.last_receive >= sent_at:
             self._confirm(self.heartbeat.last_send)
             if not self._may_still_own():
-                self.request_rejoin()  # the answer of JoinGroup shows whether the membership is lost
+                self.request_rejoin()  # the JoinGroup response shows whether the membership is lost
         if self.rejoin_needed and self._join.may_begin:
             self._join_outside_poll()
 

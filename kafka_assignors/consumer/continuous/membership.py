@@ -35,7 +35,7 @@ class Membership(OffsetsDuringJoins):
     def _confirm(self, sent_at: float) -> None:
         """Count an answered heartbeat as a sign of membership.
 
-        A broker that still loads its groups answers every heartbeat without an error.  So an answer counts
+        A broker that still loads its groups answers every heartbeat without an error.  So a response counts
         only while the session lasts that began with the last sign.
         """
         if self._may_still_own():
@@ -52,9 +52,9 @@ class Membership(OffsetsDuringJoins):
         The broker keeps a waiting member even without heartbeats.  But a stateful member commits only under a
         membership that was confirmed recently.
 
-        An error ends the membership of a settled member.  During a join the answer of JoinGroup or SyncGroup
+        An error ends the membership of a settled member.  During a join the JoinGroup or SyncGroup response
         is mostly on its way, with a new generation or the same error.  So the join goes on.  But a member
-        that the broker does not know delivers nothing until that answer.  If it has not come one heartbeat
+        that the broker does not know delivers nothing until that response.  If it has not come one heartbeat
         later, it is lost.  Then the member aborts the connection and joins again.  Otherwise it would wait
         for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
         """
@@ -65,12 +65,12 @@ class Membership(OffsetsDuringJoins):
             await self._net.sleep(self.config["heartbeat_interval_ms"] / 1000)
             if self._join_task is not join or not self._join.is_in_flight:
                 return
-            generation = self._generation  # changes with each answer of JoinGroup
+            generation = self._generation  # changes with each JoinGroup response
             node_id = self.coordinator()
             if not generation.has_member_id() or node_id is None:
                 continue
             sent_at = time.monotonic()
-            code = await self._answer_to_heartbeat(generation, node_id)
+            code = await self._heartbeat_response(generation, node_id)
             if code in _ACCEPTED:
                 self.heartbeat.last_send = sent_at
                 self.heartbeat.received_heartbeat()
@@ -87,8 +87,8 @@ class Membership(OffsetsDuringJoins):
                 reconnected = generation
             refused = None if refused is generation else generation
 
-    async def _answer_to_heartbeat(self, generation: Generation, node_id: Any) -> int | None:
-        """Send a heartbeat; return the error code of the answer, None without one."""
+    async def _heartbeat_response(self, generation: Generation, node_id: Any) -> int | None:
+        """Send a heartbeat; return the error code of the response, None without one."""
         request = HeartbeatRequest(
             group_id=self.group_id,
             generation_id=generation.generation_id,
@@ -101,13 +101,13 @@ class Membership(OffsetsDuringJoins):
             return None
 
     def _still_waits(self, generation: Generation) -> bool:
-        """Whether the join still waits for the answer that it waited for with this generation."""
+        """Whether the join still waits for the response that it waited for with this generation."""
         return self._join.is_in_flight and generation is self._generation and not generation.is_lost()
 
     def _abort_connection(self) -> None:
         """Abort the connection of the join; closing it would first wait until its bytes are sent."""
         if (first := self.coordinator_id) is not None:
-            log.warning("group %s: the answer to a join is lost: joining again", self.group_id)
-            error = KafkaConnectionError("the answer to a join is lost")
+            log.warning("group %s: the response to a join is lost: joining again", self.group_id)
+            error = KafkaConnectionError("the response to a join is lost")
             with suppress(KafkaError):  # it is gone already
                 self._manager.get_connection(first).close(error)

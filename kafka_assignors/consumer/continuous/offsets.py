@@ -27,7 +27,7 @@ _STALE = {IllegalGenerationError.errno, RebalanceInProgressError.errno}
 
 
 class _SentInJoin(dict[TopicPartition, OffsetAndMetadata]):
-    """Offsets sent during a join.  An answer that their generation is stale does not end the membership."""
+    """Offsets sent during a join.  A response that their generation is stale does not end the membership."""
 
 
 class _StaleError(Exception):
@@ -101,8 +101,8 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     async def _send_offset_commit_request(self, offsets: Offsets) -> None:
         """As inherited, and during a join.
 
-        A broker accepts the old generation until all members have joined, and the new one from the answer of
-        SyncGroup on.  Offsets that it refuses in between are sent once more after the join, with three
+        A broker accepts the old generation until all members have joined, and the new one from the SyncGroup
+        response on.  Offsets that it refuses in between are sent once more after the join, with three
         exceptions.  A later commit may have replaced them.  If the assignment has been applied, or the
         membership was lost, the partitions may have another owner with newer offsets.
 

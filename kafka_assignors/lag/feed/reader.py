@@ -31,8 +31,8 @@ MOST_FEED_PARTITIONS = 100_000
 _POLL_S = 1.0
 _CHECK_S = 30.0
 """Seconds between two checks that the topic still exists and is the same."""
-_ANSWER_S = 10.0
-"""Seconds to wait for the answer to such a check, and for a connection."""
+_RESPONSE_S = 10.0
+"""Seconds to wait for the response to such a check, and for a connection."""
 _PAUSE_S, _LONGEST_PAUSE_S = 1.0, 60.0
 """Seconds before a retry after a failure, doubled with each failure, up to the longest pause."""
 _END_S = 1.0
@@ -189,7 +189,7 @@ class FeedReader:
         if self._consumer is not None and self._now() >= self._next_check:
             # Build a new dict, because other threads read the old one.
             self._known = {p: entry for p, entry in self._known.items() if not self._is_old(entry.forecast)}
-            if not self._consumer.is_same(_ANSWER_S):
+            if not self._consumer.is_same(_RESPONSE_S):
                 self._drop()  # known forecasts are valid until they are old or replaced
             self._next_check = self._now() + _CHECK_S
         if self._consumer is None:
@@ -197,7 +197,7 @@ class FeedReader:
             self._consumer = self._connect()
             if self._closed:  # `close` may have run before there was a consumer to shut
                 raise LagClosedError("the reader was closed")
-            self._consumer.open(_ANSWER_S)
+            self._consumer.open(_RESPONSE_S)
             self._next_check = self._now() + _CHECK_S
         return self._consumer
 

@@ -5,6 +5,6 @@
 - ``many_groups``: members, commits and offsets of many groups, with few requests.
 - ``oldest_unread``: timestamps of the oldest unread records.  ``records``: finds these in bytes.
 - ``retention``: when brokers delete records.  ``link``: connections and timeouts.
-- ``sending``: deadlines and leaders.  ``requests``: requests and answers.
+- ``sending``: deadlines and leaders.  ``requests``: requests and responses.
 - ``consumer_group``: groups of the new protocol (KIP-848).  ``errors``: our errors.
 """

@@ -55,7 +55,7 @@ def may_pass(error: BaseException | None) -> bool:
 
 
 def is_silence(error: BaseException) -> bool:
-    """Whether a broker sent no answer, so that a new connection may help; an error code is an answer."""
+    """Whether a broker sent no response, so that a new connection may help; an error code is a response."""
     return isinstance(error, _TIMEOUTS) or not isinstance(error, BrokerResponseError)
 
 

@@ -100,7 +100,7 @@ class Gathering:
                 missing[tp] = self._passing[tp]
             else:
                 known = self._unanswered.get(tp) or self.failure or self._link.connection_failure
-                silence = known or KafkaTimeoutError("no answer")
+                silence = known or KafkaTimeoutError("no response")
                 missing[tp] = str(lag_error(silence))
         if silence is not None and not lags:
             raise lag_error(self.failure or silence) from silence

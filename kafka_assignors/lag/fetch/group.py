@@ -109,7 +109,7 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
 
 
 def is_new(described: Any) -> bool:
-    """Whether an answer to DescribeGroups is about a group of the new protocol (KIP-848)."""
+    """Whether a DescribeGroups response is about a group of the new protocol (KIP-848)."""
     return "not a classic group" in (getattr(described, "error_message", None) or "")
 
 

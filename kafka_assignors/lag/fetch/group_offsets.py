@@ -233,7 +233,7 @@ def read_groups(
 
     groups = GroupsFetch(link, group_ids, deadlines[0], fetch_ends, retries=retries)
     groups_error = attempt(link, deadlines[0], groups.run)
-    failures: dict[str, Exception] = dict(groups.failures)  # copied, because a late answer may still come
+    failures: dict[str, Exception] = dict(groups.failures)  # copied, because a late response may still come
     fetched = {name: fetch for name, fetch in dict(fetches).items() if name not in failures}
     for name in group_ids:
         if groups_error is not None and isinstance(failures.get(name), KafkaTimeoutError):

@@ -1,6 +1,6 @@
 """The connection of a lag fetcher: kafka-python's admin client with bounded waits, no leaks and no secrets.
 
-The constructor of kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and waits for a first answer.
+The constructor of kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and waits for a response.
 That wait has no deadline if TLS stalls, and no other thread can end it.  After a failure the thread stays.
 ``kafka_client``, a documented argument, lets us pass our own parts: a connection manager that does not wait
 (``Link.ready`` does, as a coroutine), and a loop that closes its sockets when its thread ends.
@@ -43,7 +43,7 @@ _MOST_HANG_UPS = 3
 """After so many disconnects during authentication, the broker counts as one that denies access."""
 
 
-def never_create_topics(**configs: Any) -> Any:
+def client_without_topic_creation(**configs: Any) -> Any:
     """Make a ``kafka_client`` argument whose metadata requests create no topic.
 
     The option ``allow_auto_create_topics`` of kafka-python's clients does not reach these requests.
@@ -79,10 +79,10 @@ class Link:
     def _make_client(self, **configs: Any) -> Any:
         self._loop = _Loop(self, **configs)
         self.manager = _Manager(self._loop, **configs)
-        return never_create_topics(net=self._loop, manager=self.manager)
+        return client_without_topic_creation(net=self._loop, manager=self.manager)
 
     async def ready(self, timeout_ms: float) -> None:
-        """Wait for the cluster's first answer; return at once if it has come before.
+        """Wait for the cluster's first response; return at once if it has come before.
 
         Raises:
             Exception: no broker answers, or access is denied.
@@ -111,7 +111,7 @@ class Link:
         future = self.manager.call_soon(call, *args)
         future.add_both(lambda _: done.set())
         if not done.wait(timeout_s):
-            raise self.connection_failure or KafkaTimeoutError("no answer")
+            raise self.connection_failure or KafkaTimeoutError("no response")
         if future.exception is not None:
             raise future.exception
         value: _T = future.value
@@ -248,7 +248,7 @@ def open_link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
 
 
 def connect(settings: Mapping[str, Any], deadline: float) -> Link:
-    """Open a connection and wait for the cluster's first answer.
+    """Open a connection and wait for the cluster's first response.
 
     Raises:
         LagError: the cluster does not answer, or denies access.

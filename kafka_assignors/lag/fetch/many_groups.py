@@ -44,7 +44,7 @@ class GroupNamesFetch:
     Attributes:
         names: the groups of the brokers that answered.
         failures: number of a broker -> why its groups are not known.  Read these before the names, because a
-            late answer may still come.
+            late response may still come.
     """
 
     def __init__(self, link: Link, deadline: float, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -52,7 +52,7 @@ class GroupNamesFetch:
         self._sender = Sender(link, None, deadline, clock)
         self.names: set[str] = set()
         self.failures: dict[int, Exception] = {
-            broker.node_id: KafkaTimeoutError("no answer") for broker in link.manager.cluster.brokers()
+            broker.node_id: KafkaTimeoutError("no response") for broker in link.manager.cluster.brokers()
         }
 
     async def run(self) -> None:
@@ -110,7 +110,7 @@ class GroupsFetch:
         self.read_at: dict[str, float] = {}
         self.states: dict[str, GroupState] = {}
         self.failures: dict[str, KafkaError] = {
-            group_id: KafkaTimeoutError("no answer") for group_id in self._group_ids
+            group_id: KafkaTimeoutError("no response") for group_id in self._group_ids
         }
 
     async def run(self) -> None:
@@ -189,7 +189,7 @@ class GroupsFetch:
         return {group.group_id: group for group in response.groups if not group.error_code}
 
     async def _commits(self, node: int, group_ids: Sequence[str]) -> dict[str, Any]:
-        """Return the part of the OffsetFetch answers for each group."""
+        """Return the part of the OffsetFetch responses for each group."""
         version = self._sender.version(OffsetFetchRequest)
         if version >= requests.MANY_GROUPS:
             response = await self._sender.send(requests.all_commits_request(group_ids), node)

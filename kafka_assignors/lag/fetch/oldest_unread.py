@@ -99,13 +99,13 @@ class OldestUnreadFetch:
     def result(self) -> OldestUnread:
         """Return the timestamps known so far, and reasons for the others.  From any thread."""
         timestamps, permanent = dict(self._timestamps), dict(self._permanent)
-        no_answer = str(
-            lag_error(self.failure or self._link.connection_failure or KafkaTimeoutError("no answer"))
+        no_response = str(
+            lag_error(self.failure or self._link.connection_failure or KafkaTimeoutError("no response"))
         )
         return OldestUnread(
             timestamps,
             {
-                position: permanent.get(position) or self._passing.get(position) or no_answer
+                position: permanent.get(position) or self._passing.get(position) or no_response
                 for position in self._next
                 if position not in timestamps
             },
@@ -159,20 +159,20 @@ class OldestUnreadFetch:
             share: the leader's part of the budget, bytes.
         """
         limit = min(_RESPONSE, share)
-        answers = _Answers()
+        responses = _Responses()
         todo = positions
         while todo:
             chunks = _chunks(todo, 1 if size is None else max(limit // size, 1))
             while chunks:
-                largest = (answers.largest or share) if size is None else max(answers.largest, limit)
+                largest = (responses.largest or share) if size is None else max(responses.largest, limit)
                 at_once = min(_REQUESTS_IN_FLIGHT, max(share // largest, 1))
                 sent, chunks = chunks[:at_once], chunks[at_once:]
-                await self._all(self._ask, ((leader, size or 1, limit, chunk, answers) for chunk in sent))
-            todo, answers.unfinished = answers.unfinished, []
-        return answers.too_small
+                await self._all(self._ask, ((leader, size or 1, limit, chunk, responses) for chunk in sent))
+            todo, responses.unfinished = responses.unfinished, []
+        return responses.too_small
 
     async def _ask(
-        self, leader: int, size: int, limit: int, positions: list[Position], answers: _Answers
+        self, leader: int, size: int, limit: int, positions: list[Position], responses: _Responses
     ) -> None:
         """Read positions with one request: of ``size`` bytes for each, and ``limit`` in total."""
         isolation = self._settings.isolation
@@ -185,7 +185,7 @@ class OldestUnreadFetch:
             self._did_not_answer(positions, error)
             return
         out_of_range = []
-        answers.largest = max(answers.largest, sum(len(row.records or b"") for _, row in rows))
+        responses.largest = max(responses.largest, sum(len(row.records or b"") for _, row in rows))
         for tp, row in rows:
             position = by_tp.pop(tp)
             if row.error_code == OffsetOutOfRangeError.errno:
@@ -194,11 +194,11 @@ class OldestUnreadFetch:
                 self._note(position, row.error_code)
             elif not self._take(position, row):
                 is_further = self._next[position] > offsets[tp]
-                (answers.unfinished if is_further else answers.too_small).append(position)
+                (responses.unfinished if is_further else responses.too_small).append(position)
         for position in by_tp.values():  # a broker that throttles leaves partitions out
             self._passing[position] = "the broker returned no record"
         if out_of_range:
-            answers.unfinished += await self._skip_deleted(leader, out_of_range)
+            responses.unfinished += await self._skip_deleted(leader, out_of_range)
 
     def _take(self, position: Position, row: Any) -> bool:
         """Take a partition's records; return whether its position is done."""
@@ -273,13 +273,13 @@ class OldestUnreadFetch:
 
 
 @dataclass
-class _Answers:
-    """The answers of one leader to the requests with one number of bytes.
+class _Responses:
+    """The responses of one leader to the requests with one number of bytes.
 
     Attributes:
         too_small: positions that need more bytes.
         unfinished: positions that need another request, from a later offset.
-        largest: bytes of the largest answer.
+        largest: bytes of the largest response.
     """
 
     too_small: list[Position] = field(default_factory=list)

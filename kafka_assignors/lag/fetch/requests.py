@@ -1,4 +1,4 @@
-"""The requests of a fetch, and the decoding of their answers partition by partition.
+"""The requests of a fetch, and the decoding of their responses partition by partition.
 
 kafka-python's admin client has batched calls for the same requests.  But each raises for all partitions if a
 single one is denied, unknown or without a leader, and some errors do not name this partition.
@@ -109,7 +109,7 @@ def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicParti
 
 
 def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
-    """Yield as ``read_offset_fetch`` does, from a group's part of the answer."""
+    """Yield as ``read_offset_fetch`` does, from a group's part of the response."""
     if group.error_code:
         raise for_code(group.error_code)(f"commits of group {group_id!r}")
     for topic in group.topics:
@@ -157,7 +157,7 @@ def fetch_request(offsets: Mapping[TopicPartition, int], each: int, total: int, 
         each: most bytes of a partition.  The first one that has records returns a whole batch anyway
             (KIP-74).
         total: most bytes of all.
-        isolation: with 1 the answer has no records of open transactions, and lists the aborted ones.
+        isolation: with 1 the response has no records of open transactions, and lists the aborted ones.
     """
     topic = FetchRequest.FetchTopic
     return FetchRequest(
@@ -185,7 +185,7 @@ def fetch_request(offsets: Mapping[TopicPartition, int], each: int, total: int, 
 
 
 def read_fetch(response: Any) -> Iterator[tuple[TopicPartition, Any]]:
-    """Yield each partition with its part of the answer.
+    """Yield each partition with its part of the response.
 
     Raises:
         BrokerResponseError: the broker refuses the whole request.

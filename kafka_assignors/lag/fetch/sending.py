@@ -48,12 +48,12 @@ class Sender:
         self._retries = retries
 
     async def send(self, request: Any, node: int | None = None) -> Any:
-        """Send a request to a broker by its number, or to any broker; return the answer."""
+        """Send a request to a broker by its number, or to any broker; return the response."""
         left_ms = self.left_ms()
         if node is None and len(self._manager.cluster.brokers()) > 1:
             left_ms /= 2  # the broker may hang: leave time to ask another
         if left_ms <= 0:
-            raise KafkaTimeoutError("no answer")
+            raise KafkaTimeoutError("no response")
         if self._settings is not None:
             left_ms = min(self._settings.request_timeout_ms, left_ms)
         return await self._manager.send(request, node, request_timeout_ms=left_ms)

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kafka_assignors.pipeline.backtest.results import CandidateResult, GroupResult, Results
+from kafka_assignors.plan import listed
 from kafka_assignors.report.rows import Row
 
 NO_DIFFERENCE = "no real difference to "
-MOST_NAMES = 3
 COMPARED = ("drain time", "largest lag", "time lag p99", "partitions moved")
 
 
@@ -165,9 +165,7 @@ def _use(candidates: Sequence[CandidateResult]) -> str:
         return "No candidate can be recommended"
     if len(best) == 1:
         return f"Use {best[0]}"
-    names = ", ".join(best[:MOST_NAMES])
-    more = f" or {len(best) - MOST_NAMES} more" if len(best) > MOST_NAMES else ""
-    return f"Use any of {names}{more}"
+    return f"Use any of {listed(best, last='or')}"
 
 
 def _all_agree(results: Results) -> bool:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.connector import admin_client, connector_options
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.record.offsets_decoder import COLUMNS, FOR_GROUPS, Groups, decode_batches
+from kafka_assignors.pipeline.record.offsets_decoder import COLUMNS, Groups, decode_batches
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport, OffsetsTally, observed
-from kafka_assignors.pipeline.record.sampling import SamplerOptions
+from kafka_assignors.pipeline.record.sampling import SamplerOptions, pattern
 from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.session import OFFSET_FETCHING
 from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
@@ -60,9 +60,7 @@ def record_offsets(
             or the checkpoint is of another cluster or topic, or of other groups, so commits of these groups
             were skipped.
     """
-    # Parsed as the sampler's options are, so errors are the same.
-    given = {"groups": json.dumps(list(groups)), "groups_like": groups_like}
-    wanted = SamplerOptions.from_options({name: text for name, text in given.items() if text is not None})
+    wanted = SamplerOptions(tuple(groups), pattern("groups_like", groups_like))  # as the sampler checks them
     options = connector_options(settings)
     if spark.conf.get(OFFSET_FETCHING, "false") != "true":
         raise PipelineError(
@@ -95,7 +93,7 @@ def record_offsets_once(
     return recording.finish(f"recording {which.get('topic', TOPIC)}")
 
 
-def decode(records: DataFrame, groups: Groups | None = None) -> DataFrame:
+def decode(records: DataFrame, groups: Groups) -> DataFrame:
     """Decode each record of ``__consumer_offsets``.
 
     Args:
@@ -109,13 +107,12 @@ def decode(records: DataFrame, groups: Groups | None = None) -> DataFrame:
         ``partition`` and ``committed_offset``, -1: the commit was removed.  All rows have the position of the
         record: ``record_partition``, ``record_offset`` and ``record_time``.
 
-        With ``groups`` there are two more columns.  ``landed``: whether the record is a commit or tombstone
-        of a wanted group without a problem.  ``counted``: some rows have a text for
-        ``offsets_counts.added_up``; together, the texts count all rows.
+        ``landed``: whether the record is a commit or tombstone of a wanted group without a problem.
+        ``counted``: some rows have a text for ``offsets_counts.added_up``; together, the texts count all
+        rows.
     """
-    columns = COLUMNS if groups is None else f"{COLUMNS}, {FOR_GROUPS}"
     return records.select("key", "value", "partition", "offset", "timestamp").mapInArrow(
-        partial(decode_batches, groups=groups), columns
+        partial(decode_batches, groups=groups), COLUMNS
     )
 
 

@@ -69,12 +69,10 @@ PROBLEMS = {
 
 COLUMNS = """
     kind string, problem string, time timestamp, group string, topic string, partition int,
-    committed_offset bigint, record_partition int, record_offset bigint, record_time timestamp
+    committed_offset bigint, record_partition int, record_offset bigint, record_time timestamp,
+    landed boolean, counted string
 """
 """Columns of ``decode_batch``, as Spark's DDL."""
-
-FOR_GROUPS = "landed boolean, counted string"
-"""Additional columns if groups are given."""
 
 _CODES = {name: code for code, name in enumerate(PROBLEMS, start=1)}
 _KIND_NAMES = (None, *KINDS)  # by code
@@ -117,13 +115,13 @@ class Groups:
         return name in self.names or (self.like is not None and selects(self.like, name))
 
 
-def decode_batches(batches: Iterable[Any], groups: Groups | None = None) -> Iterator[Any]:
+def decode_batches(batches: Iterable[Any], groups: Groups) -> Iterator[Any]:
     """Decode batches, for ``mapInArrow``."""
     for batch in batches:
         yield decode_batch(batch, groups)
 
 
-def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
+def decode_batch(batch: Any, groups: Groups) -> Any:
     """Decode each record of a batch.
 
     Args:
@@ -131,9 +129,9 @@ def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
         groups: the wanted groups.
 
     Returns:
-        A batch with a row for each record, and ``COLUMNS``.  With ``groups`` also ``landed``, whether the
-        record is a commit or tombstone of a wanted group without a problem, and ``counted``: the first row
-        has the counts of all rows, by ``offsets_counts``.
+        A batch with a row for each record, and ``COLUMNS``.  ``landed``: whether the record is a commit or
+        tombstone of a wanted group without a problem.  ``counted``: the first row has the counts of all rows,
+        by ``offsets_counts``.
     """
     key, value = ByteColumn(batch.column("key")), ByteColumn(batch.column("value"))
     problems = _Problems(len(batch))
@@ -159,8 +157,6 @@ def decode_batch(batch: Any, groups: Groups | None = None) -> Any:
         "record_offset": batch.column("offset"),
         "record_time": record_time,
     }
-    if groups is None:
-        return pa.RecordBatch.from_pydict(columns)
     columns["landed"] = pa.array(groups.among(group))
     counts = [counted(pa.RecordBatch.from_pydict(columns))] if len(batch) else []
     columns["counted"] = pa.concat_arrays(

@@ -6,7 +6,6 @@ reports the counts to the driver with each batch.  Only rows without a problem l
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ from kafka_assignors.lag.fetch.group_offsets import reach
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.record.sample_report import SamplesReport, SamplesTally, observed
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
-from kafka_assignors.pipeline.record.sampling import SamplerOptions
+from kafka_assignors.pipeline.record.sampling import SamplerOptions, pattern
 from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
 
@@ -68,15 +67,14 @@ def record_samples(
 
     if timeout_s is None:
         timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
-    given = {
-        "groups": json.dumps(list(groups)),
-        "groups_like": groups_like,
-        "topics_like": topics_like,
-        "every": repr(every_s),
-        "timeout": repr(timeout_s),
-        "num_partitions": str(min(spark.sparkContext.defaultParallelism, _MOST_TASKS)),
-    }
-    wanted = SamplerOptions.from_options({name: text for name, text in given.items() if text is not None})
+    wanted = SamplerOptions(
+        groups=tuple(groups),
+        groups_like=pattern("groups_like", groups_like),
+        topics_like=pattern("topics_like", topics_like),
+        every_s=every_s,
+        timeout_s=timeout_s,
+        num_partitions=min(spark.sparkContext.defaultParallelism, _MOST_TASKS),
+    )
     about = {"cluster": _cluster_id(settings)}
     with watching(spark, SamplesTally()) as watch, one_line(_DOING):
         spark.dataSource.register(group_samples(settings))

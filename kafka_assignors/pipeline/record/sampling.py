@@ -84,8 +84,8 @@ class SamplerOptions:
         known_names(given, _OPTIONS)
         return cls(
             groups=_names(given.get("groups", "[]")),
-            groups_like=_pattern("groups_like", given.get("groups_like")),
-            topics_like=_pattern("topics_like", given.get("topics_like")),
+            groups_like=pattern("groups_like", given.get("groups_like")),
+            topics_like=pattern("topics_like", given.get("topics_like")),
             every_s=_number("every", given.get("every", "10"), float),
             timeout_s=_number("timeout", given.get("timeout", "10"), float),
             num_partitions=_number("num_partitions", given.get("num_partitions", "2"), int),
@@ -113,7 +113,12 @@ def _names(given: str) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _pattern(name: str, given: str | None) -> Pattern[str] | None:
+def pattern(name: str, given: str | None) -> Pattern[str] | None:
+    """Compile the pattern of an option.
+
+    Raises:
+        OptionError: it is no regular expression.
+    """
     try:
         return None if given is None else re.compile(given)
     except re.error as error:

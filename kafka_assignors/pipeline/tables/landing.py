@@ -24,6 +24,7 @@ from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.tables.damage import Damage, find_damage, schema_trouble
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.pipeline.tables.storage import Storage
+from kafka_assignors.plan import listed
 from kafka_assignors.strict_json import read_json
 
 if TYPE_CHECKING:
@@ -266,8 +267,7 @@ def _read_writer(
     files = [unquote(file) for file in whole.inputFiles() if _is_within(file, first, last)]
     damaged = find_damage(spark, folder, files, whole.schema, thorough=on_damage is not None)
     if damaged and on_damage is None:
-        more = f" (and {len(damaged) - 1:,} more)" if len(damaged) > 1 else ""
-        raise PipelineError(f"cannot use {damaged[0]}{more}")
+        raise PipelineError(f"cannot use {listed(damaged, 1)}")
     if on_damage is None or not damaged:
         return _without_nulls(whole)
     for damage in damaged:

@@ -22,7 +22,7 @@ from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.scenario import Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
-from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, checks, largest_backlog
+from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, largest_backlog, required_limits
 
 _MOST_ONE_BY_ONE = 64
 """Most sizes that are tried one by one.  Then the search takes larger strides, and bisects the last one.  So
@@ -59,7 +59,7 @@ class Reason:
     rate: float
 
     @property
-    def is_partition(self) -> bool:
+    def is_mostly_one_partition(self) -> bool:
         """Whether the partition alone is more than half of its member's load."""
         return 2 * self.arriving > self.member_arriving
 
@@ -121,7 +121,7 @@ class Search:
                 strategy, the result is the least size that is about as good as that one.
             at_least: no smaller size is tried.
         """
-        wanted = checks(history, rate, self._target)
+        wanted = required_limits(history, rate, self._target)
         largest = max(history.partitions, at_least) if most is None else most
         members = self._search(history, wanted, largest, at_least)
         reachable = wanted

@@ -110,7 +110,7 @@ def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float | Lev
     return largest
 
 
-def checks(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
+def required_limits(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
     """Return the limits that a size must keep: at this rate, and with hot partitions also without headroom.
 
     Of a hot partition only a part counts at this rate.  Without headroom more of it counts, or all.

@@ -2,7 +2,7 @@
 
 kafka-python answers for all partitions or for none: it raises `KeyError` if one partition has no leader, and
 times out if a topic is gone.  So each topic is asked for in a request of its own, without the partitions that
-have no leader.  A partition without an answer is skipped for some seconds.
+have no leader.  A partition without a response is skipped for some seconds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
-_ANSWER_MS = 2_000
+_RESPONSE_MS = 2_000
 _ALL_EVERY_S = 10.0
 _AGAIN_S = 5.0  # until a silent partition is asked for again, because its timeout delays all others
 
@@ -37,7 +37,7 @@ class EndOffsets:
         self._consumer: Any = consumer
         self._clock = clock
         self._stop = stop
-        self._silent: dict[KafkaPartition, float] = {}  # partition without an answer -> when to ask again
+        self._silent: dict[KafkaPartition, float] = {}  # partition without a response -> when to ask again
 
     def first(self, partitions: Collection[KafkaPartition]) -> dict[KafkaPartition, int]:
         """Return the first offset of each partition that answers.
@@ -73,18 +73,18 @@ class EndOffsets:
         self, ask: Callable[..., dict[KafkaPartition, int]], partitions: list[KafkaPartition]
     ) -> dict[KafkaPartition, int]:
         while partitions:
-            offsets, missing = self._answer(ask, partitions)
+            offsets, missing = self._response(ask, partitions)
             if not missing:
                 return offsets
             partitions = [partition for partition in partitions if partition not in missing]
         return {}
 
-    def _answer(
+    def _response(
         self, ask: Callable[..., dict[KafkaPartition, int]], partitions: list[KafkaPartition]
     ) -> tuple[dict[KafkaPartition, int], set[KafkaPartition]]:
-        """Return offsets, or the partitions without an answer."""
+        """Return offsets, or the partitions without a response."""
         try:
-            offsets = ask(partitions, timeout_ms=_ANSWER_MS)
+            offsets = ask(partitions, timeout_ms=_RESPONSE_MS)
         except KeyError as error:
             missing = set(partitions).intersection(error.args)
             if not missing:

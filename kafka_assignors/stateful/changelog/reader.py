@@ -21,7 +21,7 @@ from kafka import KafkaConsumer
 from kafka.errors import KafkaError, LogTruncationError, OffsetOutOfRangeError
 
 from kafka_assignors.errors import StateError
-from kafka_assignors.lag.fetch.link import never_create_topics
+from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets, TaskEndOffsets
 from kafka_assignors.stateful.changelog.rate_limit import RateLimit
 from kafka_assignors.stateful.changelog.tailing import Tailing
@@ -64,7 +64,7 @@ class ChangelogReader:
             group_id=None,
             enable_auto_commit=False,
             auto_offset_reset="none",
-            kafka_client=never_create_topics,  # a deleted changelog would come back without compaction
+            kafka_client=client_without_topic_creation,  # else a deleted changelog would come back
             fetch_max_bytes=fetch_max_bytes,
             max_partition_fetch_bytes=min(fetch_max_bytes, 1024 * 1024),
             max_poll_records=10_000,
@@ -191,7 +191,7 @@ class ChangelogReader:
         """End the thread, and return its copies for the caller to close.
 
         Args:
-            timeout_s: seconds to wait for the thread, which may wait for an answer of the cluster; None: no
+            timeout_s: seconds to wait for the thread, which may wait for a response of the cluster; None: no
                 limit.  A thread that does not end in time keeps its copies.
         """
         self._stop.set()

@@ -11,7 +11,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.errors import LogTruncationError
 
-from kafka_assignors.assignor.coordinator_access import finish_read_batch
+from kafka_assignors.assignor.coordinator_access import drop_exhausted_batch
 from kafka_assignors.errors import StateError
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets
 from kafka_assignors.stateful.changelog.progress import RestoreProgress
@@ -104,7 +104,7 @@ class Tailing:
         if not self._kept:
             return False
         self._pause_standbys()
-        finish_read_batch(self._consumer)
+        drop_exhausted_batch(self._consumer)
         failed: Exception | None = None
         by_partition = {tailed.partition: tailed for tailed in self._kept}
         for partition, records in self._consumer.poll(_POLL_MS).items():

@@ -9,7 +9,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaTimeoutError
 
-from kafka_assignors.lag.fetch.link import never_create_topics
+from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.plan.model import TopicPartition
 
 _POLL_MS = 100
@@ -42,7 +42,7 @@ def last_values(
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",  # compaction may have removed the first records
-        kafka_client=never_create_topics,  # a client whose requests do not create a deleted changelog
+        kafka_client=client_without_topic_creation,  # else a deleted changelog would come back
     )
     try:
         consumer.assign([changelog])

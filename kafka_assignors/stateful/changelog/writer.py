@@ -32,7 +32,7 @@ from kafka.errors import (
 
 from kafka_assignors.assignor.coordinator_access import stop_producer
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
-from kafka_assignors.lag.fetch.link import never_create_topics
+from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.shutdown import Shutdown
 
@@ -107,7 +107,7 @@ class ChangelogWriter:
         self._config = {
             **client,
             "acks": "all",
-            "kafka_client": never_create_topics,  # a deleted changelog would come back without compaction
+            "kafka_client": client_without_topic_creation,  # else a deleted changelog would come back
             "linger_ms": _LINGER_MS,
             "batch_size": 256 * 1024,
             "max_request_size": max_request_size,
@@ -217,7 +217,7 @@ class ChangelogWriter:
                 else:
                     return
         except BaseException:
-            # A producer without an answer to its first request keeps records forever, whatever their timeout.
+            # A producer without a response to its first request keeps records forever, despite their timeout.
             self._give_up()
             raise
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from uuid import NAMESPACE_OID, UUID, uuid5
 
-from kafka_assignors.plan import Member, TopicPartition, shown
+from kafka_assignors.plan import Member, TopicPartition, listed, shown
 from kafka_assignors.plan import stateful as planner
-from kafka_assignors.stateful.group.topologies import first_names
+from kafka_assignors.stateful.group.topologies import MOST_NAMES
 from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.wire.stateful.subscription import Subscription
 from kafka_assignors.wire.stateful.version import Newer
@@ -33,7 +33,7 @@ def process_warning(subscriptions: Subscriptions) -> str:
     groups = sorted(sorted(map(shown, ids)) for ids in _shared(subscriptions).values())
     if not groups:
         return ""
-    names = first_names([first_names(ids) for ids in groups], "; ")
+    names = listed(groups, MOST_NAMES, name=lambda ids: listed(ids, MOST_NAMES), between="; ")
     return (
         f"members have the same process id: {names}; was a store_dir copied? "
         "Each counts as a process of its own; stop the copies and delete their file `process`"

@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from kafka_assignors.plan import Group, shown
+from kafka_assignors.plan import Group, listed, shown
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.plan.stateful.model import Tasks
 from kafka_assignors.stateful.topology import Topology
 
-_MOST = 5  # names in a line
+MOST_NAMES = 5  # in a line of the log
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +57,11 @@ def topology_warning(topology: Topology, group: Group) -> str:
     existing = {topic for topic in topology.topics if topic in group.topics}
     missing = {member.member_id: sorted(existing - member.topics) for member in group.members}
     lines = [
-        f"{shown(member_id)} lacks {first_names(topics)}"
+        f"{shown(member_id)} lacks {listed(topics, MOST_NAMES)}"
         for member_id, topics in sorted(missing.items())
         if topics
     ]
-    return f"members differ in topology: {first_names(lines, '; ')}" if lines else ""
-
-
-def first_names(names: Sequence[str], between: str = ", ") -> str:
-    """Join the first five names, and count the rest."""
-    more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-    return between.join(names[:_MOST]) + more
+    return f"members differ in topology: {listed(lines, MOST_NAMES, between='; ')}" if lines else ""
 
 
 def _merged(plans: Iterable[Tasks]) -> Tasks:

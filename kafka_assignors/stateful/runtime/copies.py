@@ -134,7 +134,7 @@ class OpenCopies:
 
     # --- standbys and warm-ups
 
-    def keep(self) -> None:
+    def update_standbys(self) -> None:
         """Open missing standbys and warm-ups, and close unneeded ones; at most eight of each in a turn."""
         wanted = {task for task in self._tasks.copies if task in self._changelogs.known}
         missing = sorted(wanted - self._kept - self._retry_at.keys())
@@ -198,7 +198,7 @@ class OpenCopies:
             if (active := self._tasks.actives.get(task)) is not None:
                 self.begin(active)
         if due or self._more:
-            self.keep()
+            self.update_standbys()
 
     # --- on disk
 

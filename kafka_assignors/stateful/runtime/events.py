@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import TopicPartition
 
-from kafka_assignors.assignor.coordinator_access import done, is_closing, member_id_of
+from kafka_assignors.assignor.coordinator_access import is_closing, member_id_of, wait_for_job
 from kafka_assignors.background import Background
 from kafka_assignors.stateful.duties import Duties
 
@@ -104,7 +104,7 @@ class TaskListener(AsyncConsumerRebalanceListener):
     async def _handled(self) -> None:
         background = Background("kafka-assignors-revocation")
         try:
-            await done(self._consumer, background.submit(self._guarded))
+            await wait_for_job(self._consumer, background.submit(self._guarded))
         finally:
             background.stop()
 

@@ -4,7 +4,7 @@ No other member owns its tasks before the lease ends.  No broker fences an ordin
 find out in time by itself that it has left the group.  A broker gives a member's partitions to others
 
 - when the broker has had no heartbeat for a session timeout;
-- when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  The answer to a
+- when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  The response to a
   heartbeat reports the rebalance.  The member joins on its I/O thread, or in ``poll`` if the join needs that;
 - at once, when it leaves by itself, as kafka-python does ``max_poll_interval_ms`` after the last poll;
 - at once, when another member joins with the same ``group_instance_id``.  The new member then waits for as

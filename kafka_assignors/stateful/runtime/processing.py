@@ -18,7 +18,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 
 log = logging.getLogger("kafka_assignors")
 
-HEARTBEAT_WAIT_S = 0.1  # limit of a commit's wait for the answer to a heartbeat
+HEARTBEAT_WAIT_S = 0.1  # limit of a commit's wait for the response to a heartbeat
 
 Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 

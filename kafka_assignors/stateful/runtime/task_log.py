@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable
 
-from kafka_assignors.stateful.group.topologies import first_names
+from kafka_assignors.plan import listed
+from kafka_assignors.stateful.group.topologies import MOST_NAMES
 from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
@@ -55,4 +56,4 @@ class TaskLog:
 def _tasks(tasks: Iterable[Task]) -> str:
     names = [f"{id}_{partition}" for id, partition in sorted(tasks)]
     count = f"{len(names)} task{'s' * (len(names) != 1)}"
-    return f"{count}: {first_names(names)}" if names else count
+    return f"{count}: {listed(names, MOST_NAMES)}" if names else count

@@ -234,7 +234,11 @@ class StateDir:
         removed = self.path / f"{_REMOVED}{uuid4().hex}"
         try:
             path.rename(removed)
-            sync_dir(self.path)
+            try:
+                sync_dir(self.path)
+            except OSError:
+                removed.rename(path)  # the caller keeps the state, so it must still be there
+                raise
         except OSError as error:
             raise state_error(error, path) from error
         return removed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
+from kafka_assignors.stateful.state.faults import state_error
 from kafka_assignors.wire.stateful.task_section import Task
 
 if TYPE_CHECKING:
@@ -65,8 +66,12 @@ class TaskDir:
         """Replace the directory by an empty one, after the store was closed.
 
         Raises:
-            StateError: it failed; the old state may still be there.
+            StateError: it failed; the old state may still be there, without its checkpoint.
         """
+        try:
+            (self.path / "checkpoint").unlink(missing_ok=True)  # if the rest fails, nothing uses the state
+        except OSError as error:
+            raise state_error(error, self.path) from error
         self._state_dir.remove(self.path)
         self._state_dir.make(self.path)
 

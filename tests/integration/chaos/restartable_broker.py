@@ -91,7 +91,7 @@ class RestartableBroker:
             self.outages.append((self._killed_at, time.monotonic_ns()))
             self._killed_at = None
         jars = fetch_jars("broker")
-        spec, env = jvm.launch(find_java(), jars, self._root, self._properties, scratch=False)
+        spec, env = jvm.prepare(find_java(), jars, self._root, self._properties, scratch=False)
         self._running = Supervised(spec, env)
 
     def wait_ready(self) -> None:

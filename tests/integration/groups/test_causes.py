@@ -20,7 +20,7 @@ from kafka_assignors import (
     RangeAssignor,
     RebalanceOnSkew,
 )
-from kafka_assignors.lag.fetch.link import never_create_topics
+from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import write
@@ -132,7 +132,7 @@ def test_created_topic_appears(fresh: FreshNames) -> None:
             CooperativeStickyAssignor,
             topics=[*group.topics, later],
             metadata_max_age_ms=500,
-            kafka_client=never_create_topics,
+            kafka_client=client_without_topic_creation,
         )
         leader.wait_for("rebalance")
         admin = KafkaAdminClient(bootstrap_servers=group.bootstrap)
@@ -145,7 +145,7 @@ def test_deleted_topic(fresh: FreshNames) -> None:
     """The member that read the topic revokes its partitions, so a second round follows."""
     with Group(fresh, 4, 2) as group:
         (leader,) = group.join_all(
-            1, CooperativeStickyAssignor, metadata_max_age_ms=500, kafka_client=never_create_topics
+            1, CooperativeStickyAssignor, metadata_max_age_ms=500, kafka_client=client_without_topic_creation
         )
         group.settled()
         deleted = group.topics[1]

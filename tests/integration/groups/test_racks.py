@@ -75,7 +75,7 @@ def one_more_broker(first: DevelopmentBroker, rack: str) -> Iterator[None]:
         "broker.rack": rack,
     }
     root = Path(tempfile.mkdtemp(prefix="kafka-assignors-"))
-    spec, env = jvm.launch(find_java(), fetch_jars("broker"), root, properties, scratch=True)
+    spec, env = jvm.prepare(find_java(), fetch_jars("broker"), root, properties, scratch=True)
     commands = [
         [f"--cluster-id={cluster_id}" if word.startswith("--cluster-id=") else word for word in command]
         for command in spec.commands

@@ -187,7 +187,7 @@ def lead(
     """Make leaders with short intervals, and close them at the end."""
     for name, seconds in {
         "_CHECK_S": 0.3,
-        "_ANSWER_S": 2.0,
+        "_RESPONSE_S": 2.0,
         "_PAUSE_S": 0.2,
         "_LONGEST_PAUSE_S": 0.4,
     }.items():

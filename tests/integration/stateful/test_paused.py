@@ -7,7 +7,7 @@ from collections import Counter
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 
-from kafka_assignors.assignor.coordinator_access import finish_read_batch
+from kafka_assignors.assignor.coordinator_access import drop_exhausted_batch
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import write
@@ -26,7 +26,7 @@ def test_partition_paused_in_the_middle_of_a_batch_is_read_to_its_end(fresh: Fre
     seen: Counter[KafkaPartition] = Counter()
 
     def polled() -> Counter[KafkaPartition]:
-        finish_read_batch(consumer)
+        drop_exhausted_batch(consumer)
         for partition, records in consumer.poll(timeout_ms=50).items():
             seen[partition] += len(records)
         return seen

@@ -33,8 +33,7 @@ from kafka_assignors import (
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.coordinator_access import (
     consumer_recorder,
-    done,
-    finish_read_batch,
+    drop_exhausted_batch,
     heartbeat_age_s,
     is_closing,
     is_fenced,
@@ -46,6 +45,7 @@ from kafka_assignors.assignor.coordinator_access import (
     static_member_id,
     stop_producer,
     timeouts,
+    wait_for_job,
 )
 from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
 from kafka_assignors.background import Background
@@ -425,7 +425,7 @@ def test_batch_read_to_its_end_is_forgotten(consumer: MakeConsumer) -> None:
     assert {"_next_partition_records", "_paused_partition_records"} <= vars(made._fetcher).keys()
     for batch, kept in (([], None), (["unread"], ["unread"])):
         made._fetcher._next_partition_records = batch
-        finish_read_batch(made)
+        drop_exhausted_batch(made)
         assert made._fetcher._next_partition_records == kept
     made._fetcher._next_partition_records = None
 
@@ -442,7 +442,7 @@ def test_waiting_for_a_job_does_not_block_the_loop(consumer: MakeConsumer) -> No
         may_end.set()
 
     made._net.call_soon_threadsafe(turn)
-    made._net.run(done, made, job)
+    made._net.run(wait_for_job, made, job)
     assert turned.is_set()
     assert job.done()
     background.stop()
@@ -493,9 +493,9 @@ def test_metadata_update_under_way_does_not_answer_a_new_request(consumer: MakeC
     before = time.monotonic()
     metadata.update_metadata(answer({"t": 3}))
     assert access.metadata_updated_at() >= before
-    assert before <= access.metadata_answer_at() <= time.monotonic()
+    assert before <= access.metadata_response_at() <= time.monotonic()
     metadata._refresh_future = Future()
-    assert access.metadata_answer_at() == float("inf")
+    assert access.metadata_response_at() == float("inf")
     metadata._refresh_future = None
 
 

@@ -59,7 +59,7 @@ class Brokers:
         self.sent.append((kind, node, wanted))
         codes = {group_id: self.codes(kind, group_id, number) for group_id in wanted}
         if -1 in codes.values():
-            raise KafkaTimeoutError("no answer")
+            raise KafkaTimeoutError("no response")
         if kind == "FindCoordinator":
             rows = [
                 SimpleNamespace(key=g, node_id=self.nodes[g], error_code=code) for g, code in codes.items()

@@ -12,12 +12,11 @@ from kafka_assignors.plan.cause import (
     RebalanceCause,
     SeenMember,
     compare,
-    listed,
 )
 
 A = SeenMember(frozenset({"t"}), client_id="a", generation=4)
 B = SeenMember(frozenset({"t"}), client_id="b", generation=4)
-GROUP = GroupSnapshot({"a-1": A, "b-1": B}, {"t": 4}, leader="a-1")
+GROUP = GroupSnapshot({"a-1": A, "b-1": B}, {"t": 4})
 
 
 def causes(after: GroupSnapshot, before: GroupSnapshot = GROUP, **how: Cause) -> list[str]:
@@ -132,15 +131,6 @@ def test_changed_number_of_a_member_that_stayed_is_its_request() -> None:
     assert causes(with_members(a_1=A, b_2=again), before) == ["rejoined (b-2)"]
 
 
-def test_leader_change_comes_after_changes_of_members() -> None:
-    after = replace(with_members(b_1=B), leader="b-1")
-    assert causes(after) == ["gone (a-1)", "leader-changed (b-1)"]
-
-
-def test_leader_that_rejoined_is_no_leader_change() -> None:
-    assert causes(replace(with_members(a_2=A, b_1=B), leader="a-2")) == ["rejoined (a-2)"]
-
-
 def test_names_and_details_are_apart() -> None:
     topics = frozenset({"t", "u"})
     before = GroupSnapshot({"b": A, "a": A}, {"t": 4, "u": 2})
@@ -153,7 +143,6 @@ def test_names_and_details_are_apart() -> None:
 
 
 def test_text_is_bounded_and_printable() -> None:
-    assert listed("abcde") == "a, b, c and 2 more"
     cause = RebalanceCause(Cause.JOINED, tuple("abcd"))
     assert str(cause) == "joined (a, b, c and 1 more)"
     assert cause.label == "joined"

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, seniority
+from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, listed, seniority
 from tests.support.builders import member
+
+
+def test_listed_counts_the_rest() -> None:
+    assert listed("abc") == "a, b, c"
+    assert listed(range(2000)) == "0, 1, 2 and 1,997 more"
+    assert listed([1, 2, 3], 2, name=hex, between="; ", last="or") == "0x1; 0x2 or 1 more"
 
 
 def test_members_are_in_order_of_seniority() -> None:

@@ -69,7 +69,7 @@ class Consumer:
     ) -> dict[TopicPartition, int]:
         """Answer for all partitions or raise, as kafka-python does."""
         if any(partition.topic in self.gone for partition in partitions):
-            raise KafkaTimeoutError("no answer")
+            raise KafkaTimeoutError("no response")
         if missing := [partition for partition in partitions if partition in self.leaderless]:
             if len(missing) == len(partitions):
                 raise KafkaTimeoutError("no leader")

@@ -133,7 +133,7 @@ def test_partition_without_a_leader_makes_the_reading_incomplete(whole: WholeClu
 
 
 @pytest.mark.parametrize(
-    "error", [KafkaTimeoutError("no answer"), SaslAuthenticationFailedError("refused")], ids=repr
+    "error", [KafkaTimeoutError("no response"), SaslAuthenticationFailedError("refused")], ids=repr
 )
 def test_timestamp_that_a_broker_does_not_return_leaves_the_offsets_complete(
     whole: WholeCluster, error: KafkaError
@@ -213,7 +213,7 @@ def test_leaders_of_deleted_topics_are_forgotten(whole: WholeCluster) -> None:
 def test_only_a_silent_broker_ends_the_connection(whole: WholeCluster) -> None:
     def silent(kind: str, *_: object) -> None:
         if kind == "ListOffsets":
-            raise KafkaTimeoutError("no answer")
+            raise KafkaTimeoutError("no response")
 
     reader = reader_of("a")
     whole.logs.faults = errors("ListOffsets", {T0: LeaderNotAvailableError.errno})

@@ -79,7 +79,7 @@ def test_only_the_most_frequent_reasons_are_noted() -> None:
     why = ["e", "a", "a", "a", "b", "b", "c", "c", "d"]
     Fetcher.answer = reading({}, {TopicPartition("t", p): reason for p, reason in enumerate(why)})
     _group, notes = with_live_lag(many, {}, "g", None)
-    assert notes == ["no lag for 9 of 9 partitions (a: 3, b: 2, c: 2, 2 more reasons); planning by counts"]
+    assert notes == ["no lag for 9 of 9 partitions (a: 3, b: 2, c: 2 and 2 more); planning by counts"]
 
 
 def test_without_lag_the_group_is_unchanged() -> None:

@@ -65,7 +65,7 @@ def test_group_that_is_not_known_has_a_problem(whole: WholeCluster, code: int, p
 def test_silent_leader_is_a_problem_of_the_group(whole: WholeCluster) -> None:
     def silent(kind: str, *_: object) -> None:
         if kind == "ListOffsets":
-            raise KafkaTimeoutError("no answer")
+            raise KafkaTimeoutError("no response")
 
     whole.logs.faults = silent
     assert "did not answer in time" in str(fetch("a")["a"].problem)

@@ -17,7 +17,7 @@ from kafka.net.selector import NetworkSelector
 from kafka_assignors.errors import LagError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.lag.fetch import link as fetch_link
-from kafka_assignors.lag.fetch.link import Link, never_create_topics
+from kafka_assignors.lag.fetch.link import Link, client_without_topic_creation
 from kafka_assignors.plan import TopicPartition
 
 NOWHERE = {"bootstrap_servers": "127.0.0.1:1"}
@@ -55,7 +55,7 @@ def test_used_settings_exist_in_kafka_python() -> None:
 def test_client_never_creates_topics() -> None:
     """kafka-python's own option for this does not reach its metadata requests."""
     option = ClusterMetadata(allow_auto_create_topics=False)
-    client = never_create_topics(**NOWHERE)
+    client = client_without_topic_creation(**NOWHERE)
     try:
         for cluster in option, client.cluster:
             assert cluster.metadata_request().allow_auto_topic_creation is False

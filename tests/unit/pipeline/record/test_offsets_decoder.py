@@ -28,6 +28,7 @@ from tests.support.offsets_records import NOW_MS, commit_key, commit_value, text
 from tests.support.searching import times
 
 SEEN_US = 1_795_000_000_000_000
+NO_GROUPS = Groups(frozenset())
 SMALL, LARGE = pa.binary(), pa.large_binary()
 RECORDS = [record for record, _ in (*GOOD.values(), *BAD.values())]
 
@@ -49,7 +50,7 @@ def batch(rows: Sequence[Record], kind: Any = SMALL, before: int = 0) -> Any:
 
 
 def decoded(rows: Sequence[Record], kind: Any = SMALL, before: int = 0) -> list[dict[str, Any]]:
-    found = decode_batch(batch(rows, kind, before))
+    found = decode_batch(batch(rows, kind, before), NO_GROUPS)
     found.validate(full=True)
     decoded: list[dict[str, Any]] = found.set_column(
         2, "time", found.column("time").cast(pa.int64())
@@ -111,8 +112,8 @@ def test_no_rows() -> None:
     for kind in (SMALL, LARGE):
         assert decoded([], kind) == decoded([], kind, before=3) == []
     none = batch([]).schema.empty_table().to_batches()
-    assert list(decode_batches(none)) == []
-    assert [len(one) for one in decode_batches([batch([]), batch(RECORDS[:2])])] == [0, 2]
+    assert list(decode_batches(none, NO_GROUPS)) == []
+    assert [len(one) for one in decode_batches([batch([]), batch(RECORDS[:2])], NO_GROUPS)] == [0, 2]
 
 
 def test_nothing_but_nulls() -> None:
@@ -125,9 +126,9 @@ def test_bytes_of_a_null_are_not_read() -> None:
     bits = pa.py_buffer(b"\x04")  # the last one alone is there
     value = pa.Array.from_buffers(SMALL, 3, [bits, *hidden.buffers()[1:]])
     whole = batch([(KEY, None)] * 3)
-    found = decode_batch(whole.set_column(1, "value", value))
+    found = decode_batch(whole.set_column(1, "value", value), NO_GROUPS)
     assert found.column("kind").to_pylist() == ["tombstone", "tombstone", "commit"]
-    found = decode_batch(whole.set_column(0, "key", value))
+    found = decode_batch(whole.set_column(0, "key", value), NO_GROUPS)
     assert found.column("problem").to_pylist()[:2] == ["no-key", "no-key"]
 
 
@@ -149,7 +150,7 @@ def test_every_type_of_key() -> None:
 
 def test_each_column_has_its_type() -> None:
     for kind in (SMALL, LARGE):
-        schema = decode_batch(batch(RECORDS, kind), Groups(frozenset())).schema
+        schema = decode_batch(batch(RECORDS, kind), NO_GROUPS).schema
         types = dict(zip(schema.names, map(str, schema.types), strict=True))
         assert types == {
             **dict.fromkeys(("kind", "problem", "group", "topic"), "string"),

@@ -83,7 +83,8 @@ def test_hot_partition_counts_with_what_a_member_of_its_own_reads_in_time() -> N
     assert size(minute, STICKY, TARGET).advised == 2
     reason = flat([25, 1, 1, 1], headroom=0).reason
     assert reason is not None
-    assert (reason.members, reason.partition, reason.arriving, reason.is_partition) == (3, 0, 25, True)
+    assert (reason.members, reason.partition, reason.arriving) == (3, 0, 25)
+    assert reason.is_mostly_one_partition
     assert reason.time_lag_s > HOUR / 2  # of all its records
 
 
@@ -107,7 +108,7 @@ def test_partition_that_becomes_hot_does_not_shrink_the_group() -> None:
 def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
     reason = flat([9, 2, 2, 2], headroom=0).reason
     assert reason is not None
-    assert (reason.members, reason.partition, reason.is_partition, reason.member_partitions) == (
+    assert (reason.members, reason.partition, reason.is_mostly_one_partition, reason.member_partitions) == (
         3,
         0,
         True,
@@ -115,7 +116,7 @@ def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
     )
     reason = flat([4] * 6, headroom=0).reason
     assert reason is not None
-    assert (reason.members, reason.is_partition, reason.member_partitions) == (2, False, 3)
+    assert (reason.members, reason.is_mostly_one_partition, reason.member_partitions) == (2, False, 3)
     assert reason.member_arriving == pytest.approx(12)
     assert reason.rate == 10
     assert reason.time_lag_s > 30

@@ -7,7 +7,6 @@ from kafka_assignors.plan.stateful import StatefulPlan, Task
 from kafka_assignors.stateful import Subtopology, Topology
 from kafka_assignors.stateful.group.topologies import (
     Subgroup,
-    first_names,
     merge_plans,
     subgroups,
     topology_warning,
@@ -50,11 +49,6 @@ def test_warning_names_five_members() -> None:
         "members differ in topology: m0 lacks v, w; m1 lacks v, w; m2 lacks v, w; m3 lacks v, w; "
         "m4 lacks v, w and 2 more"
     )
-
-
-def test_first_names_counts_the_rest() -> None:
-    assert first_names(list("abcde")) == "a, b, c, d, e"
-    assert first_names(list("abcdef"), "; ") == "a; b; c; d; e and 1 more"
 
 
 def test_plans_of_subgroups_are_merged() -> None:

@@ -160,7 +160,7 @@ class Bench:
 
     def set_standbys(self, *standbys: Task) -> None:
         self.tasks.duties = Duties(standbys=standbys)
-        self.copies.keep()
+        self.copies.update_standbys()
 
     def close(self) -> None:
         self.copies.close()
@@ -329,7 +329,7 @@ def test_failed_standby_is_tried_again_after_some_seconds(
     bench.set_standbys(S0)
     bench.reader.fails(S0, StateFullError("no room"))
     bench.copies.take_restored()
-    bench.copies.keep()
+    bench.copies.update_standbys()
     assert S0 not in bench.reader.kept
     assert "no room; trying again in 5 s" in caplog.text
     bench.now = 5.0

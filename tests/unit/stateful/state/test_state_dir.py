@@ -23,6 +23,7 @@ from kafka_assignors.errors import (
 )
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Damaged, Position, StateDir
+from kafka_assignors.stateful.state import state_dir
 from tests.support.clock import Clock
 from tests.support.waiting import until
 from tests.unit.stateful.processes import program, run
@@ -170,6 +171,38 @@ def test_wiped_task_has_an_empty_directory(tmp_path: Path) -> None:
         assert list(mine.path.iterdir()) == []
         mine.write_checkpoint(AT)
         assert [entry.name for entry in state.path.iterdir() if entry.name.startswith("%")] == []
+
+
+def test_failed_wipe_leaves_no_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a checkpoint, a later start would use the state that was to be wiped."""
+
+    def rename(path: Path, target: Path) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    with StateDir(tmp_path, "app") as state, state.claim(("count", 3)) as mine:
+        mine.write_checkpoint(AT)
+        monkeypatch.setattr(Path, "rename", rename)
+        with pytest.raises(StateError, match="Device or resource busy"):
+            mine.wipe()
+        assert state.tasks() == {("count", 3): None}
+
+
+def test_failed_cleaning_keeps_the_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The group still counts on it."""
+
+    def sync_dir(path: Path) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with StateDir(tmp_path, "app") as state:
+        with state.claim(("count", 3)) as mine:
+            mine.write_checkpoint(AT)
+        monkeypatch.setattr(state_dir, "sync_dir", sync_dir)
+        assert state.clean(0) == []
+        assert "task count_3: state could not be deleted" in caplog.text
+        assert state.tasks() == {("count", 3): AT}
+        assert _aside(state) == []
 
 
 def test_next_start_finishes_deletions_after_a_crash(tmp_path: Path) -> None:
