@@ -54,9 +54,7 @@ def newcomer(group: Group) -> AbstractContextManager[Consumer]:
 @contextmanager
 def member_of(bootstrap: str, group_id: str, topics: list[str]) -> Iterator[Consumer]:
     """A librdkafka member with the new protocol."""
-    consumer = Consumer(
-        {"bootstrap.servers": bootstrap, "group.id": group_id, "group.protocol": "consumer"}
-    )
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group_id, "group.protocol": "consumer"})
     consumer.subscribe(topics)
     try:
         yield consumer
