@@ -88,25 +88,25 @@ class StaticWatch:
     async def _has_checked(self, access: CoordinatorAccess, generation: int | None) -> bool:
         """Check once; return False if that failed, or if the group rebalances."""
         try:
-            listed = access.partition_counts()
+            counts = access.partition_counts()
             described = await access.describe_group()
             if access.settled_generation() != generation or described.group_state != "Stable":
                 return False
-            self._known_counts = listed
-            self._decide(access, listed, members_of(described))
+            self._known_counts = counts
+            self._decide(access, counts, members_of(described))
         except Exception as error:
             log.debug("cannot check the group's partitions: %s", error)
             return False
         return True
 
     def _decide(
-        self, access: CoordinatorAccess, listed: dict[str, int], members: tuple[GroupMember, ...]
+        self, access: CoordinatorAccess, counts: dict[str, int], members: tuple[GroupMember, ...]
     ) -> None:
         has_leader = any(member.member_id == access.leader_id() for member in members)
         if has_leader and not self._may_have_missed_rebalance:
             return
         owned = {tp for member in members for tp in member.owned}
-        free = [(t, p) for t, count in sorted(listed.items()) for p in range(count) if (t, p) not in owned]
+        free = [(t, p) for t, count in sorted(counts.items()) for p in range(count) if (t, p) not in owned]
         if free and all(member.readable for member in members):
             names = listed(free, name=lambda partition: "{}-{}".format(*partition))
             log.info("requesting a rebalance: no member owns %s", names)

@@ -194,13 +194,13 @@ def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
     finished = storage.has(f"{samples}/_spark_metadata")
     # Spark creates the folder of the list before that of the checkpoint.  After a kill in between, both are
     # empty.
-    listed = finished and bool(storage.files(f"{samples}/_spark_metadata/[0-9]*"))
+    is_listed = finished and bool(storage.files(f"{samples}/_spark_metadata/[0-9]*"))
     about_known = None if known is None else _parsed(known, f"{checkpoint}/about.json")
     if about_known is not None:
         _compare(about_known, wanted, f"{checkpoint} in {storage.root}")
     elif started:
         raise PipelineError(f"{checkpoint} in {storage.root} belongs to another program: take another folder")
-    if listed and not started:
+    if is_listed and not started:
         raise PipelineError(
             f"{samples} in {storage.root} has lost its checkpoint, so going on would drop new samples: "
             f"restore {checkpoint}, or move {samples} away"
