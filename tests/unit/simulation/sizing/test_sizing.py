@@ -43,6 +43,12 @@ def test_each_step_has_its_size_and_the_horizon_the_largest() -> None:
     assert [(step.starts_s, step.arriving) for step in sizing.steps] == [(0, 12), (3600, 60), (7200, 24)]
 
 
+def test_size_is_the_least_beyond_the_sizes_that_are_tried_one_by_one() -> None:
+    """A member reads two partitions of 3.4 records/s, not three; the arrivals alone need 204 members."""
+    load = history([12_240] * 600, step_s=HOUR)
+    assert size(load, STICKY, TARGET).advised == 300
+
+
 def test_peak_shorter_than_the_target_needs_no_member_more() -> None:
     load = history(*[[1000] * 2] * 10, *[[2000] * 2], *[[500] * 2] * 10, step_s=10, rate=200)
     # For 10 s members read half of the arrivals; the last record waits 10 s.
