@@ -62,3 +62,17 @@ def test_manifests_ask_for_what_the_pages_have() -> None:
     assert trigger["metadata"]["valueLocation"] in shown_report().as_json()
     (metric,) = MANIFESTS["HorizontalPodAutoscaler"]["spec"]["metrics"]
     assert metric["external"]["metric"]["name"] in METRICS
+
+
+def test_service_leads_to_the_deployment() -> None:
+    """No schema of the two is stored here, so only their names are compared."""
+    template = MANIFESTS["Deployment"]["spec"]["template"]
+    service = MANIFESTS["Service"]
+    assert MANIFESTS["Deployment"]["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
+    assert service["spec"]["selector"] == template["metadata"]["labels"]
+    (container,) = template["spec"]["containers"]
+    (port,) = service["spec"]["ports"]
+    assert port["targetPort"] == container["ports"][0]["name"]
+    assert container["args"][-1].endswith(f":{container['ports'][0]['containerPort']}")
+    (trigger,) = MANIFESTS["ScaledObject"]["spec"]["triggers"]
+    assert trigger["metadata"]["url"].startswith(f"http://{service['metadata']['name']}:{port['port']}/")
