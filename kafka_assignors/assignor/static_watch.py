@@ -14,6 +14,7 @@ import zlib
 
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
 from kafka_assignors.lag.fetch.group import GroupMember, members_of
+from kafka_assignors.plan import listed
 from kafka_assignors.plan.cause import Cause
 
 log = logging.getLogger("kafka_assignors")
