@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -9,7 +10,9 @@ from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from kafka_assignors.simulation import History, Scenario, Strategy, simulate
+from kafka_assignors.simulation.churn import client_id, first_members
 from kafka_assignors.simulation.sizing import Target, size
+from kafka_assignors.simulation.sizing.least import Search
 from kafka_assignors.simulation.sizing.target import limits
 from tests.support.histories import BY_RANGE, COOPERATIVE, EVERY, STICKY
 from tests.support.searching import times
@@ -67,6 +70,53 @@ def test_size_of_a_step_is_the_least_for_its_load(
     lasting = replace(alone, step_s=length, arrivals=arrivals)
     expected = min(tried(lasting, strategy, target), sizing.horizon.members)
     assert sizing.steps[step].least.members == expected
+
+
+@FEW
+@given(loads(lag=400), st.sampled_from(EVERY), TARGETS, st.data())
+def test_size_of_a_running_group_is_the_least_of_all_sizes(
+    load: History, strategy: Strategy, target: Target, data: st.DataObject
+) -> None:
+    """The members have owners and capacities.  The plans are those of ``Search.owners``, not checked here."""
+    capacities = sorted(data.draw(st.lists(st.sampled_from([1.0, 2.0, 4.0]), min_size=1, max_size=4)))
+    owner = st.integers(0, len(capacities) - 1)
+    owners = np.array(data.draw(st.lists(owner, min_size=load.partitions, max_size=load.partitions)))
+    lasting = load
+    while lasting.length_s < 10 * target.max_time_lag_s:
+        lasting = replace(lasting, arrivals=np.vstack([lasting.arrivals, lasting.arrivals[-1:]]))
+    allowed = limits(lasting, 80.0 * capacities[-1], target)
+    assume(not allowed.hot.any() and not allowed.behind.any())
+    search = Search(strategy, target, len(capacities), owners, capacities)
+    carried = lasting.start_lags + (lasting.arrivals.sum(axis=0) if strategy.by_load else 0)
+
+    def holds(members: int) -> bool:
+        rates = (capacities + [search.newcomer] * members)[:members]
+        names = first_members(members)
+        everyone = first_members(max(members, len(capacities)))
+        orders: list[Sequence[str]] = [everyone]
+        if len(set(capacities)) > 1:
+            ascending = sorted(everyone, key=client_id)
+            orders = [ascending, ascending[::-1]]
+        for order in orders:
+            plan = search.owners(members, carried, dict(load.topics), order)
+            scenario = Scenario(
+                "h",
+                strategy,
+                members,
+                service_rate=80.0,
+                capacities=dict(zip(names, rates, strict=True)),
+                owners=tuple(names[number] for number in plan.tolist()),
+            )
+            if simulate(lasting, scenario).time_lag_max > target.max_time_lag_s + 1e-3:
+                return False
+        return True
+
+    least = next((members for members in range(1, load.partitions) if holds(members)), load.partitions)
+    sizing = size(
+        load, strategy, target, members=len(capacities), owners=owners, capacities=tuple(capacities)
+    )
+    assume(sizing.horizon.missed is None)
+    assert sizing.horizon.members == least
 
 
 @FEW
