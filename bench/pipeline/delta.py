@@ -52,7 +52,8 @@ SETTINGS = {
 def delta_jars(into: Path) -> str:
     """Download the jars of Delta Lake; return their paths as Spark takes them."""
     get = download(into)
-    return ",".join(str(get(Jar(*coordinates.split(":"), sha256=""))) for coordinates in JARS)
+    named = (name.split(":") for name in JARS)
+    return ",".join(str(get(Jar(group, artifact, version, sha256=""))) for group, artifact, version in named)
 
 
 class Ours:
