@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from copy import deepcopy
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,19 @@ MANIFESTS: dict[str, Any] = {
     manifest["kind"]: manifest
     for manifest in map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE))
 }
-KINDS = [("ScaledObject", "scaledobject.json"), ("HorizontalPodAutoscaler", "hpa.json")]
+KINDS = [
+    ("Deployment", "deployment.json"),
+    ("Service", "service.json"),
+    ("ScaledObject", "scaledobject.json"),
+    ("HorizontalPodAutoscaler", "hpa.json"),
+]
+FIELDS: dict[str, tuple[list[str | int], str]] = {
+    "Deployment": (["template", "spec", "containers", 0, "ports", 0], "containerPort"),
+    "Service": (["ports", 0], "port"),
+    "ScaledObject": ([], "scaleTargetRef"),
+    "HorizontalPodAutoscaler": ([], "scaleTargetRef"),
+}
+"""A part of each kind's ``spec``, by its path, and a field that it needs."""
 
 
 def refusal(manifest: Any, schema: str, folder: Path) -> str:
@@ -47,12 +60,14 @@ def test_manifest_fits_its_schema(kind: str, schema: str, tmp_path: Path) -> Non
 
 @pytest.mark.parametrize(("kind", "schema"), KINDS)
 def test_mistakes_do_not_fit(kind: str, schema: str, tmp_path: Path) -> None:
-    misspelt = deepcopy(MANIFESTS[kind])
-    misspelt["spec"]["minReplica"] = 1
-    assert "minReplica" in refusal(misspelt, schema, tmp_path)
-    headless = deepcopy(MANIFESTS[kind])
-    del headless["spec"]["scaleTargetRef"]
-    assert "scaleTargetRef" in refusal(headless, schema, tmp_path)
+    path, required = FIELDS[kind]
+    manifest = deepcopy(MANIFESTS[kind])
+    part = reduce(lambda part, key: part[key], path, manifest["spec"])
+    part["minReplica"] = 1
+    del part[required]
+    errors = refusal(manifest, schema, tmp_path)
+    assert "minReplica" in errors
+    assert f"'{required}' is a required property" in errors
 
 
 def test_manifests_ask_for_what_the_pages_have() -> None:
@@ -65,7 +80,6 @@ def test_manifests_ask_for_what_the_pages_have() -> None:
 
 
 def test_service_leads_to_the_deployment() -> None:
-    """No schema of the two is stored here, so only their names are compared."""
     template = MANIFESTS["Deployment"]["spec"]["template"]
     service = MANIFESTS["Service"]
     assert MANIFESTS["Deployment"]["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
