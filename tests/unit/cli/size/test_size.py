@@ -50,7 +50,7 @@ def look(
     out: float = 1.0,
     strategy: str = "sticky",
     capacities: Sequence[float] = (1.0, 1.0),
-    service_rate: float | None = None,
+    service_rates: Sequence[float | None] = (None, None),
     name: str = "m",
 ) -> Report:
     """A group of one topic, dealt in turn, with these arrivals; a member commits ``out`` of them."""
@@ -63,7 +63,7 @@ def look(
             "h",
             tuple(tps[member::members]),
             subscription_user_data=lag_user_data.encode(
-                {}, -1, {}, 0, capacities[member % 2], service_rate=service_rate
+                {}, -1, {}, 0, capacities[member % 2], service_rate=service_rates[member % 2]
             ),
         )
         for member in range(members)
@@ -137,6 +137,24 @@ def test_members_count_with_their_own_capacities() -> None:
         "and the fastest leave first",
     )
     assert set(capacities_of(look(rates, lags, capacities=(1.0, 3.0))).values()) == {1}  # counts decide
+
+
+def test_members_count_with_the_capacities_that_they_measure() -> None:
+    """Of members that read 16 and 64 records/s, capacity 1 is 32, as on the leader."""
+    by_lag = partial(look, [9] * 4, [0] * 4, strategy="cooperative-lag-aware")
+    now = by_lag(service_rates=(16.0, 64.0))
+    assert capacities_of(now) == {"m0": 0.5, "m1": 2}
+    made = sized(REQUEST, now, now)
+    assert (made.sizing.rate, made.sizing.fastest_rate) == (40, 64)  # a newcomer has capacity 1.25
+    assert (
+        "members have capacities from 0.5 to 2: newcomers count with their median, 1.25, "
+        "and the fastest leave first" in made.notes
+    )
+    assert made.sizing.stay is not None
+    assert made.sizing.stay.time_lag_s > 30  # the slow member has two partitions, 18 records/s
+    equal = by_lag(service_rates=(32.0, 32.0))
+    assert sized(REQUEST, equal, equal).is_fine
+    assert capacities_of(by_lag(service_rates=(16.0, 0.0))) == {"m0": 1, "m1": 1}
 
 
 def test_topics_that_no_member_reads_any_more_do_not_count() -> None:
@@ -296,13 +314,13 @@ def test_measured_rate_is_the_median_of_looks_and_members_that_differ_are_noted(
 
 
 def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
-    measuring = partial(look, strategy="cooperative-lag-aware", service_rate=64.0)
+    measuring = partial(look, strategy="cooperative-lag-aware", service_rates=(64.0, 64.0))
     idle, busy = measuring([7, 7], [0, 0]), measuring([40, 40], [9000, 9000])
     made = sized(REQUEST, idle, idle)
     assert made.sizing.rate == 64
     assert "the rate of a member, 64.0 records/s, is what the members report" in made.notes
     assert sized(REQUEST, busy, busy).sizing.rate == 40
-    unmeasured = look([7, 7], [0, 0], strategy="cooperative-lag-aware", service_rate=0.0)
+    unmeasured = look([7, 7], [0, 0], strategy="cooperative-lag-aware", service_rates=(0.0, 0.0))
     with pytest.raises(GroupError, match="so its rate is unknown: give --rate"):
         sized(REQUEST, unmeasured, unmeasured)
 
