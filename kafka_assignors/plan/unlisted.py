@@ -20,6 +20,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.claims import Claims, resolve
 from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership
@@ -89,7 +90,7 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
             planned.
 
     Returns:
-        The plan.  Ties go by seniority.  Cost: partitions without an owner x members.
+        The plan.  Ties go by seniority.  Cost: partitions, and topics x members, each times a logarithm.
     """
     owners = claims.owner.copy()
     loads = np.bincount(owners[owners != NO_MEMBER], minlength=len(group.members))
@@ -99,11 +100,23 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
         subscribers = np.flatnonzero(subscribed)
         first = int(group.firsts[topic])
         free = np.flatnonzero(owners[first : int(group.firsts[topic + 1])] == NO_MEMBER) + first
-        for partition in free.tolist() if len(subscribers) else ():
-            owner = subscribers[loads[subscribers].argmin()]
-            owners[partition] = owner
-            loads[owner] += 1
+        if len(free) and len(subscribers):
+            owners[free] = subscribers[_fewest_first(loads[subscribers], len(free))]
+            loads += np.bincount(owners[free], minlength=len(loads))
     return Assignment(group, owners)
+
+
+def _fewest_first(loads: Vector, count: int) -> Vector:
+    """Return ``count`` times the index of the smallest load, which then grows by one; ties to the first."""
+    ordered = np.sort(loads)
+    sums = np.cumsum(ordered)
+    raises = ordered * np.arange(1, len(loads) + 1) - sums  # for the first k + 1 to reach the largest of them
+    raised = int(np.searchsorted(raises, count, side="right"))
+    level = -(-(count + int(sums[raised - 1])) // raised)
+    steps = np.maximum(0, level - loads)
+    indices = np.repeat(np.arange(len(loads)), steps)
+    heights = np.arange(len(indices)) + np.repeat(loads - (np.cumsum(steps) - steps), steps)
+    return indices[np.lexsort((indices, heights))[:count]]
 
 
 def _unlisted_claims(group: Group, member: Member) -> dict[str, list[int]]:

@@ -16,6 +16,7 @@ from kafka.structs import MemberState
 from kafka_assignors.consumer.continuous.joins import JoinsOutsidePoll
 
 _SLICE_MS = 20  # poll() checks a join under way this often
+_IDLE_S = 0.1  # poll() looks for an assignment this often while it waits for records
 
 
 class ContinuousCoordinator(JoinsOutsidePoll):
@@ -33,7 +34,8 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         self._hold_back_unsubscribed()
         if self.state is MemberState.STABLE and not self._may_still_own():
             self.request_rejoin()  # the process was suspended: other members may own the partitions
-        if not self._keeps_delivering():
+        # A rebalance may begin at any moment of the inherited ``poll``, which would then wait for the join.
+        if not self._has_partitions():
             return bool(super().poll(timeout_ms))
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         self._invoke_completed_offset_commit_callbacks()
@@ -55,7 +57,10 @@ class ContinuousCoordinator(JoinsOutsidePoll):
 
     def time_to_next_poll(self) -> float:
         """Return the seconds that the consumer may wait for records."""
-        return _SLICE_MS / 1000 if self._keeps_delivering() else float(super().time_to_next_poll())
+        if not self._has_partitions():
+            return float(super().time_to_next_poll())
+        is_waiting = self.need_rejoin() or self.coordinator_unknown()
+        return _SLICE_MS / 1000 if is_waiting else min(_IDLE_S, float(super().time_to_next_poll()))
 
     def need_rejoin(self) -> bool:
         """As inherited, and while an assignment waits to be applied."""
@@ -65,19 +70,15 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         )
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but new partitions do not hold up the others while the coordinator is unknown."""
-        if self._keeps_delivering() and self.coordinator_unknown():
+        """As inherited, but new partitions, whose offsets may be slow to come, do not hold up the others."""
+        states = self._subscription.assignment.values()
+        if self._has_partitions() and any(state.has_valid_position for state in states):
             timeout_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
 
-    def _keeps_delivering(self) -> bool:
-        """Whether there are partitions to deliver while the inherited ``poll`` would wait."""
-        subscription = self._subscription
-        return bool(
-            subscription.partitions_auto_assigned()
-            and subscription.assignment
-            and (self.need_rejoin() or self.coordinator_unknown())
-        )
+    def _has_partitions(self) -> bool:
+        """Whether the group has assigned partitions to this member."""
+        return bool(self._subscription.partitions_auto_assigned() and self._subscription.assignment)
 
     def _hold_back_unsubscribed(self) -> None:
         """Stop delivering unsubscribed topics; resume topics that were subscribed again."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka.coordinator.base import UnjoinedGroupException
 from kafka.errors import (
+    IllegalStateError,
     InconsistentGroupProtocolError,
     RebalanceInProgressError,
     RetriableError,
@@ -128,6 +129,8 @@ class JoinsOutsidePoll(Membership):
                 raise UnknownMemberIdError("membership lost during the join: joining again")
             try:
                 assignment: bytes = await super()._do_join_and_sync_async()
+            except IllegalStateError as error:  # the application has just unsubscribed
+                raise UnjoinedGroupException() from error
             except (RebalanceInProgressError, RetriableError) as error:
                 recorder_of(self).fail_join()
                 is_next_round = isinstance(error, RebalanceInProgressError)  # other members have begun it
@@ -180,7 +183,7 @@ class JoinsOutsidePoll(Membership):
         # kafka-python keeps unread OffsetFetch responses; other owners may have committed since.
         self._offset_fetch_futures.clear()
         try:
-            if self.config["enable_auto_commit"] and self._may_still_own():
+            if self._may_still_own():
                 await self._commit_before_applying(assigned)
             if self._generation.is_lost():  # since the response arrived: join again, which reports the loss
                 self.reset_generation(member_id=self._generation.member_id)
@@ -194,11 +197,20 @@ class JoinsOutsidePoll(Membership):
                 self.request_rejoin()
 
     async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
-        """Commit up to the last ``poll()``; wait for the response only if partitions are revoked."""
+        """Commit up to the last ``poll()``; wait for the responses only if partitions are revoked.
+
+        The application's own commits count, too: the follow-up JoinGroup could overtake them, because they
+        took the other connection.
+        """
+        is_revoking = not self._subscription.assigned_partitions() <= assigned
+        if is_revoking:
+            await self._await_commits(_COMMIT_MS)
         offsets = self._subscription.all_consumed_offsets()
-        if not offsets.keys() <= assigned:
+        if not offsets or not self.config["enable_auto_commit"]:
+            return
+        if is_revoking:
             await self._commit_now(offsets)
-        elif offsets:
+        else:
             self._do_commit_offsets_async(offsets, self._commit_offsets_async_on_complete)
 
     async def _commit_now(self, offsets: Offsets) -> None:
@@ -253,13 +265,17 @@ class JoinsOutsidePoll(Membership):
         may_begin = is_settled or self._join.is_answered
         if not self._needs_no_poll() or self.coordinator_unknown() or not may_begin:
             return
+        try:
+            self._subscription.reset_group_subscription()
+        except IllegalStateError:  # the application has just unsubscribed
+            return
         self._join.settle()  # drops an assignment that waits for poll()
         self._is_leader = False
-        self._subscription.reset_group_subscription()
         self.rejoining = True
         self._disable_heartbeat()
         self._join_task = self._manager.call_soon(self._do_join_and_sync_async)
 
-    async def _on_close_prepare_async(self) -> None:
+    def close(self, autocommit: bool = True, timeout_ms: float | None = None) -> None:
+        """As inherited; begin no join any more, and wait for none."""
         self._join.is_closing = True
-        await super()._on_close_prepare_async()
+        super().close(autocommit=autocommit, timeout_ms=timeout_ms)

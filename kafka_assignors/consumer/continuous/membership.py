@@ -14,6 +14,7 @@ from kafka.errors import (
     KafkaConnectionError,
     KafkaError,
     NoError,
+    NotCoordinatorError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -24,7 +25,8 @@ from kafka_assignors.consumer.continuous.offsets import OffsetsDuringJoins
 log = logging.getLogger("kafka_assignors")
 
 _ACCEPTED = {NoError.errno, RebalanceInProgressError.errno}
-_REFUSED = {FencedInstanceIdError.errno, IllegalGenerationError.errno, UnknownMemberIdError.errno}
+_UNKNOWN = {FencedInstanceIdError.errno, UnknownMemberIdError.errno}
+_REFUSED = {IllegalGenerationError.errno, NotCoordinatorError.errno, *_UNKNOWN}
 
 
 class Membership(OffsetsDuringJoins):
@@ -57,8 +59,15 @@ class Membership(OffsetsDuringJoins):
         that the broker does not know delivers nothing until that response.  If it has not come one heartbeat
         later, it is lost.  Then the member aborts the connection and joins again.  Otherwise it would wait
         for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
+
+        A request that has no response after a session timeout may be lost, too: its connection may transfer
+        nothing while the second one works, so the broker would wait for this member.  The member sends it
+        again.  A broker that waits for other members takes the new JoinGroup in place of the old one, so the
+        next repetition waits twice as long.
         """
         join = self._join_task
+        session_s = self.config["session_timeout_ms"] / 1000
+        waiting, waits_since, patience_s = self._generation, time.monotonic(), session_s
         refused = None  # the generation whose last heartbeat was refused
         reconnected = None  # the generation for which the connection was aborted
         while True:
@@ -66,6 +75,11 @@ class Membership(OffsetsDuringJoins):
             if self._join_task is not join or not self._join.is_in_flight:
                 return
             generation = self._generation  # changes with each JoinGroup response
+            if generation is not waiting:
+                waiting, waits_since, patience_s = generation, time.monotonic(), session_s
+            if time.monotonic() - waits_since > patience_s:
+                self._abort_connection()
+                waits_since, patience_s = time.monotonic(), 2 * patience_s
             node_id = self.coordinator()
             if not generation.has_member_id() or node_id is None:
                 continue
@@ -78,7 +92,7 @@ class Membership(OffsetsDuringJoins):
             if code not in _REFUSED or not self._still_waits(generation):
                 refused = None
                 continue
-            if code != IllegalGenerationError.errno:
+            if code in _UNKNOWN:
                 self._confirmed_at = float("-inf")
             elif reconnected is generation:
                 continue  # JoinGroup may wait for other members, in a later generation
@@ -107,7 +121,7 @@ class Membership(OffsetsDuringJoins):
     def _abort_connection(self) -> None:
         """Abort the connection of the join; closing it would first wait until its bytes are sent."""
         if (first := self.coordinator_id) is not None:
-            log.warning("group %s: the response to a join is lost: joining again", self.group_id)
-            error = KafkaConnectionError("the response to a join is lost")
+            log.warning("group %s: no response to a join: joining again", self.group_id)
+            error = KafkaConnectionError("no response to a join")
             with suppress(KafkaError):  # it is gone already
                 self._manager.get_connection(first).close(error)

@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka.coordinator.base import Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
-from kafka.errors import IllegalGenerationError, RebalanceInProgressError
+from kafka.errors import IllegalGenerationError, KafkaTimeoutError, RebalanceInProgressError
 from kafka.future import Future
 from kafka.protocol.metadata import CoordinatorType
 from kafka.structs import MemberState, OffsetAndMetadata, TopicPartition
@@ -22,6 +22,7 @@ log = logging.getLogger("kafka_assignors")
 
 Offsets = Mapping[TopicPartition, OffsetAndMetadata]
 
+_JOIN_MS = 1000  # a commit that the broker refuses waits this long for the end of the join
 _SECOND = "-during-joins"  # suffix of the second connection's node id
 _STALE = {IllegalGenerationError.errno, RebalanceInProgressError.errno}
 
@@ -102,9 +103,10 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """As inherited, and during a join.
 
         A broker accepts the old generation until all members have joined, and the new one from the SyncGroup
-        response on.  Offsets that it refuses in between are sent once more after the join, with three
-        exceptions.  A later commit may have replaced them.  If the assignment has been applied, or the
-        membership was lost, the partitions may have another owner with newer offsets.
+        response on.  Offsets that it refuses in between are sent once more after the join, with four
+        exceptions.  The join may take more than ``_JOIN_MS``.  A later commit may have replaced them.  If the
+        assignment has been applied, or the membership was lost, the partitions may have another owner with
+        newer offsets.
 
         Raises:
             RebalanceInProgressError: poll, and commit again.
@@ -131,8 +133,10 @@ class OffsetsDuringJoins(ConsumerCoordinator):
 
     async def _sent_after_join(self, commit: _Commit, join: Any) -> Offsets:
         """Send a commit once more if the join has not been applied; return the offsets that were sent."""
+        if self._join.is_closing:
+            raise _overtaken()
         with suppress(Exception):  # poll() reports it
-            await join
+            await self._manager.wait_for(join, _JOIN_MS)
         waiting = await self._after_other_connection(commit, self._still_valid(commit))
         if waiting and self._join_task is join and self._join.is_answered:
             with suppress(_StaleError):
@@ -156,7 +160,10 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         return waiting
 
     def _still_valid(self, commit: _Commit) -> Offsets:
-        """Return the offsets that no later commit replaces, of partitions that this member has kept."""
+        """Return the offsets that no later commit replaces, of partitions that this member has kept.
+
+        A listener commits partitions that kafka-python has just removed from the assignment.
+        """
         if self._generation.member_id != commit.member_id:
             return {}
         assignment = self._subscription.assignment
@@ -164,9 +171,15 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             partition: offset
             for partition, offset in commit.offsets.items()
             if self._newest[partition] is commit
-            and partition in assignment
-            and assignment[partition] is commit.owned[partition]
+            and assignment.get(partition) is commit.owned[partition]
+            and (partition in assignment or not self._join.is_member)
         }
+
+    async def _await_commits(self, timeout_ms: float) -> None:
+        """Wait for the response of the last commit that was sent: a broker answers them in order."""
+        if self._unanswered:
+            with suppress(KafkaTimeoutError):
+                await self._manager.wait_for(list(self._unanswered)[-1], timeout_ms)
 
     async def _send_commit(self, offsets: Offsets) -> None:
         end = Future()

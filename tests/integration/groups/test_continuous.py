@@ -42,8 +42,9 @@ class Polled:
         errors: of commits.
     """
 
-    def __init__(self, consumer: Any, *, commits: bool = True) -> None:
+    def __init__(self, consumer: Any, *, commits: bool = True, poll_ms: int = 50) -> None:
         self.consumer = consumer
+        self._poll_ms = poll_ms
         self._commits = commits
         self.seen: Counter[tuple[int, int]] = Counter()
         self.errors: list[KafkaError] = []
@@ -64,7 +65,7 @@ class Polled:
 
     def poll(self) -> bool:
         """Poll once; returns whether there were records."""
-        records = self.consumer.poll(timeout_ms=50)
+        records = self.consumer.poll(timeout_ms=self._poll_ms)
         for batch in records.values():
             self.seen.update((record.partition, record.offset) for record in batch)
         try:
@@ -94,7 +95,7 @@ def test_records_and_commits_flow_while_another_member_holds_up_the_join(fresh: 
             stack.enter_context(kind(topic, **config))
             for kind in (KafkaConsumer, ContinuousConsumer, ContinuousConsumer)
         )
-        member = stack.enter_context(Polled(first))
+        member = stack.enter_context(Polled(first, poll_ms=3000))  # an iterator waits even longer
         until(lambda: not busy.poll(20) and len(owned(busy)) == 3 and owned(first, busy) == [*range(6)])
         assert type(first._coordinator) is type(newcomer._coordinator) is ContinuousCoordinator
         kept = owned(first)

@@ -17,6 +17,8 @@ from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import heartbeat_age_s
+from kafka_assignors.consumer.continuous import joins, offsets
+from tests.support.waiting import until
 from tests.unit.consumer.continuous.scripted import FIRST, SECOND
 from tests.unit.consumer.continuous.situations import REBALANCE, STALE, T0, closing, commit, rebalancing
 
@@ -251,3 +253,57 @@ def test_broken_second_connection_does_not_end_the_join(member: Any) -> None:
     m.joined(0)
     m.poll()
     assert m.owned == [0]
+
+
+@pytest.mark.parametrize("when", ["busy", "closing"])
+def test_refused_commit_does_not_wait_for_a_long_join(
+    when: str, member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader may plan for long, or may have been killed before its SyncGroup."""
+    m = rebalancing(member)
+    if when == "closing":
+        closing(m)
+    else:
+        monkeypatch.setattr(offsets, "_JOIN_MS", 1)
+    done = commit(m)
+    m.answer_commit(REBALANCE)
+    until(lambda: m.drain() or done.is_done)
+    assert isinstance(done.exception, RebalanceInProgressError)
+
+
+def test_follow_up_join_does_not_overtake_the_commit_of_a_revoked_partition(member: Any) -> None:
+    """They take different connections, so the broker could refuse a commit that comes too late."""
+    m = member(1, 0)
+    m.rebalance()
+    done = commit(m)
+    m.joined(1)
+    m.polling = True
+    applied = m.in_background(m.coordinator.ensure_active_group_async, 0)
+    assert (applied.is_done, m.listener.heard) == (False, [])
+    m.answer_commit()
+    assert (applied.is_done, done.succeeded()) == (True, True)
+    assert m.listener.heard == [("revoked", [0])]
+
+
+def test_listener_commits_revoked_partitions_after_an_unanswered_commit(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(joins, "_COMMIT_MS", 1)
+    m = member(1, 0)
+    last = []
+
+    async def flush(_revoked: Any) -> None:
+        commit_160 = {T0: OffsetAndMetadata(160, "", -1)}
+        last.append(m.coordinator._manager.call_soon(m.coordinator._commit_offsets_sync_async, commit_160))
+
+    monkeypatch.setattr(m.listener, "on_partitions_revoked", flush)
+    m.rebalance()
+    commit(m)
+    m.joined(1)
+    m.polling = True
+    m.in_background(m.coordinator.ensure_active_group_async, 0)
+    until(lambda: m.drain() or last)
+    m.answer_commit()
+    assert m.open(OffsetCommitRequest).offsets == {0: 160}
+    m.answer_commit()
+    assert last[0].succeeded()

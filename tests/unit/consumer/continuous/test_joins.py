@@ -12,7 +12,44 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetFe
 from kafka.structs import MemberState
 
 from tests.support.waiting import until
-from tests.unit.consumer.continuous.situations import rebalancing
+from tests.unit.consumer.continuous.situations import REBALANCE, rebalancing
+
+
+@pytest.mark.parametrize("step", ["ensure_coordinator_ready", "poll_heartbeat", "need_rejoin"])
+def test_rebalance_that_begins_inside_poll_does_not_hold_it_up(
+    step: str, member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heartbeat may be answered at any moment; the join lasts until the slowest member has joined."""
+    m = member(0, 1)
+    inherited = getattr(m.coordinator, step)
+
+    def after_a_heartbeat(*args: Any, **options: Any) -> Any:
+        monkeypatch.undo()
+        m.beat(REBALANCE)
+        return inherited(*args, **options)
+
+    monkeypatch.setattr(m.coordinator, step, after_a_heartbeat)
+    began = time.monotonic()
+    assert m.poll(10_000)
+    assert time.monotonic() - began < 5
+
+
+def test_idle_poll_looks_for_an_assignment_often(member: Any) -> None:
+    """A rebalance may begin while the application waits for records; heartbeats are 3 s apart."""
+    m = member(0)
+    assert m.coordinator.time_to_next_poll() <= 0.1
+
+
+def test_offsets_of_new_partitions_do_not_hold_up_the_others(member: Any) -> None:
+    """The coordinator may still load the offsets, or a transaction of the former owner may be open."""
+    m = member(0)
+    m.beat(REBALANCE)
+    m.joined(0, 1)
+    m.poll()
+    began = time.monotonic()
+    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=10_000)
+    assert time.monotonic() - began < 5
+    m.open(OffsetFetchRequest)
 
 
 def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:

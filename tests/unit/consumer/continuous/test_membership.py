@@ -11,6 +11,7 @@ from kafka.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,
     KafkaConnectionError,
+    NotCoordinatorError,
     RebalanceInProgressError,
     UnknownMemberIdError,
 )
@@ -22,8 +23,9 @@ from tests.unit.consumer.continuous.scripted import SECOND, Scripted
 from tests.unit.consumer.continuous.situations import rebalancing
 
 REBALANCE = RebalanceInProgressError.errno
-UNKNOWN, ILLEGAL, FENCED = (
-    error.errno for error in (UnknownMemberIdError, IllegalGenerationError, FencedInstanceIdError)
+UNKNOWN, ILLEGAL, FENCED, NOT_COORDINATOR = (
+    error.errno
+    for error in (UnknownMemberIdError, IllegalGenerationError, FencedInstanceIdError, NotCoordinatorError)
 )
 
 
@@ -319,6 +321,28 @@ def test_member_that_was_removed_in_a_join_hears_of_it_without_the_answer(member
     m.poll()
     m.poll()
     assert (m.listener.heard, m.owned) == ([("lost", [0])], [])
+
+
+def test_join_over_a_connection_that_transfers_nothing_is_repeated(member: Any) -> None:
+    """The heartbeats take the other connection, so the broker would wait for this member."""
+    m = joining(member, 0, session_timeout_ms=100)
+    while len(m.of(JoinGroupRequest)) < 2:
+        answer_heartbeat(m, REBALANCE)
+    m.joined(0)
+    assert m.poll()
+    assert (m.listener.heard, m.owned) == ([], [0])
+
+
+def test_join_is_repeated_when_the_coordinator_has_moved(member: Any) -> None:
+    """The connection of the join may end without a sign."""
+    m = joining(member, 0)
+    answer_heartbeat(m, NOT_COORDINATOR)
+    assert m.coordinator._may_still_own()
+    answer_heartbeat(m, NOT_COORDINATOR)
+    until(lambda: len(m.of(JoinGroupRequest)) == 2)
+    m.joined(0)
+    assert m.poll()
+    assert (m.listener.heard, m.owned) == ([], [0])
 
 
 def test_refused_heartbeats_of_two_steps_do_not_repeat_the_join(member: Any) -> None:
