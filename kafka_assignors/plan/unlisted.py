@@ -89,7 +89,7 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
             planned.
 
     Returns:
-        The plan.  Ties go by seniority.  Cost: partitions without an owner x members.
+        The plan.  Seniority breaks ties.  Cost: partitions without an owner x members.
     """
     owners = claims.owner.copy()
     loads = np.bincount(owners[owners != NO_MEMBER], minlength=len(group.members))

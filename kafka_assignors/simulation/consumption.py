@@ -8,7 +8,7 @@ from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.serving import NOTHING, Interval, Readers, by_reader, shared, when_empty
 
 _LEAST_S = 0.5
-"""Least seconds of an interval that ends because a partition runs empty."""
+"""Minimum length, seconds, of an interval that ends because a partition runs empty."""
 
 
 class Consumption:

@@ -131,7 +131,7 @@ class CooperativeLagOptions(LagOptions):
 
     @property
     def load(self) -> LoadFeed | LoadFunction | None:
-        """Where forecasts come from, other than the members."""
+        """The source of forecasts other than the members; None: there is none."""
         if self.measures_throughput:
             return None
         return LoadFeed(self.load_source) if isinstance(self.load_source, str) else self.load_source

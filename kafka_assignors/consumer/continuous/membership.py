@@ -1,4 +1,4 @@
-"""When the broker last confirmed the membership, and the heartbeats that confirm it during a join."""
+"""Keeps the time of the last confirmed membership, and sends the heartbeats that confirm it during a join."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
 """Many partitions at once: samples in, rows of the load table out, the same ones as from ``forecast.fold``.
 
 Steady partitions are folded together, in numpy.  Partitions with a reset, a gap or a commit without an end
-offset go through ``Partition``, one by one.  Both ways give the same bits, so a partition may change between
-them at any time.  A state that the arrays of ``table`` can hold is *plain*; the others are *odd*.
+offset go through ``Partition``, one by one.  Both ways give the same results, bit for bit, so a partition
+may change between them at any time.  A state that the arrays of ``table`` can hold is *plain*; other states
+are *odd*.
 """
 
 from __future__ import annotations

@@ -63,17 +63,17 @@ class Marks(NamedTuple):
 def steady(table: Table, samples: Samples) -> Bools:
     """Return which samples begin or continue a plain state: without a reset, lost records or a gap."""
     before = _before(table, samples)
-    new = before.time == UNKNOWN
+    is_new = before.time == UNKNOWN
     near = samples.time - before.time <= table.settings.max_gap
     same_kind = (samples.committed == UNKNOWN) == (before.committed == UNKNOWN)
     first_commit = (before.committed == NO_COMMIT) & (samples.committed != NO_COMMIT)
     continues: Bools = (
         (samples.time > np.maximum(before.time, -1))
-        & (near | new)
+        & (near | is_new)
         & (samples.begin >= np.maximum(before.begin, 0))
         & (samples.end >= np.maximum(before.end, 0))
         & (samples.committed >= before.committed)
-        & (same_kind | new)
+        & (same_kind | is_new)
         & ~first_commit
     )
     return continues
@@ -83,10 +83,10 @@ def take(table: Table, samples: Samples) -> Marks:
     """Take steady samples, and return the ends of the steps they complete."""
     step = table.settings.step
     before = _before(table, samples)
-    new = before.time == UNKNOWN  # taken as if the same offsets had been sampled just before
+    is_new = before.time == UNKNOWN  # taken as if the same offsets had been sampled just before
     for column, value in zip(before[1:], (samples.time - 1, *samples[2:]), strict=True):
-        column[new] = value[new]
-    table.plain[samples.row[new]] = State.BEGUN
+        column[is_new] = value[is_new]
+    table.plain[samples.row[is_new]] = State.BEGUN
     known = samples.committed != UNKNOWN
     read = np.maximum(samples.committed - np.maximum(before.committed, before.begin), 0)
     read[before.committed < 0] = 0

@@ -30,7 +30,7 @@ def plan_cooperative_lag_aware(
 ) -> Assignment:
     """Keep counts within the skew, then make the largest load small, then make few moves.
 
-    Only moves that pay are made: see ``min_improvement``.  Ties go by seniority, topic and partition.
+    Only moves that pay are made: see ``min_improvement``.  Seniority, topic and partition break ties.
     Planning again with the same lag changes nothing.  Racks are ignored while there is lag.  The search is a
     heuristic; docs/benchmarks.md has its distance from the optimum and its run time.
 

@@ -1,4 +1,4 @@
-"""Lower the largest load by one exchange after the other."""
+"""Lowers the largest load by one exchange after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Find a plan whose largest load is as low as possible, starting from a given plan."""
+"""Finds a plan whose largest load is as low as possible, starting from a given plan."""
 
 from __future__ import annotations
 

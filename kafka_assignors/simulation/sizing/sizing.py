@@ -48,7 +48,7 @@ class StepSize:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a size costs from now to the end of the horizon, if the group gets it now.
+    """The cost of a size from now to the end of the horizon, if the group gets it now.
 
     Attributes:
         members: the size.
