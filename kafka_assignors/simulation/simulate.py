@@ -39,7 +39,7 @@ _Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "
 - ``replan``: a rebalance is requested regardless of lag.
 - ``check``: the leader checks for uneven lag (the number of the last round).
 """
-_LEAST_LIMIT_S = 3600.0
+_LEAST_LIMIT_S = 3600.0  # minimum time after the history to drain all lag
 
 
 def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Outcome:

@@ -11,7 +11,7 @@ from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
 
-_NEVER = 2**63 - 1
+_NEVER = 2**63 - 1  # larger than any load
 
 _MOST_BUNDLED = 24
 """Bundles are tried if no member has more partitions.  Otherwise single partitions give enough choice."""

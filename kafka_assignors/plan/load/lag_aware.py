@@ -9,7 +9,7 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.capacity import Capacities
 from kafka_assignors.plan.model import NO_MEMBER, Group
 
-_NEVER = 2**63 - 1
+_NEVER = 2**63 - 1  # larger than any load
 
 
 def plan_lag_aware(group: Group) -> Assignment:

@@ -34,7 +34,7 @@ NO_OWNERS = int32(0)
 """The section without any owner."""
 
 _UINT16 = struct.Struct(">H")
-_MOST = 2**16 - 1
+_MOST = 2**16 - 1  # endpoints, and subtopologies
 _MOST_INFLATED = 4 * 1024 * 1024  # bytes; enough for the endpoints, ids and tasks of a large group
 
 
