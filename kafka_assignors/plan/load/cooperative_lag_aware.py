@@ -74,6 +74,7 @@ def plan_cooperative_lag_aware(
     # If no partition has an owner, no assignment is a move, and any smaller load is worth it.
     moves_are_free = bool((claims.owner[problem.assignable] == NO_MEMBER).all())
     greedy: Owners | None = None
+    # Lower the largest load until no plan that pays exists (by the bound) or is found.
     while True:
         load = int(problem.loads(owners).max(initial=0))
         wanted = min(int(load * (1 - improvement)), load - noise)
