@@ -96,7 +96,7 @@ class Supervisor:
                 child.kill()
         status = child.wait()
         # A child that was stopped must end the list of commands, even with status 0.
-        return status or 1 if self.stop_requested else status
+        return (status or 1) if self.stop_requested else status
 
     def _should_stop(self) -> bool:
         if self.attached and os.getppid() != self.spec["parent"]:
