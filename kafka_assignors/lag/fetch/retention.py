@@ -95,7 +95,7 @@ class Retentions:
         return due
 
     def _failed(self, what: str, error: KafkaError, keys: Sequence[str | TopicPartition] = ()) -> None:
-        """Note a failure; if it may pass, request the keys again at the next look."""
+        """Note a failure; if it may pass, request the keys again at the next `ask`."""
         for key in keys if may_pass(error) else ():
             self._asked_at.pop(key, None)
         right = _RIGHTS.get(type(error))
