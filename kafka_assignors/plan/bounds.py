@@ -59,7 +59,7 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     """
     fewest = np.zeros(len(group.members), np.int64)
     if fair:
-        # In two equally fair plans one member's counts differ by one at most.
+        # Between two equally fair plans, the count of a member differs by at most one.
         fewest = np.maximum(plan_fair(group).loads - 1, fewest)
         topics = _assignable_topics(group)
         subscribers = group.subscribed[topics].any(axis=0)

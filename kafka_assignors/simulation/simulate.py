@@ -98,7 +98,7 @@ class Simulation:
         self._reads = np.zeros(len(names) + 1, np.bool_)  # the last one is no member, and never reads
         self._reads_from = np.zeros(len(names))
         self._expires_at: dict[int, float] = {}  # killed members that have not expired yet
-        self._in_round = False  # from its cause to its end
+        self._in_round = False  # a round lasts from its cause to its end
         self._is_stopped = np.zeros(len(names), np.bool_)  # members that know of the round
         self._is_continuous = self._pauses.continuous > 0 and scenario.strategy.cooperative
         self._round = 0
