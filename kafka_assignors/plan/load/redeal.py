@@ -61,6 +61,7 @@ def _of_one_kind(problem: LoadProblem, chosen: Vector, records: Vector, room: li
     dealt = []
 
     def key(part: int) -> tuple[int, int]:
+        """Return the load with the partition that is dealt (``lag``), and the member."""
         known, member = heaps[part][0]
         return load_of(member, known + lag), member
 
