@@ -177,9 +177,9 @@ class Assignor(StrategyHooks):
     def _last_assignment(self) -> tuple[Ownership, int]:
         """Return the consumer's last assignment and its generation.
 
-        The consumer knows more than this assignor.  Another strategy of its list may have made its last
-        assignment, and a lost membership drops it.  A claim on lost partitions would keep them from every
-        member.  An eager consumer claims nothing, so its last assignment still serves as history.
+        The consumer knows more than this assignor.  Another strategy in its list may have made the last
+        assignment, and a lost membership drops the assignment.  A claim on lost partitions would keep them
+        from every member.  An eager consumer claims nothing, so its last assignment still serves as history.
         """
         current = self._access.owned()
         if current is None or (not current and not self._access.cooperative()):

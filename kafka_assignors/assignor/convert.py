@@ -93,7 +93,7 @@ def encode_assignment(plan: Assignment, user_data: bytes) -> dict[str, ConsumerP
     }
 
 
-# The stubs do not know the metaclass.  Without init=False mypy takes this for a message with its own schema.
+# Without init=False, kafka-python would look for a schema of this name.  Its stubs do not know the keyword.
 class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore[call-arg]
     """One member's part of a plan.  Encodes straight from the plan; builds its entries when they are read.
 
@@ -104,11 +104,11 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
         super().__init__(assignment.VERSION, user_data=user_data)  # sets all fields to their defaults, too
         self._plan, self._headers, self._member = plan, headers, member
         self._entries: list[tuple[str, list[int]]] | None = None
-        if plan.group.members[member].member_id in plan.unlisted:
+        if plan.group.members[member].member_id in plan.unlisted:  # these partitions have no header
             self._entries = list(plan.of_member(member).items())
 
     def ownership(self) -> Ownership:
-        """Return the partitions; ``encode`` stays fast, which it does not after ``assigned_partitions``."""
+        """Return the partitions, and do not slow down ``encode`` as ``assigned_partitions`` does."""
         return self._plan.of_member(self._member) if self._entries is None else dict(self._entries)
 
     @property

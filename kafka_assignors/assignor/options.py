@@ -28,7 +28,7 @@ PLANS = {"plans": True}
 _POLICIES = ("upgrade", "disabled")
 
 _LONGEST = 2**15 - 1
-"""Bytes of a string in Kafka's protocol."""
+"""Maximum bytes of a string in Kafka's protocol."""
 
 
 @dataclass(frozen=True, slots=True)

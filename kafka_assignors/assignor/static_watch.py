@@ -3,8 +3,8 @@
 A static leader that restarts gets its old assignment back without a rebalance.  kafka-python then does not
 know that it leads, so no member watches the metadata.  A static member that restarts with more topics does
 not cause a rebalance either.  So each static member compares its metadata with the assignments that the
-broker describes, and requests a rebalance if a partition has no owner.  The subscription it joins with has a
-newer generation than the broker knows of it, so the broker starts a rebalance even if it does not lead.
+broker describes, and requests a rebalance if a partition has no owner.  The broker starts the
+rebalance even if the member does not lead, because the generation in the member's subscription has changed.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 _PORT_TAKEN = "[Aa]ddress already in use|port is already allocated"  # messages of Java and Docker
-_TAIL_BYTES = 256 * 1024
-_LONGEST = 300
+_TAIL_BYTES = 256 * 1024  # part of the log that is searched
+_LONGEST = 300  # characters of a line
 
 # Causes a person can act on come before the exceptions that wrap them.
 _PATTERNS = tuple(

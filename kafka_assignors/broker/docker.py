@@ -19,9 +19,9 @@ from kafka_assignors.errors import BrokerError
 PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
 VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 
-_ANSWER_S = 10
+_ANSWER_S = 10  # timeout of `_works`
 _STOP_S = 5  # from SIGTERM to SIGKILL in the container; the compose command itself has `Spec.grace_s`, longer
-_DOWN_S = 60
+_DOWN_S = 60  # timeout of `remove_container`
 
 
 def compose_file() -> Path:

@@ -32,7 +32,7 @@ def locked_file(path: Path, *, wait: bool) -> Iterator[int | None]:
     """Lock a file until this block and all processes that inherited the descriptor have ended.
 
     The kernel releases the lock with the last copy of the descriptor, also after ``kill -9``.  ``filelock``
-    cannot be shared with child processes: it unlocks the descriptor for all of them when this block ends.
+    cannot be shared with child processes: at the end of this block it would unlock the file for all of them.
 
     Args:
         path: the file, created if missing.

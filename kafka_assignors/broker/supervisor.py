@@ -32,8 +32,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-ENDED_BY_ITSELF = 3
-CLEANUP_FAILED = 4
+ENDED_BY_ITSELF = 3  # exit code: the broker ended without a request to stop
+CLEANUP_FAILED = 4  # exit code: the broker was stopped, but a command after it failed
 
 _PARENT_CHECK_S = 1.0
 _PR_SET_PDEATHSIG = 1
@@ -96,7 +96,7 @@ class Supervisor:
                 child.kill()
         status = child.wait()
         # A child that was stopped must end the list of commands, even with status 0.
-        return status or 1 if self.stop_requested else status
+        return (status or 1) if self.stop_requested else status
 
     def _should_stop(self) -> bool:
         if self.attached and os.getppid() != self.spec["parent"]:

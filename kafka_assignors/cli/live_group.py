@@ -149,7 +149,7 @@ def _member(
 
 
 def assigned_in(assignment: Mapping[str, Any]) -> Ownership:
-    """Return the partitions of an assignment that kafka-python describes; those in its user data win."""
+    """Return the partitions of a described assignment; those in its user data, if any, replace the others."""
     entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
     with suppress(CodecError):  # the user data is of another strategy
         received = budget.decode(as_bytes(assignment.get("user_data") or ""))
@@ -194,7 +194,9 @@ def partition_counts(topics: Sequence[Mapping[str, Any]]) -> dict[str, int]:
 def _replica_racks(
     admin: Any, topics: Sequence[Mapping[str, Any]], racks: Collection[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """Return the racks of each partition's replicas, of those in ``racks``.  If it is empty, nothing is read.
+    """Return the racks, among ``racks``, that have a replica of each partition, by topic.
+
+    Describes the cluster only if ``racks`` is not empty.
 
     Raises:
         BrokerError: the broker does not describe the cluster.
@@ -211,7 +213,7 @@ def _replica_racks(
 def replica_racks(
     topics: Iterable[Mapping[str, Any]], brokers: Iterable[Mapping[str, Any]], racks: Container[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """Return the racks of replicas, of those in ``racks``, from kafka-python's descriptions."""
+    """Return the racks, among ``racks``, that have a replica of each described partition, by topic."""
     return racks_of_nodes(
         {broker["broker_id"]: broker["rack"] for broker in brokers if broker["rack"] in racks},
         {

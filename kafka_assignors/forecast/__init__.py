@@ -10,11 +10,11 @@ file              purpose                                                       
 ``age``           age of the oldest unread record                                  ``Growth``
 ``steps``         from samples to steps                                            ``Steps``, ``LoadStep``
 ``season``        daily and weekly season                                          ``Season``
-``forecasters``   the forecasters of the mixture and its constants               ``FORECASTERS``, ``favour``
+``forecasters``   the forecasters of the mixture and its constants                 ``FORECASTERS``, ``favour``
 ``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``
 ``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``LoadRow``
 ``codec``         the state of a partition as bytes                                ``encode``, ``decode``
-``bucket/``       many partitions at once, with the same bits                      ``Bucket``
+``bucket/``       many partitions at once; bit for bit the same results            ``Bucket``
 ``scoring``       forecasts compared to arrivals                                   ``compare``, ``score``
 ================  ===============================================================  ==========================
 """

@@ -3,14 +3,15 @@
 A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
 quarter of the day has a mean rate.  Each hour of the week has a mean difference: its rates minus the mean
 rates of the same quarters of the day.  Means weigh newer rates more.  Few rates prove little, so means are
-*shrunk*; ``seen`` is the number of rates in a mean, ``hour h above its quarters`` that difference::
+*shrunk*; ``seen`` is the number of rates in a mean::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
-    week(h) = (mean of hour h above its quarters)        * seen / (seen + WEEK_DOUBT)
+    week(h) = (mean difference of hour h)                * seen / (seen + WEEK_DOUBT)
     season  = day + week
 
-So the season is 0 on the first day.  On the second, it is 80 % of what the first day showed.  The weekly part
-of a day of the week begins with the second occurrence of that day; the first day does not count as one.
+So the season is 0 on the first day.  On the second, it is 80 % of what the first day showed.  A day of the
+week has a weekly part from its second occurrence on.  The very first day does not count as an occurrence,
+because there is no daily mean yet.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
 weeks.  They are in single precision, which halves the state.

@@ -20,7 +20,7 @@ QUARTER = 900 * SECOND
 Reset = Literal["earliest", "latest"]
 _SHORTEST = 600.0  # s; least default of max_gap
 _DAY = 86_400  # s
-_MOST_STEPS_AHEAD = 10_000
+_MOST_STEPS_AHEAD = 10_000  # maximum steps of a horizon
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Literal
 
 Reset = Literal["earliest", "latest"]
-"""Where a consumer starts without a valid commit."""
+"""The end of the log at which a consumer starts without a valid commit."""
 
 
 def lag(end: int, committed: int | None, begin: int | None, reset: Reset) -> int:

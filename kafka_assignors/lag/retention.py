@@ -1,4 +1,4 @@
-"""How near a group is to losing unread records to retention.  Pure."""
+"""Computes how near a group is to losing unread records to retention.  Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NEAR = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """When a broker deletes old records of a partition.  None in a limit: never for it, or unknown.
+    """The limits by which a broker deletes old records of a partition; None: no limit, or unknown.
 
     Attributes:
         limit_ms: the topic's ``retention.ms``.

@@ -1,4 +1,4 @@
-"""How fast a member reads: measured from its commits while it has a backlog, and smoothed.  Pure."""
+"""Measures how fast a member reads, from its commits while it has a backlog, and smooths the rate.  Pure."""
 
 from __future__ import annotations
 

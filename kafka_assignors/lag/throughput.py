@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from kafka_assignors.plan import TopicPartition
 
 _FRESH_S = 120.0
-"""Seconds for which a member's own measurement counts before the rate that another member reports."""
+"""Seconds for which a member's own measurement takes precedence over a rate that another member reports."""
 
 _KEPT_S = 3600.0
 """Seconds after which a rate is dropped, if it was neither measured nor reported again."""

@@ -70,7 +70,7 @@ def _instruments_of(provider: MeterProvider) -> ConsumerInstruments | None:
 
 
 def _unite() -> None:
-    """Unite the global instruments with those of a provider that had its own before it became the global one.
+    """Merge the global instruments into those of a provider that was used before it became the global one.
 
     The SDK keeps one callback for each name, so it would export the consumers of only one of the two.
     """

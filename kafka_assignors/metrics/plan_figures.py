@@ -65,7 +65,7 @@ def plan_figures(
         "partitions-held-back": int(_is_held_back(result).sum()),
         "partition-spread": metrics.spread,
         "largest-load": metrics.max_load,
-        # Not the tightest bound: the rebalance waits for this one.
+        # A tighter bound would take longer, and the rebalance waits for it.
         "largest-load-bound": None if metrics.max_load is None else quick_lag_bound(result.target.group),
         "forecasts-used": forecasts,
     }

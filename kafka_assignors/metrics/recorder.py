@@ -90,7 +90,7 @@ class Recorder:
 
     @_guarded
     def begin_join(self) -> None:
-        """Begin an attempt to join.  Each strategy calls it when it is asked for its subscription."""
+        """Begin an attempt to join.  Each strategy of the consumer calls this in its ``metadata``."""
         self._is_joining, self._planned = True, None
         if self._began_at is None:
             self._began_at = self._clock()

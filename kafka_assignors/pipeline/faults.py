@@ -18,7 +18,7 @@ from kafka_assignors.plan import shown
 _DESCRIPTION = "spark.job.description"
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
-# Pattern of an error, and its sentence.  An error that follows from another one comes after that one.
+# Pattern of an error, and its sentence.  If one error can cause another, the rule of the cause comes first.
 _RULES = [
     (
         r"kafka_assignors\.errors\.\w+: (?P<text>[^\n]+)",

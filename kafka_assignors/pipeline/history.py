@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_HORIZON_S = 3600.0
+_HORIZON_S = 3600.0  # of forecasts, about
 
 _NUMBERS = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
 _USED = ("group", "time", "topic", "partition", *_NUMBERS)

@@ -44,7 +44,7 @@ FILES = 360
 _ANY_MODEL = "all"
 _FIRST_S, _AGAIN_S, _PAUSE_S = 60.0, 60.0, 3600.0
 _GRACE = timedelta(days=1)
-_WHOLE = (1 << 31) - 1
+_WHOLE = (1 << 31) - 1  # limit for reading a whole file, bytes
 _LAST_BATCHES = 3  # of the model, searched for the last file it has read
 _ORDER = ("group", "topic", "partition", "time")  # compresses best, because neighbouring rows are similar
 

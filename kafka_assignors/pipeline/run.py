@@ -36,7 +36,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LOOK_S = 0.5
+_CHECK_EVERY_S = 0.5  # checks whether to stop, and of the streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +208,7 @@ def _catch_up(
     )
     try:
         with one_line("recording existing commits"):
-            while not (recording.query.awaitTermination(_LOOK_S) or stop.is_set()):
+            while not (recording.query.awaitTermination(_CHECK_EVERY_S) or stop.is_set()):
                 report.offsets = recording.report()
                 on_report(report)
     finally:
@@ -252,7 +252,7 @@ def _run(
     feeding: Feeding | None = None,
 ) -> None:
     """Restart failed streams, maintain the folder and report, until the pipeline is stopped."""
-    while not stop.wait(_LOOK_S):
+    while not stop.wait(_CHECK_EVERY_S):
         for name, stream in streams.items():
             stream.check()
             setattr(report, name, stream.report())

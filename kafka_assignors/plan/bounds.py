@@ -49,8 +49,8 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
       at most r, together have at least e k + r of these.
 
     With ``fair`` the bound holds only for plans whose counts are as even as possible (``max_partition_skew``
-    of 1).  Each member then has a minimum count.  Beyond its heavy partitions it has others to reach it, and
-    these weigh at least as much as the lightest partitions of the group.
+    of 1).  Each member then has a minimum count.  It reaches the count with partitions beside the heavy ones,
+    which weigh at least as much as the lightest partitions of the group.
 
     With unequal capacities a load is weighted by capacity, and ``DrainBound`` has the bounds.
 
@@ -59,7 +59,7 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     """
     fewest = np.zeros(len(group.members), np.int64)
     if fair:
-        # In two equally fair plans one member's counts differ by one at most.
+        # Between two equally fair plans, the count of a member differs by at most one.
         fewest = np.maximum(plan_fair(group).loads - 1, fewest)
         topics = _assignable_topics(group)
         subscribers = group.subscribed[topics].any(axis=0)
@@ -175,7 +175,7 @@ class LagBound:
         return _most_crowded(self._group, self._topics)
 
     def _of_set(self, topics: Mask, fewest: Vector) -> int:
-        """The load that one subscriber of these topics must carry, with its other partitions."""
+        """The least load of some subscriber of these topics, its other partitions included."""
         lag = self._group.lag[topics[self._group.topic_of]]
         subscribers = self._group.subscribed[topics].any(axis=0)
         members = int(subscribers.sum())

@@ -13,7 +13,7 @@ from kafka_assignors.plan.model import listed, shown
 
 
 class Cause(Enum):
-    """Why a group rebalanced.  The values are stable words, for labels.
+    """Why a group rebalanced.  The values are stable words for labels (docs/explanation/rebalance.md).
 
     Lists of causes are in this order: requests of members, changes of members and topics, the rest.
     """

@@ -1,4 +1,4 @@
-"""Resolve the members' claims into an owner of each partition.
+"""Resolves the members' claims into an owner of each partition.
 
 A member claims the partitions that it reports to own.  Claims are untrusted: a returning zombie claims
 partitions it lost long ago, and a broken client claims partitions that do not exist.  The rules (KIP-54 with

@@ -1,4 +1,4 @@
-"""Explain a plan: give the reason for each partition's owner, to people and programs."""
+"""Explains a plan: gives the reason for each partition's owner, to people and programs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measure a plan."""
+"""Measures a plan."""
 
 from __future__ import annotations
 

@@ -82,9 +82,9 @@ def rebalance(
     assigned, holds = hold_back(group, claims, target)
     stays = (claims.holder == CONTESTED) & (assigned.owners != NO_MEMBER)
     if (stays & (assigned.owners != target.owners)).any():
-        # A contested partition stays with a claimant that the plan did not choose.  It then has one more than
-        # planned, so the next round might take a partition that it gets now.  Plan with the owners of the
-        # next round instead.
+        # A contested partition stays with a claimant that the plan did not choose.  That member then has one
+        # partition more than planned, so the next round might take a partition that this round gives it.
+        # Plan with the owners of the next round instead.
         next_claims = replace(claims, owner=np.where(stays, assigned.owners, claims.owner))
         target = plan(group, next_claims)
         assigned, holds = hold_back(group, claims, target)

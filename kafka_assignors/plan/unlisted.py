@@ -90,7 +90,7 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
             planned.
 
     Returns:
-        The plan.  Ties go by seniority.  Cost: partitions, and topics x members, each times a logarithm.
+        The plan.  Seniority breaks ties.  Cost: partitions, and topics x members, each times a logarithm.
     """
     owners = claims.owner.copy()
     loads = np.bincount(owners[owners != NO_MEMBER], minlength=len(group.members))

@@ -8,16 +8,16 @@ from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.serving import NOTHING, Interval, Readers, by_reader, shared, when_empty
 
 _LEAST_S = 0.5
-"""Least seconds of an interval that ends because a partition runs empty."""
+"""Minimum length, seconds, of an interval that ends because a partition runs empty."""
 
 
 class Consumption:
-    """Advances arrivals and reads; the caller passes the readers of the partitions.
+    """Counts arrived and read records as time advances.  `Readers` say which member reads which partition.
 
     Args:
         history: the arrivals.
-        rates: by member, its service rate at a pace of 1, records/s; the last is 0, for partitions without an
-            owner.
+        rates: by member, its service rate at a pace (``History``) of 1, records/s; the last is 0, for
+            partitions without an owner.
 
     Attributes:
         now: seconds since the start.
@@ -82,8 +82,8 @@ class Consumption:
     def next_empty(self, reader: Readers) -> float:
         """Return when the next partition with lag runs empty, seconds since the start, at the current rates.
 
-        Infinite if none will.  Until then each partition is read evenly.  The time is at least ``_LEAST_S``
-        from now.
+        Infinite if none will.  Until then each partition is read at a constant rate.  The time is at least
+        ``_LEAST_S`` from now.
         """
         lag = self.lag()
         behind = lag > NOTHING

@@ -57,8 +57,8 @@ def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
     _, first, size = np.unique(member, return_index=True, return_counts=True)
     run = np.repeat(np.arange(len(size)), size)  # each member's partitions are one run
     before = np.cumsum(ascending) - ascending
-    before -= before[first][run]  # demand of the member's smaller partitions
-    rest = size[run] - (np.arange(len(member)) - first[run])  # number of its other partitions, and this one
+    before -= before[first][run]  # demand of the member's partitions before this one
+    rest = size[run] - (np.arange(len(member)) - first[run])  # the member's partitions from this one on
     level = (capacity[member] - before) / rest
     # The first partition with more demand than its part decides.  There is one, as the member is overloaded.
     above = np.flatnonzero(ascending >= level)

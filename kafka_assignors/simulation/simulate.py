@@ -39,7 +39,7 @@ _Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "
 - ``replan``: a rebalance is requested regardless of lag.
 - ``check``: the leader checks for uneven lag (the number of the last round).
 """
-_LEAST_LIMIT_S = 3600.0
+_LEAST_LIMIT_S = 3600.0  # minimum time after the history to drain all lag
 
 
 def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Outcome:
@@ -98,7 +98,7 @@ class Simulation:
         self._reads = np.zeros(len(names) + 1, np.bool_)  # the last one is no member, and never reads
         self._reads_from = np.zeros(len(names))
         self._expires_at: dict[int, float] = {}  # killed members that have not expired yet
-        self._in_round = False  # from its cause to its end
+        self._in_round = False  # a round lasts from its cause to its end
         self._is_stopped = np.zeros(len(names), np.bool_)  # members that know of the round
         self._is_continuous = self._pauses.continuous > 0 and scenario.strategy.cooperative
         self._round = 0

@@ -184,7 +184,7 @@ class StatefulConsumer:
 
     @property
     def lags(self) -> Mapping[Task, int]:
-        """Task -> records its copy lacks, as this member reports them when it joins."""
+        """Task -> lag of its copy (records), as this member reports it when it joins."""
         return self._holdings.lags
 
     @property

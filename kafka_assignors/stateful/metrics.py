@@ -18,7 +18,7 @@ from kafka_assignors.stateful.runtime.tasks import MemberTasks
 from kafka_assignors.wire.stateful.task_section import Task
 
 _WINDOW_MS = 30_000.0
-_SAMPLE_MS = 1_000.0
+_SAMPLE_MS = 1_000.0  # between two samples of the counter
 
 
 class RestoreRate:

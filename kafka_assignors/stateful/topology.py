@@ -24,7 +24,7 @@ class Subtopology:
     """Topics that are processed together, and their state.
 
     Attributes:
-        id: its name, part of the names of its changelog and its directories.
+        id: its name, which is part of the changelog's and the directories' names.
         topics: the source topics; all must have the same number of partitions.
         stateful: whether it has a store.
         logged: whether the store has a changelog.  A store without one dies with its disk and is never

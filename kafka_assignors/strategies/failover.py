@@ -14,7 +14,7 @@ from kafka_assignors.plan import Assignment, Claims, Group, Ownership, Reason, p
 from kafka_assignors.validators import boolean, whole
 from kafka_assignors.wire import failover_user_data
 
-_HIGHEST = 2**31 - 1
+_HIGHEST = 2**31 - 1  # priority, int32
 
 
 @dataclass(frozen=True, slots=True)

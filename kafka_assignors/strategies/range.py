@@ -7,7 +7,7 @@ from kafka_assignors.plan import Assignment, Claims, Group, plan_range
 
 
 class RangeAssignor(Assignor):
-    """Assigns contiguous ranges, topic by topic; co-partitioned topics alike.  See ``plan_range``."""
+    """Gives each member one contiguous range of every topic.  See ``plan_range``."""
 
     name = "range"
     in_order = True

@@ -30,8 +30,8 @@ from kafka_assignors.wire.primitives import Reader, inflated, int32
 VERSION = 1
 
 _HEAD = struct.Struct(">hiB")
-_LONGEST_AGE = 2**31 - 1
-_MOST_LAGS = 4 * 1024 * 1024
+_LONGEST_AGE = 2**31 - 1  # ms, int32
+_MOST_LAGS = 4 * 1024 * 1024  # maximum bytes of lags, uncompressed
 _MOST_LAG = 2**63 - 1
 _STEPS = 4  # for each doubling
 

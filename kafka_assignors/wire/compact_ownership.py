@@ -21,10 +21,10 @@ from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire.primitives import Reader, inflated, int32, string
 
 _MOST_INFLATED = 4 * 1024 * 1024
-"""Bytes of the topics and their partitions, before compression."""
+"""Maximum bytes of the topics and their partitions, before compression."""
 
 _MOST_PARTITIONS = 2**20
-"""Partitions of a member: four times what a record of 1 MiB holds in Kafka's own form.
+"""Maximum partitions of a member: four times what a record of 1 MiB holds in Kafka's own form.
 
 A range takes next to nothing, so bytes alone would not bound the memory that a malicious member costs.
 """

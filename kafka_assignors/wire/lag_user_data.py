@@ -44,7 +44,7 @@ _VERSION = 0
 _HEAD = struct.Struct(">hi")
 _TOPIC = struct.Struct(">iBB")
 _CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
-_LONGEST_AGE = 2**31 - 1
+_LONGEST_AGE = 2**31 - 1  # ms, int32
 _MOST_LAG = 2**63 - 1
 _PROPERTY = ":"
 _CAPACITY = ":capacity="

@@ -1,4 +1,4 @@
-"""Read Kafka's primitive types from untrusted bytes, and write them."""
+"""Reads Kafka's primitive types from untrusted bytes, and writes them."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.wire.primitives import inflated
 
 _STEPS, _LEAST = 8, -10  # bytes for each doubling; the exponent of byte 2
-_MOST_INFLATED = 4 * 1024 * 1024
+_MOST_INFLATED = 4 * 1024 * 1024  # bytes, uncompressed
 
 
 def pack(partitions: Sequence[TopicPartition], rates: Mapping[TopicPartition, float]) -> bytes:

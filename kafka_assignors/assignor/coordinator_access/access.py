@@ -113,8 +113,8 @@ class CoordinatorAccess(CoordinatorFacts):
         that others may have owned since.  After True the caller must raise `UnknownMemberIdError`; the
         consumer then starts the join again and reports the loss to its listener.
 
-        An eager consumer has revoked its partitions already, so it gets False.  This method clears its
-        assignment, so that it resumes from the committed offsets and not from its old positions.
+        False for an eager consumer, because its partitions are revoked already.  Its assignment is cleared,
+        so that it resumes from the committed offsets and not from old positions.
         """
         coordinator = self._live()
         if coordinator is None or self.is_unknown_version() or not getattr(coordinator, "rejoining", False):

@@ -39,7 +39,7 @@ _BROKER_FIELDS = 96
 """Bytes of a member's address, timeouts and lengths in the record, beside its ids."""
 
 _LAG_BYTES = 10
-"""Bytes of a lag in the plain form, at most."""
+"""Maximum bytes of a lag in the plain form."""
 
 
 class MemberSize(NamedTuple):

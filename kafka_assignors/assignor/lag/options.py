@@ -95,10 +95,10 @@ class CooperativeLagOptions(LagOptions):
             ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.  ``throughput``:
             members measure what their partitions receive, and report it with their lag.
         load_horizon_ms: how far back ``throughput`` measures, and how far ahead it expects the same.
-        load_max_age_ms: forecasts whose event time is further away, and older answers of a function, are
+        load_max_age_ms: forecasts whose event time is further from now, and older answers of a function, are
             ignored.
-        max_partition_skew: how many partitions more a member may have than another that could have one of
-            them.  1 is KIP-169's rule; None sets no limit.
+        max_partition_skew: largest difference between the partition counts of two members, if the one with
+            fewer could take one from the other.  1 is KIP-169's rule; None sets no limit.
         min_improvement: least relative reduction of the largest load that justifies moves; 0.1 is 10 %.
     """
 
@@ -131,7 +131,7 @@ class CooperativeLagOptions(LagOptions):
 
     @property
     def load(self) -> LoadFeed | LoadFunction | None:
-        """Where forecasts come from, other than the members."""
+        """The source of forecasts other than the members; None: there is none."""
         if self.measures_throughput:
             return None
         return LoadFeed(self.load_source) if isinstance(self.load_source, str) else self.load_source

@@ -51,14 +51,19 @@ class OwnReport:
         self._age_ms = 0.0
 
     def observe(self, answer: LagAnswer, at_s: float) -> None:
-        """Measure from fetched offsets; from any thread."""
+        """Update the measured rates with offsets fetched at ``at_s``.  Any thread may call this."""
         if self._throughput is not None:
             self._throughput.measure(answer.ends, at_s)
         if self._service_rate is not None:
             self._service_rate.measure(answer.lags, answer.commits, at_s)
 
     def learn(self, owned: Ownership, packed: bytes) -> None:
-        """Learn what the partitions received while others owned them."""
+        """Learn the arrival rates that earlier owners measured.
+
+        Args:
+            owned: the partitions of an assignment.
+            packed: their rates, as ``rates.pack`` encodes them; empty: unknown.
+        """
         if self._throughput is not None and packed:
             self._throughput.learn(rates.unpack(in_order(owned), packed), self._now())
 
@@ -91,7 +96,7 @@ class OwnReport:
         self._reported_rate = None if self._service_rate is None else self._service_rate.report()
 
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
-        """Encode the plain form."""
+        """Encode the plain form; see ``lag_user_data.LagUserData`` for the arguments."""
         return lag_user_data.encode(
             revoked,
             generation,

@@ -1,7 +1,7 @@
 """Requests a rebalance, on the leader, when lag is uneven and a new plan would clearly improve it.
 
-Only a leader's request always starts a rebalance.  So the watcher is idle on other members and during a
-rebalance.
+A broker always starts a rebalance if the leader asks for one, but not if another member does.  So the watcher
+is idle on other members.  It is also idle during a rebalance.
 """
 
 from __future__ import annotations
@@ -32,7 +32,17 @@ log = logging.getLogger("kafka_assignors")
 
 
 class SkewWatcher:
-    """Checks a group's lag periodically while its consumer leads the group."""
+    """Checks a group's lag periodically while its consumer leads the group.
+
+    Args:
+        policy: when to check, and when to request a rebalance.
+        keeper: fetches the lag.
+        plan: the strategy's planner.
+        min_improvement: see ``plan_cooperative_lag_aware``.
+        access: the consumer.
+        with_forecasts: adds forecast arrivals to the lag; returns its argument if there are none.
+        now: seconds, as ``time.monotonic``.
+    """
 
     def __init__(
         self,
@@ -57,6 +67,7 @@ class SkewWatcher:
         """Watch a group that has settled on this assignment, as long as the consumer is in its generation."""
         self._turn += 1
         self._watch.begin_cool_down(self._now())
+        # All members own their plan in the same generation, so the claims cannot conflict.
         members = tuple(
             replace(member, owned=planned.of_member(i), generation=0, still_owns=False)
             for i, member in enumerate(planned.group.members)

@@ -21,7 +21,7 @@ from kafka_assignors.validators import seconds
 N = TypeVar("N", bound=float)
 
 BY_DEFAULT = tuple(name for name in STRATEGIES if name != "failover")
-"""All but ``failover``, which gives one member all partitions: a requirement, not a choice."""
+"""All but ``failover``: a group that needs one active member has no other choice to compare."""
 
 _LONGEST = 500
 """Maximum number of values of one option."""

@@ -93,7 +93,7 @@ class Report:
         """Map each member id to the partitions of the member."""
         owned: dict[str, list[PartitionLag]] = {member.member_id: [] for member in self.members}
         for partition in self.partitions:
-            # An owner of before a rebalance may have left.
+            # An owner from before a rebalance may have left.
             if partition.member_id is not None and partition.member_id in owned:
                 owned[partition.member_id].append(partition)
         return owned

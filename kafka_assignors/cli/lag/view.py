@@ -89,7 +89,7 @@ def _head(report: Report, *, timed: bool) -> Text:
     group = report.group
     topics = len({partition.tp.topic for partition in report.partitions})
     facts = [
-        *[group.strategy and shown(group.strategy)],
+        group.strategy and shown(group.strategy),
         counted(len(group.members), "member"),
         f"{counted(len(report.partitions), 'partition')} of {counted(topics, 'topic')}",
     ]
@@ -111,9 +111,9 @@ def _totals(report: Report) -> str:
     lines += _times(report)
     resets = sum(p.end is not None and p.committed is None for p in known)
     if resets:
-        where = "all there is" if report.reset == "earliest" else "none"
+        which = "all" if report.reset == "earliest" else "no"
         lines.append(
-            f"{counted(resets, 'partition')} without a commit: {where} counts (--reset {report.reset})"
+            f"{counted(resets, 'partition')} without a commit: {which} records count (--reset {report.reset})"
         )
     if unread := report.unread_topics:
         example = shown(unread[0]) + ", ..." * (len(unread) > 1)

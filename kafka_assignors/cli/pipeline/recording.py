@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from kafka_assignors.pipeline.run import OnReport
 
-_LINE_EVERY_S = 10.0
+_LINE_EVERY_S = 10.0  # between two lines of progress, if not on a terminal
 
 
 @dataclass(frozen=True, slots=True)

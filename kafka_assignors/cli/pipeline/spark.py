@@ -49,7 +49,7 @@ def require_spark() -> None:
 
 
 def is_of_spark(folder: str) -> bool:
-    """Return whether Spark has the folder; a path without a scheme is local, unless on a cluster."""
+    """Return whether only Spark may reach the folder.  Without a scheme it is local, unless on a cluster."""
     return ":" in folder or submitted()
 
 

@@ -154,16 +154,15 @@ def command(
     group, departed = _without(group, leavers)
     group = joined(group, joiners, departed)
 
-    by_lag = group
+    lag_only = group
     group, forecast_notes = with_forecasts(
-        by_lag, _expected(problem, settings, group_id, load_topic), assignors
+        lag_only, _expected(problem, settings, group_id, load_topic), assignors
     )
+    without_forecasts = None if group is lag_only else lag_only
 
-    print_notes([*notes, *forecast_notes, *about_group(by_lag, assignors)])
+    print_notes([*notes, *forecast_notes, *about_group(lag_only, assignors)])
     bound = lower_bound(group)
-    plans = [
-        solve(assignor, group, departed, bound, None if group is by_lag else by_lag) for assignor in assignors
-    ]
+    plans = [solve(assignor, group, departed, bound, without_forecasts) for assignor in assignors]
     if output == "json":
         objects = [plan.as_json() for plan in plans]
         click.echo(json.dumps(objects if compare else objects[0]))

@@ -10,7 +10,7 @@ from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.plan import UNKNOWN_LAG, Group, resolve
 
-_MOST_NOTES = 5
+_MOST_NOTES = 5  # notes that are printed
 
 
 def print_notes(lines: Iterable[str]) -> None:

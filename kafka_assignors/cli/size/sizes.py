@@ -1,4 +1,4 @@
-"""Sizes of a live group, from looks at it (``load``)."""
+"""Sizes of a live group, from looks at it.  A look is one reading of the group's members, offsets and lag."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ReadForecasts = Callable[[Mapping[str, int]], Expected]
 
 @dataclass(frozen=True, slots=True)
 class SizeRequest:
-    """What to size, as the options say.
+    """The options of a size.
 
     Attributes:
         group_id: the group.
@@ -95,7 +95,7 @@ class GroupSizes:
         self._last: SizeReport | None = None
 
     def look(self) -> Report:
-        """Read the group, and keep the looks from which the rates of the last one were computed."""
+        """Read the group once more.  Of earlier looks, keep those that the next rate needs."""
         now, report = self._clock(), self._look()
         self._before = self._settled
         if report.group.state not in REBALANCING:
@@ -174,7 +174,9 @@ class GroupSizes:
         if rates:
             self._rates.append(median(rates))
         if not self._rates and (reported := reported_rate(self._looks[-1][1])) is not None:
-            return reported, [f"the rate of a member, {reported:,.1f} records/s, is what the members report"]
+            return reported, [
+                f"the rate of a member, {reported:,.1f} records/s, is the one that members report"
+            ]
         if not self._rates and span_s < _LEAST_S:
             raise GroupError(
                 f"looks {span_s:.0f} s apart do not show the rate of a member: "
@@ -191,9 +193,7 @@ class GroupSizes:
         if not rates or max(rates) <= _UNEQUAL * min(rates):
             return rate, []
         span = f"{min(rates):,.1f} to {max(rates):,.1f}"
-        return rate, [
-            f"members read {span} records/s for each 1 of capacity: sizes are of members with {rate:,.1f}"
-        ]
+        return rate, [f"members read {span} records/s for each 1 of capacity: sizes assume {rate:,.1f}"]
 
 
 def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:
@@ -234,7 +234,7 @@ def size_report(
         load: the load.
         strategy: name of the strategy.
         time: of the load, ISO 8601.
-        stay_at: the last advice; None: there is none.
+        stay_at: number of members of the last advice; None: there is none.
         recorded: whether the load is from a recording.
 
     Raises:

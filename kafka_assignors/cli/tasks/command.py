@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Show the members of each task of a stateful group.
 
-    A member is active, a standby or a warm-up.  The number beside it is the lag of its copy (records) when it
-    last joined.  The command only reads from the cluster; members do not notice.
+    A member is active, a standby or a warm-up.  The number beside a member is the lag of its copy
+    (records) at its last join.  The command only reads from the cluster; members do not notice.
     """
     if not group_id:
         raise click.UsageError("GROUP must not be empty")

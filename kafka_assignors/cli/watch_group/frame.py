@@ -26,7 +26,7 @@ from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, REBALANCING
 from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause
 
-_TROUBLE_LINES = 2
+_TROUBLE_LINES = 2  # maximum lines of an error
 _LEAST_LIST = 16  # minimum columns for a member's partitions
 _LATE_S = 2.0  # the age of the lag is shown if it is more than this above the interval between two looks
 

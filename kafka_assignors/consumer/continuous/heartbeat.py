@@ -6,8 +6,8 @@ import time
 
 from kafka.coordinator.heartbeat import Heartbeat
 
-_SOON_S = (0.05, 0.15, 0.35, 0.75, 1.55)  # after a join, before the regular ones
-_ROUNDING_S = 0.001  # a heartbeat that was sent this much too early counts as the one that was due
+_SOON_S = (0.05, 0.15, 0.35, 0.75, 1.55)  # extra heartbeats after a join, before the regular ones
+_ROUNDING_S = 0.001  # a heartbeat that is early by at most this counts as the due one
 
 
 class EarlyHeartbeat(Heartbeat):

@@ -28,7 +28,7 @@ from kafka_assignors.consumer.continuous.offsets import Offsets
 
 log = logging.getLogger("kafka_assignors")
 
-_COMMIT_MS = 5000  # for the commit of revoked partitions
+_COMMIT_MS = 5000  # timeout of a commit before partitions are revoked
 
 
 class JoinsOutsidePoll(Membership):
@@ -41,7 +41,8 @@ class JoinsOutsidePoll(Membership):
         self._join = JoinState()
         self._newest, self._unanswered = {}, {}  # commits: see `OffsetsDuringJoins`
         self.heartbeat.__class__ = EarlyHeartbeat
-        self._confirmed_at = self._joined_at = float("-inf")
+        self._confirmed_at = float("-inf")
+        self._joined_at = float("-inf")  # the last JoinGroup response
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
 
@@ -111,8 +112,8 @@ class JoinsOutsidePoll(Membership):
                 self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
         except BaseException as error:
             self._join.settle()
-            # kafka-python does not repeat a join that only a changed subscription had required: JoinGroup
-            # has recorded the subscription.
+            # Without this, kafka-python would not join again if only a changed subscription required it: it
+            # recorded the new subscription when it sent JoinGroup.
             self.request_rejoin()
             # kafka-python also raises this if the generation was reset before the SyncGroup response.
             if isinstance(error, InconsistentGroupProtocolError):
@@ -133,7 +134,7 @@ class JoinsOutsidePoll(Membership):
                 raise UnjoinedGroupException() from error
             except (RebalanceInProgressError, RetriableError) as error:
                 recorder_of(self).fail_join()
-                is_next_round = isinstance(error, RebalanceInProgressError)  # other members have begun it
+                is_next_round = isinstance(error, RebalanceInProgressError)  # another member has begun it
                 if not await self._may_repeat_join(0 if is_next_round else self.config["retry_backoff_ms"]):
                     raise
             else:
@@ -185,7 +186,7 @@ class JoinsOutsidePoll(Membership):
         try:
             if self._may_still_own():
                 await self._commit_before_applying(assigned)
-            if self._generation.is_lost():  # since the response arrived: join again, which reports the loss
+            if self._generation.is_lost():  # lost after the response arrived; the next join reports it
                 self.reset_generation(member_id=self._generation.member_id)
                 return
             if not self._may_still_own():  # drop it: other members may have the partitions by now
@@ -224,7 +225,7 @@ class JoinsOutsidePoll(Membership):
         return bool(super().stable() or (self._join.is_answered and self.state is MemberState.REBALANCING))
 
     def request_rejoin(self) -> None:
-        """As inherited; keep the request also if an assignment waits, and is applied first."""
+        """As inherited; also keep the request while an assignment that waits is applied."""
         super().request_rejoin()
         self._join.request_rejoin()
 

@@ -1,4 +1,4 @@
-"""When the broker last confirmed the membership, and the heartbeats that confirm it during a join."""
+"""Keeps the time of the last confirmed membership, and sends the heartbeats that confirm it during a join."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class Membership(OffsetsDuringJoins):
         The broker keeps a waiting member even without heartbeats.  But a stateful member commits only under a
         membership that was confirmed recently.
 
-        An error ends the membership of a settled member.  During a join the JoinGroup or SyncGroup response
-        is mostly on its way, with a new generation or the same error.  So the join goes on.  But a member
-        that the broker does not know delivers nothing until that response.  If it has not come one heartbeat
-        later, it is lost.  Then the member aborts the connection and joins again.  Otherwise it would wait
-        for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
+        Outside a join, an error in the response ends the membership.  During a join it does not, because the
+        JoinGroup or SyncGroup response is usually on its way, with a new generation or the same error.  Until
+        then, a member that the broker does not know delivers no records.  If the next heartbeat is refused as
+        well, the join's response was lost: the member aborts the connection and joins again.  Otherwise it
+        would wait for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
 
         A request that has no response after a session timeout may be lost, too: its connection may transfer
         nothing while the second one works, so the broker would wait for this member.  The member sends it

@@ -1,8 +1,9 @@
 """Many partitions at once: samples in, rows of the load table out, the same ones as from ``forecast.fold``.
 
 Steady partitions are folded together, in numpy.  Partitions with a reset, a gap or a commit without an end
-offset go through ``Partition``, one by one.  Both ways give the same bits, so a partition may change between
-them at any time.  A state that the arrays of ``table`` can hold is *plain*; the others are *odd*.
+offset go through ``Partition``, one by one.  Both ways give the same results, bit for bit, so a partition
+may change between them at any time.  A state that the arrays of ``table`` can hold is *plain*; other states
+are *odd*.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Bucket:
         table: the plain states, and the last sample of all partitions.
         odd: row -> state that is not plain.
         waiting: samples that wait for earlier ones, in the order of rows and times.
-        changed: parts of ``codec`` that have changed, of ``names`` and ``odd``.
+        changed: the changed parts of the state (see ``codec``): ``names``, ``odd`` or both.
     """
 
     __slots__ = ("_models", "_row_of", "changed", "keys", "odd", "settings", "table", "waiting")
@@ -73,7 +74,7 @@ class Bucket:
             now: current time, microseconds since 1970.  None: unknown, so no sample is ahead of it.
         """
         total, most = len(samples.row), max(_AT_ONCE, 8 * self.table.size)
-        if total > most:  # in the order of times, so none is late for another
+        if total > most:  # in the order of times, so that no slice makes samples of the next one late
             order = np.lexsort(samples[:0:-1])
             slices = (samples.where(order[first : first + most]) for first in range(0, total, most))
             rows, counts = zip(*(self.take(part, now) for part in slices), strict=True)
@@ -85,12 +86,12 @@ class Bucket:
             samples = samples.where(time <= now + max(AHEAD, self.settings.delay))
         ahead = total - len(samples.row)
         samples = _ordered(joined((self.waiting, samples)))
-        again, late = self._seen(samples)
-        samples = samples.where(~(again | late))
+        duplicate, late = self._duplicate_or_late(samples)
+        samples = samples.where(~(duplicate | late))
         np.maximum.at(self.table.newest, samples.row, samples.time)
         waits = samples.time > self.table.newest[samples.row] - self.settings.delay
         self.waiting = samples.where(waits)
-        counts = SampleCounts(total, int(late.sum()), int(again.sum()), ahead)
+        counts = SampleCounts(total, int(late.sum()), int(duplicate.sum()), ahead)
         return self._fold(samples.where(~waits)), counts
 
     def flush(self, chosen: Bools | None = None) -> LoadRows:
@@ -128,8 +129,8 @@ class Bucket:
         partition.waiting = [Sample(*values) for values in zip(*columns, strict=True)]
         return partition
 
-    def _seen(self, samples: Samples) -> tuple[Bools, Bools]:
-        """Return which samples were given before, and which are late."""
+    def _duplicate_or_late(self, samples: Samples) -> tuple[Bools, Bools]:
+        """Return which samples are duplicates, and which are before the last one of their partition."""
         table, row = self.table, samples.row
         last = last_samples(table, row)
         same, late = np.ones((2, len(row)), np.bool_)
@@ -165,10 +166,11 @@ class Bucket:
         if not len(done):
             return False
         known = self.table.time[samples.row]
+        # The time of the last sample taken of a partition; of a new one, that of its first sample.
         starts = np.where(np.diff(samples.row, prepend=-1) != 0, np.arange(len(done)), 0)
         since = np.where(known == UNKNOWN, samples.time[np.maximum.accumulate(starts)], known)
-        number = int((done - since // self.settings.step).max())
-        return number > 4 and bool(np.count_nonzero(np.diff(samples.row)) < _FEW - 1)
+        most_steps = int((done - since // self.settings.step).max())
+        return most_steps > 4 and bool(np.count_nonzero(np.diff(samples.row)) < _FEW - 1)
 
     def _fold_together(self, samples: Samples) -> LoadRows:
         """Fold steady samples in numpy, one step of all partitions after the other."""

@@ -1,4 +1,4 @@
-"""One step of the model for many partitions at once, with the same bits as ``forecast.model``."""
+"""One step of the model for many partitions at once, with the results of ``forecast.model``, bit for bit."""
 
 from __future__ import annotations
 

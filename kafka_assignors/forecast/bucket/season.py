@@ -1,4 +1,7 @@
-"""The season of many partitions at once, with the same bits as ``forecast.season``."""
+"""The season of many partitions at once; results equal those of ``forecast.season`` bit for bit.
+
+``forecast.season`` explains the model.  Quarters of an hour are numbered since 1970 (UTC).
+"""
 
 from __future__ import annotations
 
@@ -67,7 +70,7 @@ class Seasons:
         return before[:, rows]
 
     def weight(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
-        """Return the share of a part of a quarter of an hour in the quarter's records, times 900 s."""
+        """Return the share of a quarter's records that arrive in a part of it (microseconds), times 900 s."""
         if stop - start == QUARTER:
             return QUARTER_S
         table, slots = self._table, self._table.slots
@@ -81,7 +84,7 @@ class Seasons:
         return weight
 
     def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
-        """Return added records, earlier records and the least addition of whole quarters of an hour."""
+        """Return the sums of `adds` and `before` over some quarters, in records, and the least of `adds`."""
         known = self._between.get((first, stop))
         if known is None:
             every = slice(None)
@@ -94,9 +97,9 @@ class Seasons:
     def learn(self, rows: RowIndex, at: int, arrived: Ints) -> None:
         """Add the records of a step to its quarter, and let the means learn a quarter that is over."""
         table, quarter = self._table, self._local((at - 1) // QUARTER)
-        new = table.quarter[rows] != quarter
-        if new.any():
-            self._end_quarters(np.arange(table.size)[rows][new], quarter)
+        is_over = table.quarter[rows] != quarter
+        if is_over.any():
+            self._end_quarters(np.arange(table.size)[rows][is_over], quarter)
             self.clear()
         table.quarter_sum[rows] += arrived / (table.settings.step / SECOND)
         table.quarter_steps[rows] += 1
@@ -107,17 +110,17 @@ class Seasons:
 
     def _end_quarters(self, rows: Ints, quarter: int) -> None:
         table = self._table
-        long = table.quarter_steps[rows] * table.settings.step >= LEAST_SEEN * QUARTER
-        self._learn_quarters(rows[long])
-        over = rows[table.quarter[rows] // 4 != quarter // 4]
-        known = over[table.quarters[over] > 0]
+        is_known = table.quarter_steps[rows] * table.settings.step >= LEAST_SEEN * QUARTER
+        self._learn_quarters(rows[is_known])
+        hour_ended = rows[table.quarter[rows] // 4 != quarter // 4]
+        known = hour_ended[table.quarters[hour_ended] > 0]
         hour = hour_of_week(table.quarter[known])
         if len(known):
             table.changed.add("season")
         mean = table.above[known] / table.quarters[known]
         _add_to_mean(table.week, table.week_seen, (hour, known), mean, MOST_WEEKS)
-        table.above[over] = 0.0
-        table.quarters[over] = 0
+        table.above[hour_ended] = 0.0
+        table.quarters[hour_ended] = 0
         table.quarter[rows] = quarter
         table.quarter_sum[rows] = 0.0
         table.quarter_steps[rows] = 0
@@ -132,9 +135,9 @@ class Seasons:
         quarter = table.quarter[rows]
         index = quarter % QUARTERS
         self._learn_shares(rows, index, rate)
-        again = table.day_seen[index, rows] > 0
-        table.above[rows[again]] += rate[again] - table.day[index[again], rows[again]]
-        table.quarters[rows[again]] += 1
+        has_mean = table.day_seen[index, rows] > 0
+        table.above[rows[has_mean]] += rate[has_mean] - table.day[index[has_mean], rows[has_mean]]
+        table.quarters[rows[has_mean]] += 1
         value = rate - _week_adds(table, hour_of_week(quarter), rows)
         _add_to_mean(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
         week_index = quarter_of_week(quarter)

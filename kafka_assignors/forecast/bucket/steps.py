@@ -63,17 +63,17 @@ class Marks(NamedTuple):
 def steady(table: Table, samples: Samples) -> Bools:
     """Return which samples begin or continue a plain state: without a reset, lost records or a gap."""
     before = _before(table, samples)
-    new = before.time == UNKNOWN
+    is_new = before.time == UNKNOWN
     near = samples.time - before.time <= table.settings.max_gap
     same_kind = (samples.committed == UNKNOWN) == (before.committed == UNKNOWN)
     first_commit = (before.committed == NO_COMMIT) & (samples.committed != NO_COMMIT)
     continues: Bools = (
         (samples.time > np.maximum(before.time, -1))
-        & (near | new)
+        & (near | is_new)
         & (samples.begin >= np.maximum(before.begin, 0))
         & (samples.end >= np.maximum(before.end, 0))
         & (samples.committed >= before.committed)
-        & (same_kind | new)
+        & (same_kind | is_new)
         & ~first_commit
     )
     return continues
@@ -83,19 +83,21 @@ def take(table: Table, samples: Samples) -> Marks:
     """Take steady samples, and return the ends of the steps they complete."""
     step = table.settings.step
     before = _before(table, samples)
-    new = before.time == UNKNOWN  # taken as if the same offsets had been sampled just before
+    is_new = before.time == UNKNOWN  # taken as if the same offsets had been sampled just before
     for column, value in zip(before[1:], (samples.time - 1, *samples[2:]), strict=True):
-        column[new] = value[new]
-    table.plain[samples.row[new]] = State.BEGUN
+        column[is_new] = value[is_new]
+    table.plain[samples.row[is_new]] = State.BEGUN
     known = samples.committed != UNKNOWN
     read = np.maximum(samples.committed - np.maximum(before.committed, before.begin), 0)
     read[before.committed < 0] = 0
     position, position_before = _position(table, samples), _position(table, before)
     served = table.served[samples.row] + _running(samples.row, read)
 
-    done = samples.time // step - before.time // step
-    source = np.repeat(np.arange(len(done)), done)
-    number = np.arange(len(source)) - np.repeat(np.cumsum(done) - done, done)
+    # A sample completes every step that ends after the sample before it.  From here on, arrays have an entry
+    # for each end of a step; ``source`` is the index of the sample that completes it.
+    ended = samples.time // step - before.time // step
+    source = np.repeat(np.arange(len(ended)), ended)
+    number = np.arange(len(source)) - np.repeat(np.cumsum(ended) - ended, ended)
     row, start, stop = samples.row[source], before.time[source], samples.time[source]
     step_end = (start // step + 1 + number) * step
 
@@ -104,7 +106,7 @@ def take(table: Table, samples: Samples) -> Marks:
 
     end, far = on_lines(before.end, samples.end), stop - start > step
     marked, marked_position = on_lines(served - read, served), on_lines(position_before, position)
-    through = far & (step_end != stop)
+    through = far & (step_end != stop)  # as in ``EndMark``
 
     first = _firsts(row)
     end_before = _shifted(end, first, table.mark_end[row])
@@ -122,6 +124,7 @@ def take(table: Table, samples: Samples) -> Marks:
         quality=np.where(far | through_before, INTERPOLATED, OK),
         is_start=first & (table.plain[row] == State.BEGUN),
     )
+    # Store the last sample and the last end of a step of each partition.
     last = _lasts(samples.row)
     rows = samples.row[last]
     for name in ("time", "begin", "end", "committed"):
@@ -147,13 +150,14 @@ def time_lags(table: Table, marks: Marks) -> Ints:
     behind = np.flatnonzero(marks.lag > 0)
     row, position = marks.row[behind], marks.position[behind]
     first, points = table.point_first[row], table.points[row]
-    more = np.arange(len(row))
-    while len(more):
-        following = (first[more] + 1) % MOST_POINTS
-        passed = (points[more] > 1) & (table.point_end[following, row[more]] <= position[more])
-        more = more[passed]
-        first[more] = following[passed]
-        points[more] -= 1
+    # Drop points until the oldest unread record of each partition is between its first two.
+    left = np.arange(len(row))
+    while len(left):
+        following = (first[left] + 1) % MOST_POINTS
+        is_read = (points[left] > 1) & (table.point_end[following, row[left]] <= position[left])
+        left = left[is_read]
+        first[left] = following[is_read]
+        points[left] -= 1
     following = np.where(points > 1, (first + 1) % MOST_POINTS, first)
     t0, t1 = table.point_at[first, row], table.point_at[following, row]
     e0, e1 = table.point_end[first, row], table.point_end[following, row]

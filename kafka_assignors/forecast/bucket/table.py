@@ -120,7 +120,7 @@ class Table:
         slots: number of slots of a quarter of an hour.
         arrays: the loaded arrays, by name; they are attributes of the table as well.
         load: returns the arrays of a part, by name; they may lack the last partitions.
-        changed: parts that have changed, of ``scores`` and ``season``.
+        changed: the changed parts, ``scores``, ``season`` or both; ``hot`` changes with each sample.
     """
 
     __slots__ = ("arrays", "changed", "fields", "load", "scale", "settings", "size", "slots")
@@ -163,7 +163,7 @@ class Table:
         self.arrays = {name: self._filled(name, array) for name, array in self.arrays.items()}
 
     def keep(self, rows: Bools) -> None:
-        """Drop all other partitions."""
+        """Drop the partitions that ``rows`` does not select."""
         self.changed |= {"scores", "season"}
         every = self.part("hot") | self.part("scores") | self.part("season")
         self.arrays = {name: array[..., rows] for name, array in every.items()}

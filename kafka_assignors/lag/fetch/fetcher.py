@@ -90,7 +90,7 @@ class LagFetcher:
                 raise LagError("the connection broke down") from error
             done.wait(max(deadline - time.monotonic(), 0))
             self._check_open()
-            # A later fetch must not wait behind the rest of this one.
+            # Drop the link, because a later fetch must not wait for the rest of this one.
             if not done.is_set() or gathering.connection_failed:
                 self._drop(link)
             return gathering.reading()

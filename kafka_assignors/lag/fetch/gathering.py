@@ -86,7 +86,7 @@ class Gathering:
             LagError: no lag is known because the fetch failed.
         """
         lags, offsets, missing = {}, {}, {}
-        silence = None  # the error of a broker that did not answer, if a lag is missing for it
+        silence = None  # the error of a broker that did not answer, if a lag is missing because of it
         reset = self._settings.reset
         for tp in self.wanted:
             end, begin = self._ends.get(tp), self._begins.get(tp)
@@ -125,12 +125,10 @@ class Gathering:
                 return
             failure = await self._ask_coordinator(rest)
             rest = [tp for tp in rest if tp not in self._committed and tp not in self._permanent]
-            out_of_time = bool(rest) and not (
-                (failure is None or may_pass(failure)) and await self._sender.pause(retry)
-            )
-            if failure is not None and out_of_time:
-                raise failure
-            if out_of_time:
+            may_retry = failure is None or may_pass(failure)
+            if rest and not (may_retry and await self._sender.pause(retry)):
+                if failure is not None:
+                    raise failure
                 return
 
     async def _ask_coordinator(self, partitions: Collection[TopicPartition]) -> KafkaError | None:

@@ -25,7 +25,7 @@ from kafka_assignors.lag.settings import FetchSettings, fetch_settings
 from kafka_assignors.plan import TopicPartition
 
 _T = TypeVar("_T")
-_PAUSE_S = 0.2
+_PAUSE_S = 0.2  # between two attempts
 _NO_SUCH_GROUP = "no such group"
 _DENIED = "not authorised to describe the group"
 

@@ -171,7 +171,7 @@ class _Loop(NetworkSelector):
         self.link = link
 
     def halt(self) -> None:
-        """End the loop, on its own thread; a stop from another thread is lost if this one has not started."""
+        """End the loop.  Call it on its thread: before that has started, a stop from another one is lost."""
         with suppress(RuntimeError):  # stop() finally tries to join this thread itself
             self.stop(timeout_ms=0)
 

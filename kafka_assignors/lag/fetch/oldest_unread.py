@@ -35,7 +35,7 @@ from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
 _SIZES = (2_048, 20_480)
-"""Bytes of a partition: a small batch; a full one of a producer with the default ``batch.size``."""
+"""Bytes to request of a partition, first and then: a small batch, and a full batch of the default size."""
 _RESPONSE = 4_194_304
 """Most bytes of a response.  Divided by a size, it is the most partitions of a request."""
 _IN_FLIGHT = 33_554_432
@@ -71,7 +71,7 @@ class OldestUnreadFetch:
         self._settings = settings
         self._sender = Sender(link, settings, deadline, clock, retries)
         self._next = {position: position.offset for position in positions}  # the offset to fetch from
-        self._timestamps: dict[Position, int | None] = {}
+        self._timestamps: dict[Position, int | None] = {}  # ms; None: there is no unread record
         self._permanent: dict[Position, str] = {}  # errors that a retry cannot help
         self._passing: dict[Position, str] = {}  # the last retriable error of a position
         self._unanswered: set[Position] = set()
@@ -164,6 +164,7 @@ class OldestUnreadFetch:
         while todo:
             chunks = _chunks(todo, 1 if size is None else max(limit // size, 1))
             while chunks:
+                # Before the first response to a request without a size, assume that it takes the whole share.
                 largest = (responses.largest or share) if size is None else max(responses.largest, limit)
                 at_once = min(_REQUESTS_IN_FLIGHT, max(share // largest, 1))
                 sent, chunks = chunks[:at_once], chunks[at_once:]
@@ -274,7 +275,7 @@ class OldestUnreadFetch:
 
 @dataclass
 class _Responses:
-    """The responses of one leader to the requests with one number of bytes.
+    """One leader's responses to requests that ask for the same number of bytes of each partition.
 
     Attributes:
         too_small: positions that need more bytes.

@@ -13,7 +13,7 @@ from kafka.errors import UnsupportedCodecError
 from kafka.record import MemoryRecords
 
 _MAGIC_2 = 2  # batches with producers and transactions
-_LOG_APPEND_TIME = 0x08
+_LOG_APPEND_TIME = 0x08  # bit of a batch's attributes: the broker set the timestamps
 _COMPACTED = 0x40
 """Attribute: the batch's first timestamp is the time its tombstones are deleted, not a record's (KIP-534)."""
 

@@ -1,4 +1,4 @@
-"""Fetches when brokers delete old records of topics, and how large their logs are."""
+"""Fetches the retention limits of topics, and the sizes of logs that are limited by size."""
 
 from __future__ import annotations
 
@@ -95,11 +95,11 @@ class Retentions:
         return due
 
     def _failed(self, what: str, error: KafkaError, keys: Sequence[str | TopicPartition] = ()) -> None:
-        """Note a failure; if it may pass, request the keys again at the next look."""
+        """Note a failure; if it may pass, request the keys again at the next `ask`."""
         for key in keys if may_pass(error) else ():
             self._asked_at.pop(key, None)
         right = _RIGHTS.get(type(error))
-        why = f"it needs the right {right}" if right else str(lag_error(error))
+        why = f"the client needs the right {right}" if right else str(lag_error(error))
         if why not in self._noted:
             self._noted.add(why)
             self._note(f"retention is not known: a broker does not return {what}: {why}")
@@ -164,5 +164,5 @@ def read_sizes(response: Any) -> dict[TopicPartition, int]:
         for directory in response.results
         for topic in directory.topics
         for partition in topic.partitions
-        if not partition.is_future_key
+        if not partition.is_future_key  # the copy of a log that moves to another directory
     }

@@ -29,7 +29,7 @@ POINTS = 300
 """Maximum number of points of a series."""
 
 _POLL_S = 0.2
-_JOBS = 2
+_JOBS = 2  # Spark jobs at a time
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -91,8 +91,8 @@ class Part:
         start_lags: records by partition, at the start.
         expected: forecast records by step and partition; None: no forecasts.
         lag: sum of the lag by step; NaN if the lag of a partition is unknown.
-        cells: number of pairs of step and partition, from the step on in which the partition appeared.
-        unknown: number of these pairs with unknown arrivals, which are interpolated.
+        cells: number of (step, partition) pairs; those before the partition appeared do not count.
+        unknown: number of these pairs whose arrivals are unknown, and so interpolated.
         never_known: see `Recorded`.
         appeared: see `Recorded`.
         rates: see ``service_rate.largest_rates``.

@@ -37,7 +37,7 @@ class Recorded:
             partition is unknown.
         unknown: unknown part of the arrivals, 0 to 1; they are interpolated in time, by partition.
         never_known: number of partitions without any known arrivals; they count as empty.
-        appeared: number of partitions whose first row is after the first step; no arrivals before count.
+        appeared: number of partitions whose first row is after the first step; until then they are empty.
     """
 
     history: History
@@ -109,6 +109,7 @@ def joined(
         if expected is not None:
             expected[:, columns] = part.expected
         lag, served, known_lag = lag + part.lag, served + part.served, known_lag + part.known_lag
+        # Empty rates (of all parts): the history is too short for a rate.
         rates = np.maximum(rates, part.rates) if part.rates.size else part.rates
         counts += part.cells, part.unknown, part.never_known, part.appeared
     cells, unknown, never_known, appeared = counts.tolist()

@@ -45,7 +45,7 @@ def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: b
 
     Args:
         name: name on the wire, or ``module:Class``.
-        options: options that affect plans; others concern a single consumer.
+        options: options that affect plans; others are refused, because they concern a single consumer.
         by_load: use forecasts in addition to lag; only for strategies by lag.
 
     Raises:

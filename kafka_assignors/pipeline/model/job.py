@@ -117,8 +117,8 @@ def start_load_model(
         forget_s: the state of a partition without samples is dropped after this time, seconds.
         files_per_batch: maximum files of each writer in a batch; None: no limit.  With a limit and several
             writers, one writer gets ahead in a backlog, and samples of the others are late.  Without a limit,
-            a Python worker takes about 200 bytes for each sample of a backlog in the bucket that it folds:
-            12 MB per partition for a week of samples every 10 s.
+            a Python worker holds the backlog of one bucket of partitions (``model``), at about 200 bytes a
+            sample: 12 MB a partition for a week of samples every 10 s.
         on_batch: called after each landed batch, with its rows of ``LOAD`` and the report so far.  An
             exception in it ends the run, and the next run repeats the batch.
 
@@ -128,9 +128,9 @@ def start_load_model(
     with one_line(f"the load model of {root}"):
         storage = Storage(spark, root)
         sink = LoadSink(storage, settings, writers(spark, root))
-        token, read, unread = sink.bind()
+        token, names, unread = sink.bind()
         run = LoadRun(storage, sink, settings, LoadReport(unread=unread), on_batch)
-        samples = stream_samples(spark, root, read, token, files_per_batch=files_per_batch)
+        samples = stream_samples(spark, root, names, token, files_per_batch=files_per_batch)
         stream = (
             follow_load(samples, settings, forget_s=forget_s)
             .writeStream.queryName(f"{root}/load")

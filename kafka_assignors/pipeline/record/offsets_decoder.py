@@ -82,7 +82,7 @@ _KIND_OF_TYPE[[0, 1]] = _COMMIT
 _KIND_OF_TYPE[2] = _GROUP
 _KIND_OF_TYPE[[*range(3, 9), *range(10, 18), *range(19, 24)]] = _OTHER
 
-_LAST_VERSION = 4
+_LAST_VERSION = 4  # newest known version of a commit's value
 _FLEXIBLE = 4  # the first version with a compact string and tagged fields
 _WITH_EPOCH = 3
 _WITH_EXPIRY = 1  # the only version with it

@@ -21,7 +21,7 @@ from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_LEAST_TIMEOUT_S = 1.0
+_LEAST_TIMEOUT_S = 1.0  # bounds of the timeout of one sample's fetch
 _LONGEST_TIMEOUT_S = 10.0
 _MOST_TASKS = 8  # each task has its own connection, and more of them are not faster
 _DOING = "sampling groups"

@@ -89,7 +89,7 @@ def land_stream(
 
 
 def trigger(every_s: float, *, available_now: bool) -> dict[str, Any]:
-    """Return options of a stream's trigger: what there is now, or a batch every few seconds."""
+    """Return options of a stream's trigger: end after the present data, or a batch every ``every_s``."""
     return {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
 
 
@@ -159,8 +159,8 @@ def stream_samples(
     if files_per_batch is not None:
         options["maxFilesPerTrigger"] = str(files_per_batch)
     reader = spark.readStream.schema(_NULLABLE).options(**options)
-    # Errors name the file, which a union does not know, so each writer is checked separately.
     unread = ~F.col("_metadata.file_name").startswith(f"{MERGED}{token}-")
+    # Nulls are checked before the union, because their error names the file and a union has no file names.
     parts = [_without_nulls(reader.parquet(f"{root}/samples/{name}").where(unread)) for name in names]
     return reduce(lambda left, right: left.unionByName(right), parts)
 

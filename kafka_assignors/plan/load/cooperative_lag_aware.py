@@ -30,7 +30,7 @@ def plan_cooperative_lag_aware(
 ) -> Assignment:
     """Keep counts within the skew, then make the largest load small, then make few moves.
 
-    Only moves that pay are made: see ``min_improvement``.  Ties go by seniority, topic and partition.
+    Only moves that pay are made: see ``min_improvement``.  Seniority, topic and partition break ties.
     Planning again with the same lag changes nothing.  Racks are ignored while there is lag.  The search is a
     heuristic; docs/benchmarks.md has its distance from the optimum and its run time.
 
@@ -74,6 +74,7 @@ def plan_cooperative_lag_aware(
     # If no partition has an owner, no assignment is a move, and any smaller load is worth it.
     moves_are_free = bool((claims.owner[problem.assignable] == NO_MEMBER).all())
     greedy: Owners | None = None
+    # Lower the largest load until no plan that pays exists (by the bound) or is found.
     while True:
         load = int(problem.loads(owners).max(initial=0))
         wanted = min(int(load * (1 - improvement)), load - noise)

@@ -47,7 +47,7 @@ class CountRule:
             rest = len(problem.assignable) - self.skew * (len(problem.subscribers) - 1)
             fewest[problem.subscribers] = max(-(-rest // len(problem.subscribers)), 0)
         elif self.skew == 1:
-            # In two equally fair plans one member's counts differ by one at most.
+            # Between two equally fair plans, the count of a member differs by at most one.
             fewest = np.maximum(problem.counts(kept) - 1, 0)
         return fewest
 

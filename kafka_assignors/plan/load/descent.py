@@ -1,4 +1,4 @@
-"""Lower the largest load by one exchange after the other."""
+"""Lowers the largest load by one exchange after the other."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ _SEARCHES: tuple[tuple[Callable[[Pair], RatedExchange | None], int], ...] = (
 class Budget:
     """Remaining work, in partitions examined instead of time, so that a plan is the same on any machine."""
 
-    def __init__(self, steps: int) -> None:
-        self.left = steps
+    def __init__(self, work: int) -> None:
+        self.left = work
 
-    def spend(self, steps: int) -> bool:
+    def spend(self, work: int) -> bool:
         """Spend some of the budget; return whether any is left."""
-        self.left -= steps
+        self.left -= work
         return self.left > 0
 
 

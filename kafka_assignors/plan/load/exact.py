@@ -1,4 +1,4 @@
-"""Find the best plan of a small group by branch and bound."""
+"""Finds the best plan of a small group by branch and bound."""
 
 from __future__ import annotations
 

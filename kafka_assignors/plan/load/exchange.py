@@ -1,4 +1,4 @@
-"""Find the exchange of partitions between two members that makes the larger of their loads smallest."""
+"""Finds the exchange of partitions between two members that makes the larger of their loads smallest."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kafka_assignors.plan.arrays import Mask, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
 
-_NEVER = 2**63 - 1
+_NEVER = 2**63 - 1  # larger than any load
 
 _MOST_BUNDLED = 24
-"""Bundles are not tried with more partitions of a member than this: single partitions are choice enough."""
+"""Bundles are tried if no member has more partitions.  Otherwise single partitions give enough choice."""
 
 
 class RatedExchange(NamedTuple):
@@ -31,13 +31,13 @@ class Pair:
         plan: the plan to change.
         high: the member with the larger load.
         low: the other member.
-        steps: the net numbers of partitions that ``high`` may give.
+        steps: the net numbers of partitions that ``high`` may give.  1: one for none; 0: one for one.
         home: by partition, its owner before this plan.  No exchange then takes more partitions from their
             home than it brings home.  None: any exchange.
 
     Attributes:
         gap: the difference of the loads.
-        half: records that ``high`` would have to give to make the loads equal, rounded.
+        half: records that ``high`` would have to give to make the loads equal, rounded up.
         gives, give_lags: the partitions that ``high`` may give, lightest first, and their lags.
         takes, take_lags: the partitions that ``high`` may take, likewise.
         adds_no_moves: whether there is a ``home``.  Only then there are costs.
@@ -70,7 +70,10 @@ class Pair:
             self.take_costs = (owner == low).astype(np.int64) - (owner == high)
 
     def excess_after(self, given: Vector) -> Vector:
-        """The larger load if ``high`` gives ``given`` records (net), minus the load of ``low`` before."""
+        """The larger load after ``high`` gives ``given`` records (net), minus the load of ``low`` now.
+
+        ``_NEVER`` if ``given`` is not positive.
+        """
         records = np.maximum(given, 0)
         high = self._capacities.of(self.high, self._records[0] - records)
         low = self._capacities.of(self.low, self._records[1] + records)
@@ -84,7 +87,7 @@ class Pair:
 
     @property
     def work_in_bundles(self) -> int:
-        """Work of trying bundles, in pairs of bundles."""
+        """Work of trying bundles, in pairs of bundles; 0: bundles are not tried."""
         gives, takes = len(self.gives), len(self.takes)
         if max(gives, takes) > _MOST_BUNDLED:
             return 0
@@ -95,7 +98,7 @@ def best_single(pair: Pair) -> RatedExchange | None:
     """The best exchange of one partition for one, or for none.  Cost: a binary search for each."""
     if not pair.adds_no_moves:
         return _single(pair, None, None)
-    # The two costs of an exchange must add up to at most 0.
+    # The two costs of an exchange must add up to at most 0: neither is 1, or one of them is -1.
     gives, takes = pair.give_costs, pair.take_costs
     candidates = [_single(pair, gives <= 0, takes <= 0)]
     if (comes_home := takes < 0).any():

@@ -9,16 +9,16 @@ from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.capacity import Capacities
 from kafka_assignors.plan.model import NO_MEMBER, Group
 
-_NEVER = 2**63 - 1
+_NEVER = 2**63 - 1  # larger than any load
 
 
 def plan_lag_aware(group: Group) -> Assignment:
     """KIP-169's greedy plan: topic by topic, the heaviest partition goes to the subscriber with the fewest.
 
     Of the subscribers with the fewest, the one with the least lag of the topic gets it; if capacities are
-    unequal, the one that would drain first with the partition.  Ties go to the senior one.  Partitions of
-    equal lag go by number.  The partitions of each topic are spread as evenly as possible.  Other topics do
-    not count, so over several topics the counts of members can differ by more than one.
+    unequal, the one that would drain first with the partition.  Ties go to the senior one.  Of partitions of
+    equal lag, the lower number comes first.  The partitions of each topic are spread as evenly as possible.
+    Other topics do not count, so over several topics the counts of members can differ by more than one.
 
     Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort of each topic's partitions, and of its
     subscribers for each round (10,000 partitions on 100 members: some milliseconds).

@@ -1,4 +1,4 @@
-"""Find a plan whose largest load is as low as possible, starting from a given plan."""
+"""Finds a plan whose largest load is as low as possible, starting from a given plan."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def lightest(
 ) -> Lightest:
     """Search for the lowest largest load in several ways.  Deterministic.
 
-    The search first makes exchanges from the given plan.  If these do not come near the bound, it also makes
-    exchanges from a plan that deals all partitions by lag, and from the greedy plan if that keeps the rule,
-    and it searches small groups exactly.
+    The search first makes exchanges from the given plan.  If the result is not near the bound, it does
+    the same from a plan that deals all partitions by lag, and from the greedy plan if that keeps the rule.
+    Small groups are then searched exactly.
 
     Args:
         problem: lag, subscriptions and capacities.

@@ -1,4 +1,4 @@
-"""Deal free partitions by lag: the heaviest first, each to the member that has the least load with it."""
+"""Deals free partitions by lag: the heaviest first, each to the member that has the least load with it."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, keep_counts: boo
     """Deal the free partitions by lag; with ``keep_counts`` every member keeps its count.
 
     Topics with the same subscribers are of one kind (``Group.kinds``).  With ``keep_counts`` each member gets
-    as many free partitions of a kind as it has in ``owners``.  Ties go to the senior member; partitions of
-    equal lag go by number.
+    as many free partitions of a kind as it has in ``owners``.  Ties go to the senior member; of partitions
+    of equal lag, the lower number comes first.
 
     Cost: for each partition an operation on a heap, or with unequal subscriptions a pass over all members.
     With these, and partitions times members above ``_MOST_WORK``, the result is ``owners``.
@@ -61,6 +61,7 @@ def _of_one_kind(problem: LoadProblem, chosen: Vector, records: Vector, room: li
     dealt = []
 
     def key(part: int) -> tuple[int, int]:
+        """Return the load with the partition that is dealt (``lag``), and the member."""
         known, member = heaps[part][0]
         return load_of(member, known + lag), member
 

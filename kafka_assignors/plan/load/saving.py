@@ -1,4 +1,4 @@
-"""Reach a given largest load with few moves."""
+"""Reaches a given largest load with few moves."""
 
 from __future__ import annotations
 

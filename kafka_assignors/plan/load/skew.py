@@ -1,4 +1,4 @@
-"""Decide when a rebalance pays, from times and loads.  Pure.
+"""Decides when a rebalance pays, from times and loads.  Pure.
 
 A rebalance is not free (every member rejoins), and lag fluctuates.  So the imbalance must have lasted, a plan
 must reduce it clearly, and the rate of rebalances is limited.

@@ -123,7 +123,7 @@ def _preference(
     too_much = (owned > -(-supply[:, None] // members)) | (
         loads > -(-int(base.sum() + supply.sum()) // members)
     )
-    there = np.zeros((8, *owned.shape), np.int64)  # copies, by weight
+    there = np.zeros((8, *owned.shape), np.int64)  # copies, by weight; a weight is at most 8
     leaves = np.zeros((8, *owned.shape), np.int64)  # tasks that could move to them, by weight
     for row, kind in enumerate(kinds):
         takers = {p: [m for m in members if gets[row, m]] for p, members in enumerate(history.members_of)}

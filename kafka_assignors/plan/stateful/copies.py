@@ -144,7 +144,7 @@ class Standbys:
                 if not fits.any():
                     break
                 if spare := [m for m in self.spare[task] if fits[m]]:
-                    # Its rack has another copy of the task, which matters no more once all racks have one.
+                    # Passed over before, because its rack has another copy.  Now all racks have one.
                     self.spare[task].remove(spare[0])
                     chosen.append(spare[0])
                     self._count(task, spare[0], 1)

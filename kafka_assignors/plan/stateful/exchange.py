@@ -17,7 +17,7 @@ def exchange(history: TaskHistory, target: Vector, standing: Vector, kinds: list
     """
     copies = history.copies
     sub, process = history.sub.tolist(), history.process
-    cold = [  # tasks that move to a member without a copy, although another member has one
+    cold = [  # tasks that move to a member without a copy, although enough other members have one
         t
         for t in np.flatnonzero(
             (target != standing) & (standing != NO_MEMBER) & (target != NO_MEMBER)

@@ -1,4 +1,4 @@
-"""Convert partitions to counts, and counts back to partitions."""
+"""Converts partitions to counts, and counts back to partitions."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.sticky.goals import TransportProblem
 
 _FEW = 256
-"""Units are dealt one by one if units times members are at most this."""
+"""Units (partitions) are dealt one by one if units times members are at most this."""
 
 _MOST_REFUSALS = 8
 """Most members without a suitable unit that a member asks before it gives up."""
@@ -53,7 +53,7 @@ def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vect
 
 
 def _quotas(partitions: int, loads: Vector) -> Vector:
-    """Fair loads with equal subscriptions.  Larger loads get the larger quotas; ties go by seniority."""
+    """Fair loads with equal subscriptions.  Larger loads get the larger quotas; seniority breaks ties."""
     size, longer = divmod(partitions, len(loads))
     quotas = np.full(len(loads), size, np.int64)
     quotas[np.argsort(loads <= size, kind="stable")[:longer]] += 1

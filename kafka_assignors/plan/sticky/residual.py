@@ -1,8 +1,8 @@
-"""The residual network of a matrix of shares: the changes it allows, and their costs.
+"""The residual network of a matrix of shares (``goals``): the changes it allows, and their costs.
 
 Nodes: topics, members and one hub, numbered in that order.  An arc from a topic to a member gives the member
-one more unit of the topic; the arc back takes one away.  An arc from a member to the hub lets the member's
-load grow by one; the arc back lets it shrink.
+one more partition (unit) of the topic; the arc back takes one away.  An arc from a member to the hub lets the
+member's load grow by one; the arc back lets it shrink.
 
 Goals are settled one after the other, each with its own small costs.  The potentials of a settled goal are
 kept: a cycle costs nothing in that goal exactly when all its arcs have a reduced cost of 0.  The next goal
@@ -19,8 +19,8 @@ import numpy as np
 from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.sticky.goals import ALL, Goal, Potentials, TransportProblem
 
-_NARROW, _WIDE = 2**30, 2**62
-_LARGE = 2**62
+_NARROW, _WIDE = 2**30, 2**62  # cost of a missing arc in int32 and in int64
+_LARGE = 2**62  # units of an arc without a limit
 
 
 class Edges:
@@ -106,8 +106,10 @@ class Residual:
         With ``step`` above 1, arcs without room for a push do not exist, nor does the hub.
         """
         self.goal, self.step = goal, step
+        # Only a curved goal has steps above 1.  Its cost grows by 2 with each unit: by step - 1 on average.
         more = goal.cell(self.shares, ALL) + step - 1
         less = goal.cell(self.shares - 1, ALL) - step + 1
+        # An arc must cost nothing in all settled goals.  A fixed goal's cost is the same in both directions.
         may_add = self.problem.subscribed.copy()
         for done, proof in self._settled:
             if done.fixed:
@@ -152,7 +154,7 @@ class Residual:
         return int(self.grow[member] if there == self.hub else self.take[member, there])
 
     def room(self, here: int, there: int) -> int:
-        """Return the units an arc takes before it is full, or before the next one costs more in ``Moved``."""
+        """Return the units an arc takes before it is full, or its cost in the goal ``Moved`` changes."""
         if self.hub in (here, there):
             return 1
         if here < self.topics:
@@ -181,7 +183,6 @@ class Residual:
             self._change_share(there, here - self.topics, -units)
 
     def _change_share(self, topic: int, member: int, units: int) -> None:
-        """Change a share."""
         self.shares[topic, member] += units
         cell = topic, member
         share = int(self.shares[cell])
@@ -201,7 +202,6 @@ class Residual:
         )
 
     def _change_load(self, member: int, units: int) -> None:
-        """Change a load."""
         self.loads[member] += units
         self._price_of_load(member)
 

@@ -13,7 +13,7 @@ from kafka_assignors.plan.sticky.goals import Potentials
 from kafka_assignors.plan.sticky.residual import Residual
 
 _SPARSE = 16
-"""Rows are read cell by cell if fewer than one cell in so many exists."""
+"""Rows are read cell by cell if fewer than one in 16 of their cells exists."""
 
 _SMALL_MATRIX = 4096
 """Up to this many cells, reading whole rows is faster than looking up cells."""
@@ -149,6 +149,7 @@ class FlowPhase:
 
     def reached(self) -> Mask:
         """By node: whether excess can reach it."""
+        # Labels that excess cannot reach stay near ``far`` (see `_label_all`), which is twice this limit.
         near: Mask = self._distance() < self._net.forbidden // 32
         return near
 
@@ -158,13 +159,13 @@ class FlowPhase:
             while self._excess[source] > 0 and (path := self._path(source)):
                 self._send(path)
         distance = self._distance()
-        wanting = (self._excess_before < 0) & (distance < self._net.forbidden // 32)
-        reach = int(distance[wanting].max())
+        # Beyond the farthest deficit that was reached, all potentials rise by the same amount.
+        farthest = int(distance[(self._excess_before < 0) & self.reached()].max())
         before, labels = self._before, self._labels
         kind = self._net.kind
-        labels.topic = np.minimum(labels.topic, before.topic + reach).astype(kind)
-        labels.member = np.minimum(labels.member, before.member + reach).astype(kind)
-        labels.hub = min(labels.hub, before.hub + reach)
+        labels.topic = np.minimum(labels.topic, before.topic + farthest).astype(kind)
+        labels.member = np.minimum(labels.member, before.member + farthest).astype(kind)
+        labels.hub = min(labels.hub, before.hub + farthest)
 
     def _distance(self) -> Vector:
         before, labels = self._before, self._labels

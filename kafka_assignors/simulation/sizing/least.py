@@ -5,7 +5,7 @@ owners, and it keeps that plan.  The cost of the rebalance is another figure (``
 
 Members may have unequal capacities.  A newcomer has the median of the present ones.  A smaller size is tried
 with the slowest of the present members, because any members may leave.  Plans break ties by member ids, which
-newcomers do not have yet, so a size of unequal members is tried with ids that favour either end.
+newcomers do not have yet.  So a size of unequal members is tried twice: with ascending and descending ids.
 """
 
 from __future__ import annotations
@@ -236,6 +236,7 @@ class Search:
     def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
         """Return the partition, and its member, that make a size too small."""
         trials = [(owners, limit) for owners in self._planned(history, members) for limit in wanted]
+        # The first trial that fails.  If the others pass, it is the last, which need not be simulated.
         owners, limit = next(
             (trial for trial in trials[:-1] if not self._is_within(*trial, members)), trials[-1]
         )
@@ -262,8 +263,8 @@ class Search:
 def _bound(limit: Limits, rates: Levels) -> int:
     """Return a size below which no plan keeps a limit.
 
-    All lag of a moment must be read within the time allowed, and members read no more than their rate.  The
-    bound is for members that could share each partition, which would have the least lag.
+    At any moment, the group's total lag must be no more than all members read in the time allowed.  A real
+    group may need more members, because a partition has only one owner.
 
     Args:
         limit: the limit.

@@ -48,7 +48,7 @@ class StepSize:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a size costs from now to the end of the horizon, if the group gets it now.
+    """The cost of a size from now to the end of the horizon, if the group gets it now.
 
     Attributes:
         members: the size.
@@ -149,8 +149,8 @@ def size(
       horizon.
     - The advised size is at least that of each of the first two steps, so that the group grows one step
       ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
-      Otherwise it stays.  With unequal members it is tried, too, because a larger group may be worse: it
-      leaves fewer partitions to the fast members.
+      Otherwise it stays.  If members are unequal, the advised size is tried as well, because a larger group
+      may be worse: fewer partitions are left for its fast members.
 
     Cost: some simulations for each step with another load, each linear in partitions, and a plan.
 
@@ -195,7 +195,7 @@ def size(
         advised = max(stay_at, lower)
         if stay_at > horizon.members:
             shrunk = search.least(lasting, rate * (1 - DOWN_MARGIN)).members
-            # At the smaller rate a plan for fewer members may be the better one.
+            # ``shrunk`` may be below ``horizon.members``: fewer members may have the better plan.
             advised = min(stay_at, max(shrunk, lower, horizon.members))
     missed = horizon.missed
     if are_unequal and advised > horizon.members:
@@ -264,7 +264,7 @@ class _Present:
     def cost(self, to: int) -> Cost:
         """Simulate the group, with another size from now on."""
         kind: Kind = "join" if to > self.members else "leave"
-        # The first member leaves first.  If members join, the order is that in which sizes are tried.
+        # Members leave in this order, the fastest first.  If members join, the order is that of `Search`.
         order = np.argsort(np.array(self.capacities) * (-1 if kind == "leave" else 1), kind="stable")
         owners, capacities = _renumbered(order, self.owners, self.capacities)
         names = first_members(max(self.members, to))

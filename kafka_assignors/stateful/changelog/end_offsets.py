@@ -20,8 +20,8 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
-_RESPONSE_MS = 2_000
-_ALL_EVERY_S = 10.0
+_RESPONSE_MS = 2_000  # timeout of a request
+_ALL_EVERY_S = 10.0  # between two requests for the offsets of all changelogs
 _AGAIN_S = 5.0  # until a silent partition is asked for again, because its timeout delays all others
 
 

@@ -12,7 +12,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
-_EVERY_S = 10.0
+_EVERY_S = 10.0  # between two log lines
 
 
 @dataclass(slots=True)

@@ -34,7 +34,7 @@ log = logging.getLogger("kafka_assignors")
 
 T = TypeVar("T")
 
-_IDLE_S = 0.1
+_IDLE_S = 0.1  # interval of checks of the waiting thread
 _AGAIN_S = 1.0  # pause after an error of the cluster
 _ANSWER_S = 5.0  # limit of the wait for copies that the thread gives back
 

@@ -25,9 +25,9 @@ from kafka_assignors.wire.stateful.task_section import Task
 log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
-_FLUSH_EVERY_S = 30.0
-_ENDS_EVERY_S = 1.0
-_SETTLE_EVERY_S = 0.1
+_FLUSH_EVERY_S = 30.0  # between two flushes of a copy
+_ENDS_EVERY_S = 1.0  # between two requests for end offsets
+_SETTLE_EVERY_S = 0.1  # between two checks whether the copies that tasks wait for are restored
 _POSITIONS = 10  # positions read at once, because kafka-python walks over all partitions for each
 
 

@@ -21,7 +21,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 log = logging.getLogger("kafka_assignors")
 
 _VISIBLE_S = 5.0  # for a new topic to reach all brokers of a busy machine
-_LOOK_S = 0.1
+_CHECK_EVERY_S = 0.1
 
 
 def changelogs_of(
@@ -69,7 +69,7 @@ def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapp
         }
         if len(described) == len(set(topics)) or time.monotonic() >= until:
             return described
-        time.sleep(_LOOK_S)
+        time.sleep(_CHECK_EVERY_S)
 
 
 def _create(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_factor: int) -> None:

@@ -45,7 +45,7 @@ _AT_ONCE = 4 * 1024 * 1024  # bytes in flight
 _MOST = 2_000  # records in flight: sending more could outlast a short session
 _DROP_S = 5.0  # limit of the wait for the end of the producer's thread, which sends nothing meanwhile
 _BLOCK_MS = 5_000  # limit of the wait for the cluster's metadata, which cannot be cut short
-_LOOK_S = 0.5  # between two looks at the shutdown
+_CHECK_EVERY_S = 0.5  # between two checks for the shutdown
 _LINGER_MS = 5
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 _FOR_GOOD = (AuthorizationError, InvalidRecordError, InvalidTopicError, PolicyViolationError)
@@ -210,9 +210,9 @@ class ChangelogWriter:
             while True:
                 left_s = self._shutdown.to_commit_s(until - time.monotonic())
                 try:
-                    producer.flush(timeout=min(_LOOK_S, left_s))
+                    producer.flush(timeout=min(_CHECK_EVERY_S, left_s))
                 except KafkaTimeoutError:
-                    if left_s <= _LOOK_S:
+                    if left_s <= _CHECK_EVERY_S:
                         raise
                 else:
                     return

@@ -1,4 +1,4 @@
-"""Pure: turns members' subscriptions into members for the planner."""
+"""Turns members' subscriptions into members for the planner.  Pure."""
 
 from __future__ import annotations
 

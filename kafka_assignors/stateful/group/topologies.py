@@ -1,4 +1,4 @@
-"""Pure: groups whose members have different topologies, as during a rolling deploy."""
+"""Splits a group whose members have different topologies, as during a rolling deploy.  Pure."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ log = logging.getLogger("kafka_assignors")
 
 BeforeCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], float], object]
 
-_COMMIT_S = 5.0
+_COMMIT_S = 5.0  # timeout of an offset commit
 _REBALANCED = (CommitFailedError, RebalanceInProgressError)
 
 

@@ -59,7 +59,7 @@ class OpenCopies:
         self._kept: set[Task] = set()  # tasks whose copy the reader owns
         self._retry_at: dict[Task, float] = {}  # task whose copy could not be used -> when to try again
         self._flushes = FlushSchedule(clock)
-        self._more = False  # the next turn has copies to open or close
+        self._has_more = False  # whether the next turn has copies to open or close
         self._task_log = TaskLog()
         self._closed = ClosedCopies(state_dir, changelogs.known, clock)
         self._share_closed()
@@ -151,7 +151,7 @@ class OpenCopies:
             self._kept.difference_update(unneeded[:_AT_ONCE])
             for copy in self._reader.give_back(unneeded[:_AT_ONCE]):
                 self._close(copy)
-        self._more = max(len(missing), len(unneeded)) > _AT_ONCE
+        self._has_more = max(len(missing), len(unneeded)) > _AT_ONCE
         self._task_log.write()
         self._task_log.keeps(wanted)
 
@@ -197,7 +197,7 @@ class OpenCopies:
         for task in due:
             if (active := self._tasks.actives.get(task)) is not None:
                 self.begin(active)
-        if due or self._more:
+        if due or self._has_more:
             self.update_standbys()
 
     # --- on disk
@@ -281,7 +281,7 @@ class OpenCopies:
         self._closed.add(copy)
 
     def _share_closed(self) -> None:
-        """Give the reader the closed copies, in a new mapping because its thread reads it."""
+        """Give the reader the closed copies, whose lag it measures; its thread needs a mapping of its own."""
         self._reader.watch_closed(
             self._closed.copies(self._changelogs.known, self._kept | self._tasks.actives.keys())
         )

@@ -31,7 +31,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 _OF_SESSION = 0.5  # part of the session timeout
 _OF_POLL_INTERVAL = 0.25  # part of max_poll_interval_ms
 _HEARTBEATS = 2  # for a static member, because a new member with its instance id owns its tasks at once
-_LOOK_S = 0.01
+_CHECK_EVERY_S = 0.01
 
 
 class Lease:
@@ -69,7 +69,7 @@ class Lease:
         while not self._is_member():
             if time.monotonic() >= until or not self._may_wait():
                 return False
-            time.sleep(_LOOK_S)
+            time.sleep(_CHECK_EVERY_S)
         return True
 
     def observe(self) -> None:
@@ -101,11 +101,11 @@ class Lease:
         Without the wait, the next owner could write while the process before this one may still do so.
         """
         while not (alone := self.is_alone()) and self._may_wait():
-            time.sleep(_LOOK_S)
+            time.sleep(_CHECK_EVERY_S)
         return alone
 
     def _may_wait(self) -> bool:
-        return self._shutdown.to_commit_s(_LOOK_S) > 0
+        return self._shutdown.to_commit_s(_CHECK_EVERY_S) > 0
 
     def _is_member(self) -> bool:
         self.observe()

@@ -78,9 +78,9 @@ class ClosedCopies:
         self._positions.pop(task, None)
 
     def clean(self, delay_s: float, keep: Collection[Task]) -> None:
-        """Delete copies that were unused for ``delay_s``; looks every minute at the most.
+        """Delete copies that were unused for ``delay_s``; checks them at most once a minute.
 
-        A copy is first hidden from the group, and deleted at the next look, up to a minute later, because a
+        A copy is first hidden from the group, and deleted at the next check, up to a minute later, because a
         rebalance that is under way may count on it.
         """
         now = self._clock()

@@ -17,7 +17,7 @@ _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _DENIED = {errno.EACCES, errno.EPERM, errno.EROFS}
 _LOCKED = {errno.EAGAIN, errno.ENOLCK}
 _OTHER = {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EIO}
-_LONGEST = 300
+_LONGEST = 300  # characters of an error's text
 _DAMAGE = ("Corruption", "IO error", "NotFound")
 """Beginnings of RocksDB's texts about damaged data."""
 

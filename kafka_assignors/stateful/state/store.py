@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _POSITION_KEY = b""  # users' keys have at least one byte, so it sorts first and is never theirs
 _FIRST_KEY = b"\0"
 _POSITION = struct.Struct(">Bq")
-_FORMAT = 1
+_FORMAT = 1  # version of the stored position
 
 
 class Store:

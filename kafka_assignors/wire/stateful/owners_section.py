@@ -1,13 +1,15 @@
 """Our section for the endpoint of each active task.  It must be small, because every member gets all of it.
 
-int32 number of bytes that follow (0: none), then, compressed (zlib): uint16 number of endpoints, the
-endpoints; uint16 number of subtopologies, and of each its id and int32 number of partitions; for each
-partition of each subtopology the number of its owner's endpoint, counted from 1, 0 for none, in uint8, or in
-uint16 with more than 255 endpoints.
+The section is an int32 number of bytes (0: no owners), and that many bytes compressed with zlib:
 
-The broker keeps all members' assignments in one record, limited to a megabyte in most clusters.  10,000
-tasks on 100 endpoints take 9 KB a member in random order (the entropy is 8.3 KB), and less than 1 KB in the
-order of a first plan; see `owners_if_small_enough`.
+- uint16 number of endpoints, then the endpoints;
+- uint16 number of subtopologies, then of each its id and its int32 number of partitions;
+- for each partition of each subtopology, the number of its owner's endpoint, from 1; 0: no owner.  It is a
+  uint8, or a uint16 if there are more than 255 endpoints.
+
+The broker keeps all members' assignments in one record, limited to a megabyte in most clusters.  With 10,000
+tasks on 100 endpoints the section takes 9 KB if owners are random, and less than 1 KB after the group's first
+plan; see `owners_if_small_enough`.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from kafka_assignors.wire.primitives import Reader, inflated, int32
 from kafka_assignors.wire.stateful.task_section import LONGEST_ID, MOST_TASKS, Task, pack_text
 
 LONGEST_ENDPOINT = 255
-"""Bytes of an endpoint."""
+"""Maximum bytes of an endpoint."""
 
 MOST_BYTES = 400_000
 """Limit of this section for all members together; the members' tasks need the rest of the group's record."""
@@ -32,7 +34,7 @@ NO_OWNERS = int32(0)
 """The section without any owner."""
 
 _UINT16 = struct.Struct(">H")
-_MOST = 2**16 - 1
+_MOST = 2**16 - 1  # endpoints, and subtopologies
 _MOST_INFLATED = 4 * 1024 * 1024  # bytes; enough for the endpoints, ids and tasks of a large group
 
 
@@ -74,7 +76,7 @@ def pack_owners(owners: Mapping[str, Iterable[Task]]) -> bytes:
         *(pack_text(name, LONGEST_ID) + int32(size) for name, size in sizes.items()),
     ]
     for name, size in sizes.items():
-        column = np.zeros(size, _kind(len(endpoints)))
+        column = np.zeros(size, _number_type(len(endpoints)))
         column[list(endpoint_of[name])] = list(endpoint_of[name].values())
         parts.append(column.tobytes())
     if len(raw := b"".join(parts)) > _MOST_INFLATED:
@@ -106,9 +108,9 @@ def read_owners(reader: Reader) -> dict[str, tuple[Task, ...]]:
         left -= size
     owners: dict[str, list[Task]] = {endpoint: [] for endpoint in endpoints}
     lists: list[list[Task]] = [[], *owners.values()]
-    kind = _kind(count)
+    dtype = _number_type(count)
     for name, size in sizes.items():
-        numbers = np.frombuffer(inside.raw(size * kind.itemsize), kind)
+        numbers = np.frombuffer(inside.raw(size * dtype.itemsize), dtype)
         if (largest := int(numbers.max())) > count:
             raise CodecError(f"owners: endpoint {largest} of {count}")
         for partition, number in enumerate(numbers.tolist()):
@@ -117,5 +119,5 @@ def read_owners(reader: Reader) -> dict[str, tuple[Task, ...]]:
     return {endpoint: tuple(tasks) for endpoint, tasks in owners.items()}
 
 
-def _kind(endpoints: int) -> np.dtype[np.unsignedinteger]:
+def _number_type(endpoints: int) -> np.dtype[np.unsignedinteger]:
     return np.dtype("u1" if endpoints < 256 else ">u2")

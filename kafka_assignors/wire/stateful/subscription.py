@@ -30,7 +30,7 @@ in most clusters."""
 _HEAD = struct.Struct(">hh16s")
 _CLAIM = struct.Struct(">ii")
 _LONGEST = 255  # bytes of an endpoint, and of a rack
-_COUNTER = 2**31
+_COUNTER = 2**31  # the counter of probing rebalances wraps around at this number
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ MOST_TASKS = 100_000
 enough."""
 
 LONGEST_ID = 249
-"""Bytes of a subtopology's id, as of a topic's name."""
+"""Maximum bytes of a subtopology's id, as of a topic's name."""
 
 _MOST_SUBTOPOLOGIES = 2**16 - 1
 _MOST_PARTITION = 2**31 - 1

@@ -1,8 +1,9 @@
 """Version probing of the strategy ``stateful``: members of different releases in one group.
 
 Both formats begin with the same two fields in every version: the version written, and the latest version the
-sender supports.  So a leader can read the header of a newer member.  It writes its assignments in the newest
-version that all members can read, and asks for it there.  The member then rejoins in that version.
+sender supports.  So a leader can read the header of a newer member.  The leader writes all assignments
+in the newest version that all members can read, with a request to use it.  The newer member then rejoins in
+that version.
 Kafka Streams does the same (KIP-268).
 
 =======  ==========================================================================================

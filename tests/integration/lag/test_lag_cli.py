@@ -212,7 +212,7 @@ def test_denied_login_group_and_topic(guarded: Guarded, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (
         0,
         f"note: retention is not known: a broker does not return the configuration of topic {seen.topic}: "
-        "it needs the right DescribeConfigs on the topic\n",
+        "the client needs the right DescribeConfigs on the topic\n",
     )
     report = json.loads(done.stdout)
     # A broker leaves out commits of topics without the right to describe them.

@@ -308,9 +308,7 @@ def test_measured_rate_is_the_median_of_looks_and_members_that_differ_are_noted(
     assert sized(REQUEST, slow, slow, fast, slow).sizing.rate == 40
     uneven = sized(REQUEST, slow, look([40, 100], lags))
     assert uneven.sizing.rate == 70
-    assert uneven.notes == (
-        "members read 40.0 to 100.0 records/s for each 1 of capacity: sizes are of members with 70.0",
-    )
+    assert uneven.notes == ("members read 40.0 to 100.0 records/s for each 1 of capacity: sizes assume 70.0",)
 
 
 def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
@@ -318,7 +316,7 @@ def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
     idle, busy = measuring([7, 7], [0, 0]), measuring([40, 40], [9000, 9000])
     made = sized(REQUEST, idle, idle)
     assert made.sizing.rate == 64
-    assert "the rate of a member, 64.0 records/s, is what the members report" in made.notes
+    assert "the rate of a member, 64.0 records/s, is the one that members report" in made.notes
     assert sized(REQUEST, busy, busy).sizing.rate == 40
     unmeasured = look([7, 7], [0, 0], strategy="cooperative-lag-aware", service_rates=(0.0, 0.0))
     with pytest.raises(GroupError, match="so its rate is unknown: give --rate"):

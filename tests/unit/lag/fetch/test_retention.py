@@ -145,9 +145,9 @@ def test_missing_rights_are_named_once() -> None:
         assert looks.look(T0, DENIED) == {T0: Retention(None, 9, None)}
     assert looks.notes == [
         "retention is not known: a broker does not return the configuration of topic denied: "
-        "it needs the right DescribeConfigs on the topic",
+        "the client needs the right DescribeConfigs on the topic",
         "retention is not known: a broker does not return the sizes of logs: "
-        "it needs the right Describe on the cluster",
+        "the client needs the right Describe on the cluster",
     ]
 
 
