@@ -22,7 +22,8 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors.assignor.lag.base import LagAssignor
-from kafka_assignors.assignor.lag.budget import RECORD_BYTES, MemberSize, fit, sizes_of
+from kafka_assignors.assignor.lag.budget import MemberSize, fit, sizes_of
+from kafka_assignors.assignor.record_size import RECORD_BYTES
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget
 from kafka_assignors.wire.budget import MemberBudget

@@ -29,6 +29,7 @@ from kafka_assignors.assignor.members import MemberReport, read_user_data, to_me
 from kafka_assignors.assignor.metadata_wait import MetadataWait
 from kafka_assignors.assignor.new_protocol import ConversionNotice
 from kafka_assignors.assignor.options import ConfigurationError, parse
+from kafka_assignors.assignor.record_size import RecordWatch, record_bytes
 from kafka_assignors.assignor.reporting import report_fallback, report_plan
 from kafka_assignors.assignor.second_round import SecondRound
 from kafka_assignors.assignor.static_watch import StaticWatch
@@ -77,6 +78,7 @@ class Assignor(StrategyHooks):
         self._conversion = ConversionNotice()
         self._watch = StaticWatch()
         self._causes = Causes()
+        self._record = RecordWatch(self.name)
 
     # --- called by kafka-python --------------------------------------------------------------------------
 
@@ -139,7 +141,7 @@ class Assignor(StrategyHooks):
         try:
             plan = self._assign(cluster, members)
             by_rack = self.by_rack and plan.group.in_racks is not None
-            return convert.encode_assignment(plan, CLASSIC_ONLY if classic_only or by_rack else b"")
+            given = convert.encode_assignment(plan, CLASSIC_ONLY if classic_only or by_rack else b"")
         except Exception:
             # A bug in a strategy must not stop the user's group.
             self._second_round.begin()
@@ -149,7 +151,18 @@ class Assignor(StrategyHooks):
                 self._causes.keep(self._access)
                 report_fallback(self, len(members))
             user_data = CLASSIC_ONLY if classic_only else b""
-            return fallback_assignment(self.fallback, cluster, members, user_data, self._held_by)
+            given = fallback_assignment(self.fallback, cluster, members, user_data, self._held_by)
+        return self._completed(given, members)
+
+    def _completed(
+        self,
+        assignments: dict[str, ConsumerProtocolAssignment],
+        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+    ) -> dict[str, ConsumerProtocolAssignment]:
+        """Check the size of the group's record; strategies with more user data add that first."""
+        with self._guarded("checking the size of the group's record"):
+            self._record.check(record_bytes(members, assignments))
+        return assignments
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         """Store this member's assignment, and request the next round if one is needed."""

@@ -104,6 +104,8 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
         super().__init__(assignment.VERSION, user_data=user_data)  # sets all fields to their defaults, too
         self._plan, self._headers, self._member = plan, headers, member
         self._entries: list[tuple[str, list[int]]] | None = None
+        # User data, and the bytes with it: the leader reads their length before kafka-python encodes.
+        self._encoded = b"", b""
         if plan.group.members[member].member_id in plan.unlisted:  # these partitions have no header
             self._entries = list(plan.of_member(member).items())
 
@@ -126,6 +128,9 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
         """Encode from the plan; with options, or once entries exist, as kafka-python's own ``encode``."""
         if args or options or self._entries is not None:
             return bytes(super().encode(*args, **options))
-        topics, numbers, bounds = self._plan.parts(self._member)
-        headers = [self._headers[topic] for topic in topics.tolist()]
-        return assignment.encode(headers, numbers, bounds, self.user_data or b"")
+        user_data = self.user_data or b""
+        if not self._encoded[1] or self._encoded[0] != user_data:
+            topics, numbers, bounds = self._plan.parts(self._member)
+            headers = [self._headers[topic] for topic in topics.tolist()]
+            self._encoded = user_data, assignment.encode(headers, numbers, bounds, user_data)
+        return self._encoded[1]

@@ -16,12 +16,13 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.lag.budget import Budgets, plain_bytes
+from kafka_assignors.assignor.lag.budget import Budgets
 from kafka_assignors.assignor.lag.capacity import MeasuredCapacities
 from kafka_assignors.assignor.lag.options import LagOptions
 from kafka_assignors.assignor.lag.reports import OwnReport, newest_reports
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.assignor.record_size import plain_bytes
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster, from_function
@@ -69,6 +70,7 @@ class LagAssignor(Assignor):
         self._some_have_budgets = False
         self._capacities = MeasuredCapacities(self.name)
         self._budgets = Budgets(self.name, self.options.group_record_bytes, claims=self.sends_claims)
+        self._record = self._budgets.watch
 
     def close(self) -> None:
         """End the threads.  The consumer's ``close()`` calls this."""
@@ -126,16 +128,17 @@ class LagAssignor(Assignor):
                 self._watcher.stop()
         return super().metadata(topics)
 
-    def assign(
-        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+    def _completed(
+        self,
+        assignments: dict[str, ConsumerProtocolAssignment],
+        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
     ) -> dict[str, ConsumerProtocolAssignment]:
-        assignments = super().assign(cluster, members)
         with self._guarded("keeping the group's record small"):
-            if self._all_read_budgets:
+            if self._all_read_budgets:  # budgets check the size, too
                 return self._budgets.add(
                     assignments, members, self._throughput, some_have_budgets=self._some_have_budgets
                 )
-        return assignments
+        return super()._completed(assignments, members)
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
         with self._guarded("reading the budget"):

@@ -9,7 +9,6 @@ assignments, too: their partitions move to the user data, in compact form.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -18,25 +17,18 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.record_size import RecordWatch, fixed_bytes, plain_bytes, sent_bytes
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import budget, compact_ownership, rates
 from kafka_assignors.wire.budget import NO_LIMIT, MemberBudget
 from kafka_assignors.wire.lag_user_data import MOST_REPORTED_LAGS
 
-log = logging.getLogger("kafka_assignors")
-
-RECORD_BYTES = 1_048_576
-"""Limit of the record in most clusters: ``message.max.bytes``, less the batch's header."""
-
 _SMALL = 0.5
 """Part of the limit below which members need no budget, so that small groups send Kafka's plain formats."""
 
 _FULL = 0.9
 """Part of the limit that budgets share.  The rest is for members and partitions that come later."""
-
-_BROKER_FIELDS = 96
-"""Bytes of a member's address, timeouts and lengths in the record, beside its ids."""
 
 _LAG_BYTES = 10
 """Maximum bytes of a lag in the plain form."""
@@ -109,30 +101,16 @@ def sizes_of(
     assignments: Mapping[str, ConsumerProtocolAssignment],
 ) -> list[MemberSize]:
     """Return the members' parts of the record."""
-    sizes = []
-    for member in members:
-        subscription = member.metadata
-        topics = sum(2 + len(topic.encode()) for topic in convert.topics_in(subscription))
-        ids = 2 * len(member.member_id.encode()) + len((member.group_instance_id or "").encode())
-        sizes.append(
-            MemberSize(
-                _BROKER_FIELDS + ids + topics + len((subscription.rack_id or "").encode()),
-                plain_bytes(convert.owned_in(subscription)) + len(subscription.user_data or b""),
-                _ownership(assignments[member.member_id]),
-            )
-        )
-    return sizes
+    return [
+        MemberSize(fixed_bytes(member), sent_bytes(member), _ownership(assignments[member.member_id]))
+        for member in members
+    ]
 
 
 def _ownership(assignment: ConsumerProtocolAssignment) -> Ownership:
     if isinstance(assignment, convert.PlannedAssignment):
         return assignment.ownership()
     return dict(assignment.assigned_partitions)
-
-
-def plain_bytes(owned: Ownership) -> int:
-    """Return the size of an ownership in Kafka's own form."""
-    return sum(6 + len(topic.encode()) + 4 * len(numbers) for topic, numbers in owned.items())
 
 
 def _with_budget(assignment: ConsumerProtocolAssignment, given: MemberBudget) -> ConsumerProtocolAssignment:
@@ -147,10 +125,9 @@ class Budgets:
     """Adds budgets to assignments, on the leader."""
 
     def __init__(self, name: str, limit: int, *, claims: bool) -> None:
-        self._name = name
+        self.watch = RecordWatch(name, limit, "group_record_bytes")
         self._limit = limit
         self._claims = claims
-        self._is_too_large = False
 
     def add(
         self,
@@ -169,17 +146,9 @@ class Budgets:
         )
         if fitted.size > self._limit and any(packed):  # new owners measure again
             packed, fitted = [b""] * len(sizes), choose(sizes)
+        self.watch.check(fitted.size)
         if fitted.budgets is None and not any(packed):
             return assignments
-        if fitted.size > self._limit and not self._is_too_large:
-            log.warning(
-                "%s: the group's record takes %d bytes, more than group_record_bytes (%d); the broker refuses"
-                " the assignment if it is more than max.message.bytes of __consumer_offsets",
-                self._name,
-                fitted.size,
-                self._limit,
-            )
-        self._is_too_large = fitted.size > self._limit
         budgets = fitted.budgets or [MemberBudget(None)] * len(sizes)
         return {
             member.member_id: _with_budget(assignments[member.member_id], received._replace(rates=more))

@@ -6,10 +6,10 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from kafka_assignors.assignor.lag.budget import RECORD_BYTES
 from kafka_assignors.assignor.lag.capacity import MEASURED
 from kafka_assignors.assignor.lag.throughput import THROUGHPUT
 from kafka_assignors.assignor.options import PLANS, Options
+from kafka_assignors.assignor.record_size import RECORD_BYTES
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.feed.load_feed import LoadFeed, check_config

@@ -14,7 +14,6 @@ from typing import Any
 from uuid import uuid4
 
 import numpy as np
-from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
@@ -255,14 +254,12 @@ class StatefulAssignor(Assignor):
                     held += [Hold(t, number, holder) for t in topics if (t, number) not in waits_for]
         return Assignment(group, owners), sorted(held)
 
-    def assign(
-        self, cluster: ClusterMetadata, members: Sequence[JoinedMember]
+    def _completed(
+        self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Plan for the group, as its leader.  Never raises."""
-        given = super().assign(cluster, members)
         with self._guarded("adding copies to assignments"):
-            self._add_user_data(given)
-        return given
+            self._add_user_data(assignments)
+        return super()._completed(assignments, members)
 
     def _add_user_data(self, given: Mapping[str, ConsumerProtocolAssignment]) -> None:
         if (plan := self._plan) is None:  # it failed, and a simpler strategy assigned the partitions

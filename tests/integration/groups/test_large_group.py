@@ -15,7 +15,7 @@ from kafka import TopicPartition as KafkaPartition
 
 from kafka_assignors import ContinuousConsumer, CooperativeLagAwareAssignor, LagAwareAssignor
 from kafka_assignors.assignor.lag.base import LagAssignor
-from kafka_assignors.assignor.lag.budget import RECORD_BYTES
+from kafka_assignors.assignor.record_size import RECORD_BYTES
 from kafka_assignors.cli.live_group import assigned_in
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames

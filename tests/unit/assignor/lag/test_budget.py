@@ -19,7 +19,8 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors import ConfigurationError, CooperativeLagAwareAssignor, LagAwareAssignor, PlanReport
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.lag.base import LagAssignor
-from kafka_assignors.assignor.lag.budget import Budgets, Fitted, MemberSize, fit, plain_bytes
+from kafka_assignors.assignor.lag.budget import Budgets, Fitted, MemberSize, fit
+from kafka_assignors.assignor.record_size import plain_bytes
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, compact_ownership
