@@ -144,7 +144,7 @@ def test_member_without_a_readable_priority_ranks_last_with_one_warning(
 
 @pytest.mark.parametrize(
     "behind",
-    [b"\x00", b"\x00\x07" + bytes(8), history.encode({"t": [0, 1]}, 4)[:-1], b"\x5a" * 1_000_000],
+    [b"\x00", b"\x00\x07" + bytes(8), history.encode({"t": [0, 1]}, 4)[:-1], b"\x5a" * 900_000],
     ids=["short", "another version", "cut", "junk"],
 )
 def test_priority_counts_even_if_the_history_cannot_be_read(

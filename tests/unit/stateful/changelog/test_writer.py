@@ -156,7 +156,7 @@ def test_records_not_flushed_in_time_are_dropped(
     refuses: dict[bytes, Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """kafka-python's own ``close`` gives up with pending records, and goes on sending."""
-    monkeypatch.setattr(changelog_writer, "_LOOK_S", 0.05)
+    monkeypatch.setattr(changelog_writer, "_CHECK_EVERY_S", 0.05)
     ours, made = writer(refuses=refuses, stuck=True, patience_s=0.2)
     with pytest.raises(ChangelogUnreachableError):
         ours.write(CHANGES)
@@ -179,7 +179,7 @@ def test_records_not_flushed_before_the_shutdown_deadline_are_dropped(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also if the shutdown starts during the flush."""
-    monkeypatch.setattr(changelog_writer, "_LOOK_S", 0.01)
+    monkeypatch.setattr(changelog_writer, "_CHECK_EVERY_S", 0.01)
     shutdown = Shutdown(0.05)
     ours, (producer,) = writer(stuck=True, patience_s=10_000.0, shutdown=shutdown)
     really = producer.flush
