@@ -49,7 +49,8 @@ _METHODS: dict[type, str] = {
     ),
     Generation: "__init__ has_member_id is_lost",
     SubscriptionState: (
-        "assign_from_subscribed _apply_assignment all_consumed_offsets reset_group_subscription"
+        "assign_from_subscribed _apply_assignment all_consumed_offsets reset_group_subscription "
+        "assigned_partitions partitions_auto_assigned"
     ),
     TopicPartitionState: "mark_pending_revocation is_fetchable",
     ClusterMetadata: "add_coordinator broker_metadata request_update",
@@ -57,7 +58,7 @@ _METHODS: dict[type, str] = {
     KafkaConnection: "__init__ close connection_lost fail_in_flight_requests",
     NetworkSelector: (
         "run call_at call_later call_soon call_soon_threadsafe call_soon_with_future _invoke sleep _sleep "
-        "_poll_once"
+        "_poll_once cancel"
     ),
     Task: "__init__ __call__",
     Future: "__init__ success failure add_callback add_errback __await__",
@@ -69,12 +70,12 @@ KNOWN: dict[str, str] = {
     "KafkaConsumer": "7a1d324e3ca12abd",
     "Heartbeat": "9aee96f45e22bf98",
     "Generation": "a17f1f9b699915f6",
-    "SubscriptionState": "2087789a703d8ae9",
+    "SubscriptionState": "4b600dd16f94410f",
     "TopicPartitionState": "839254b1732fa7dc",
     "ClusterMetadata": "b6e021a61c194159",
     "KafkaConnectionManager": "7ae3be9027957045",
     "KafkaConnection": "79e6a69025db3447",
-    "NetworkSelector": "89957eb63d70b6e6",
+    "NetworkSelector": "d194b2d9f71b5a03",
     "Task": "77e531028ac1dd83",
     "Future": "4344d164b891694e",
 }
