@@ -71,7 +71,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but new partitions, whose offsets may be slow to come, do not hold up the others."""
-        states = self._subscription.assignment.values()
+        states = list(self._subscription.assignment.values())
         if self._has_partitions() and any(state.has_valid_position for state in states):
             timeout_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         return bool(super().refresh_committed_offsets_if_needed(timeout_ms))

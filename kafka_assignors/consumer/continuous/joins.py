@@ -22,7 +22,6 @@ from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import recorder_of
 from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
-from kafka_assignors.consumer.continuous.join_state import JoinState
 from kafka_assignors.consumer.continuous.membership import Membership
 from kafka_assignors.consumer.continuous.offsets import Offsets
 
@@ -38,10 +37,8 @@ class JoinsOutsidePoll(Membership):
 
     def begin(self) -> None:
         """Initialise a coordinator that has not joined yet."""
-        self._join = JoinState()
-        self._newest, self._unanswered = {}, {}  # commits: see `OffsetsDuringJoins`
+        super().begin()
         self.heartbeat.__class__ = EarlyHeartbeat
-        self._confirmed_at = float("-inf")
         self._joined_at = float("-inf")  # the last JoinGroup response
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for

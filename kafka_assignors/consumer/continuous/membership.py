@@ -34,6 +34,11 @@ class Membership(OffsetsDuringJoins):
 
     _confirmed_at: float  # the broker heard from this member at this time or later
 
+    def begin(self) -> None:
+        """Initialise a coordinator that has not joined yet."""
+        super().begin()
+        self._confirmed_at = float("-inf")
+
     def _confirm(self, sent_at: float) -> None:
         """Count an answered heartbeat as a sign of membership.
 

@@ -59,6 +59,11 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     _newest: dict[TopicPartition, _Commit]  # the last commit of each partition
     _unanswered: dict[Future, bool]  # end of a commit -> whether it took the second connection
 
+    def begin(self) -> None:
+        """Initialise a coordinator that has not joined yet."""
+        self._join = JoinState()
+        self._newest, self._unanswered = {}, {}
+
     def coordinator(self) -> Any:
         """Return the node for commits and offset fetches; joins and heartbeats use ``coordinator_id``."""
         node_id = super().coordinator()
