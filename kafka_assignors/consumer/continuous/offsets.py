@@ -44,7 +44,7 @@ class _Commit:
     """A commit, and the ownership it began under."""
 
     offsets: Offsets
-    member_id: str
+    generation: Generation  # kafka-python's object, a new one with each JoinGroup response
     # kafka-python's state of each partition.  A partition that was revoked and came back has another one.
     owned: Mapping[TopicPartition, object]
 
@@ -63,6 +63,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """Initialise a coordinator that has not joined yet."""
         self._join = JoinState()
         self._newest, self._unanswered = {}, {}
+        self._next_offset_fetch_at = float("-inf")
 
     def coordinator(self) -> Any:
         """Return the node for commits and offset fetches; joins and heartbeats use ``coordinator_id``."""
@@ -122,7 +123,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             return
         assignment = self._subscription.assignment
         owned = {partition: assignment.get(partition) for partition in offsets}
-        commit = _Commit(dict(offsets), self._generation.member_id, owned)
+        commit = _Commit(dict(offsets), self._generation, owned)
         self._newest |= dict.fromkeys(offsets, commit)
         waiting = await self._after_other_connection(commit)
         join = self._join_task
@@ -167,9 +168,10 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     def _still_valid(self, commit: _Commit) -> Offsets:
         """Return the offsets that no later commit replaces, of partitions that this member has kept.
 
-        A listener commits partitions that kafka-python has just removed from the assignment.
+        A listener commits partitions that kafka-python has just removed from the assignment; no other member
+        gets them before the next JoinGroup response.
         """
-        if self._generation.member_id != commit.member_id:
+        if self._generation.member_id != commit.generation.member_id:
             return {}
         assignment = self._subscription.assignment
         return {
@@ -177,14 +179,17 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             for partition, offset in commit.offsets.items()
             if self._newest[partition] is commit
             and assignment.get(partition) is commit.owned[partition]
-            and (partition in assignment or not self._join.is_member)
+            and (partition in assignment or self._generation is commit.generation)
         }
 
-    async def _await_commits(self, timeout_ms: float) -> None:
+    async def _await_commits(self, timeout_ms: float) -> bool:
         """Wait for the response of the last commit that was sent: a broker answers them in order."""
-        if self._unanswered:
-            with suppress(KafkaTimeoutError):
-                await self._manager.wait_for(list(self._unanswered)[-1], timeout_ms)
+        try:
+            for end in list(self._unanswered)[-1:]:
+                await self._manager.wait_for(end, timeout_ms)
+        except KafkaTimeoutError:
+            return False
+        return True
 
     async def _send_commit(self, offsets: Offsets) -> None:
         end = Future()

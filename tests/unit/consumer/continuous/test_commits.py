@@ -285,9 +285,11 @@ def test_follow_up_join_does_not_overtake_the_commit_of_a_revoked_partition(memb
     assert m.listener.heard == [("revoked", [0])]
 
 
+@pytest.mark.parametrize("others_own_it", [False, True])
 def test_listener_commits_revoked_partitions_after_an_unanswered_commit(
-    member: Any, monkeypatch: pytest.MonkeyPatch
+    others_own_it: bool, member: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Until the next join they have no other owner, whose offsets would be newer."""
     monkeypatch.setattr(joins, "_COMMIT_MS", 1)
     m = member(1, 0)
     last = []
@@ -303,7 +305,14 @@ def test_listener_commits_revoked_partitions_after_an_unanswered_commit(
     m.polling = True
     m.in_background(m.coordinator.ensure_active_group_async, 0)
     until(lambda: m.drain() or last)
+    if others_own_it:
+        m.poll()
+        m.joined(1)
+        m.poll()
     m.answer_commit()
-    assert m.open(OffsetCommitRequest).offsets == {0: 160}
-    m.answer_commit()
-    assert last[0].succeeded()
+    if others_own_it:
+        assert isinstance(last[0].exception, RebalanceInProgressError)
+    else:
+        assert m.open(OffsetCommitRequest).offsets == {0: 160}
+        m.answer_commit()
+        assert last[0].succeeded()
