@@ -10,8 +10,6 @@ Like ``coordinator_access`` this module uses kafka-python's private parts; ``kno
 
 from __future__ import annotations
 
-import time
-
 from kafka.errors import KafkaTimeoutError, RetriableError
 from kafka.structs import MemberState
 
@@ -74,16 +72,9 @@ class ContinuousCoordinator(JoinsOutsidePoll):
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but new partitions, whose offsets may be slow to come, do not hold up the others."""
         states = list(self._subscription.assignment.values())
-        if not self._has_partitions() or not any(state.has_valid_position for state in states):
-            return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
-        is_waiting = any(not future.is_done for future in list(self._offset_fetch_futures.values()))
-        if not is_waiting and time.monotonic() < self._next_offset_fetch_at:
-            return False  # the broker has just refused
-        slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
-        is_done = bool(super().refresh_committed_offsets_if_needed(slice_ms))
-        if not is_done:
-            self._next_offset_fetch_at = time.monotonic() + self.config["retry_backoff_ms"] / 1000
-        return is_done
+        if self._has_partitions() and any(state.has_valid_position for state in states):
+            timeout_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
+        return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
 
     def _has_partitions(self) -> bool:
         """Whether the group has assigned partitions to this member."""

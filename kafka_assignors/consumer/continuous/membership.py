@@ -82,13 +82,12 @@ class Membership(OffsetsDuringJoins):
             generation = self._generation  # changes with each JoinGroup response
             if generation is not waiting:
                 waiting, waits_since, patience_s = generation, time.monotonic(), session_s
-            node_id = self.coordinator()
-            if not generation.has_member_id() or node_id is None:
-                waits_since = time.monotonic()
-                continue
-            if time.monotonic() - waits_since > patience_s:
+            if generation.has_member_id() and time.monotonic() - waits_since > patience_s:
                 self._abort_connection()
                 waits_since, patience_s = time.monotonic(), 2 * patience_s
+            node_id = self.coordinator()
+            if not generation.has_member_id() or node_id is None:
+                continue
             sent_at = time.monotonic()
             code = await self._heartbeat_response(generation, node_id)
             if code in _ACCEPTED:
@@ -104,8 +103,6 @@ class Membership(OffsetsDuringJoins):
                 continue  # JoinGroup may wait for other members, in a later generation
             if refused is generation:
                 self._abort_connection()
-                if code == NotCoordinatorError.errno:
-                    self.coordinator_dead("it has moved")
                 reconnected = generation
             refused = None if refused is generation else generation
 

@@ -19,7 +19,7 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetCo
 
 from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled, stable_heartbeat_at
 from tests.support.waiting import until
-from tests.unit.consumer.continuous.scripted import FIRST, SECOND, Scripted
+from tests.unit.consumer.continuous.scripted import SECOND, Scripted
 from tests.unit.consumer.continuous.situations import rebalancing
 
 REBALANCE = RebalanceInProgressError.errno
@@ -339,9 +339,10 @@ def test_join_is_repeated_when_the_coordinator_has_moved(member: Any) -> None:
     answer_heartbeat(m, NOT_COORDINATOR)
     assert m.coordinator._may_still_own()
     answer_heartbeat(m, NOT_COORDINATOR)
-    until(lambda: m.coordinator.coordinator_id is None)
-    m.coordinator.coordinator_id = FIRST
     until(lambda: len(m.of(JoinGroupRequest)) == 2)
+    m.joined(0)
+    assert m.poll()
+    assert (m.listener.heard, m.owned) == ([], [0])
 
 
 def test_refused_heartbeats_of_two_steps_do_not_repeat_the_join(member: Any) -> None:
