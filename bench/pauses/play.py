@@ -212,7 +212,7 @@ def traffic(bootstrap: str, topic: str, scene: Scene) -> Iterator[None]:
 
 
 def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
-    """Play the events for one kind of client, and return what was measured, and a fault if there was one."""
+    """Play the events for one kind of client.  The group has the figures, and a fault if there was one."""
     topic = f"{kind}-{uuid.uuid4().hex[:8]}"
     admin = KafkaAdminClient(bootstrap_servers=bootstrap)
     admin.create_topics([NewTopic(topic, num_partitions=scene.partitions, replication_factor=1)])
@@ -264,7 +264,10 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
 
 
 def _fault(admin: KafkaAdminClient, group: Group) -> str:
-    """Wait until all records are delivered; return what was lost or owned twice."""
+    """Return a fault, empty if there is none: lost records, or partitions that two members owned.
+
+    Members have some seconds to deliver the last records.
+    """
     partitions = [TopicPartition(group.topic, number) for number in range(group.scene.partitions)]
     ends = admin.list_partition_offsets(dict.fromkeys(partitions, OffsetSpec.LATEST))
     until = time.monotonic() + 10 + 2 * group.scene.slow_s

@@ -6,8 +6,8 @@
 - ``convert``, ``members``: kafka-python's values to the planner's and back; untrusted member data.
 - ``coordinator_access``: the private parts of kafka-python's coordinator.  Only this folder and
   ``consumer/continuous`` use them.
-- ``second_round``, ``metadata_wait``, ``static_watch``: when a member requests a further rebalance.
-- ``record_size``: the size of the group's record, and its warning.
+- ``rejoin``: when a member requests a further rebalance.
+- ``record_size``: the bytes of the group's record, and the warning near the broker's limit.
 - ``causes``: why the group rebalanced.
 - ``fallback``: the plan when a strategy fails.  ``complaints``: warnings about members.
 - ``new_protocol``: groups converted by the broker (KIP-848).

@@ -25,14 +25,14 @@ from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.coordinator_access import CoordinatorAccess, partition_counts
 from kafka_assignors.assignor.fallback import fallback_assignment
 from kafka_assignors.assignor.hooks import StrategyHooks
-from kafka_assignors.assignor.members import MemberReport, read_user_data, to_member
-from kafka_assignors.assignor.metadata_wait import MetadataWait
+from kafka_assignors.assignor.members import JoinedMember, MemberReport, read_user_data, to_member
 from kafka_assignors.assignor.new_protocol import ConversionNotice
 from kafka_assignors.assignor.options import ConfigurationError, parse
 from kafka_assignors.assignor.record_size import RecordWatch, record_bytes
+from kafka_assignors.assignor.rejoin.metadata_wait import MetadataWait
+from kafka_assignors.assignor.rejoin.second_round import SecondRound
+from kafka_assignors.assignor.rejoin.static_watch import StaticWatch
 from kafka_assignors.assignor.reporting import report_fallback, report_plan
-from kafka_assignors.assignor.second_round import SecondRound
-from kafka_assignors.assignor.static_watch import StaticWatch
 from kafka_assignors.errors import PlanError
 from kafka_assignors.plan import (
     NO_GENERATION,
@@ -141,7 +141,7 @@ class Assignor(StrategyHooks):
         try:
             plan = self._assign(cluster, members)
             by_rack = self.by_rack and plan.group.in_racks is not None
-            given = convert.encode_assignment(plan, CLASSIC_ONLY if classic_only or by_rack else b"")
+            assignments = convert.encode_assignment(plan, CLASSIC_ONLY if classic_only or by_rack else b"")
         except Exception:
             # A bug in a strategy must not stop the user's group.
             self._second_round.begin()
@@ -151,15 +151,13 @@ class Assignor(StrategyHooks):
                 self._causes.keep(self._access)
                 report_fallback(self, len(members))
             user_data = CLASSIC_ONLY if classic_only else b""
-            given = fallback_assignment(self.fallback, cluster, members, user_data, self._held_by)
-        return self._completed(given, members)
+            assignments = fallback_assignment(self.fallback, cluster, members, user_data, self._held_by)
+        return self._completed(assignments, members)
 
     def _completed(
-        self,
-        assignments: dict[str, ConsumerProtocolAssignment],
-        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+        self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Check the size of the group's record; strategies with more user data add that first."""
+        """Return the assignments with the strategy's user data, after a check of the group's record."""
         with self._guarded("checking the size of the group's record"):
             self._record.check(record_bytes(members, assignments))
         return assignments

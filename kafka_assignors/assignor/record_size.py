@@ -8,11 +8,11 @@ a character counts as one byte.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from kafka_assignors.assignor.members import JoinedMember
 from kafka_assignors.plan import Ownership
 
 log = logging.getLogger("kafka_assignors")
@@ -28,53 +28,64 @@ _BROKER_FIELDS = 96
 
 
 class RecordWatch:
-    """Warns once when the record grows beyond a size, and again only after it was smaller."""
+    """Warns once when the record grows beyond a limit, and again only after it was smaller.
 
-    def __init__(self, name: str, most: int = int(_NEAR * RECORD_BYTES), of: str = "90 % of 1 MiB") -> None:
-        self._name, self._most, self._of = name, most, of
+    Args:
+        name: of the strategy, for the log.
+        limit: bytes.
+        limit_name: the limit, for the log.
+    """
+
+    def __init__(
+        self, name: str, limit: int = int(_NEAR * RECORD_BYTES), limit_name: str = "90 % of 1 MiB"
+    ) -> None:
+        self._name, self._limit, self._limit_name = name, limit, limit_name
         self._is_too_large = False
 
     def check(self, size: int) -> None:
-        """Compare the size of this round's record."""
-        if size > self._most and not self._is_too_large:
+        """Compare the bytes of this round's record."""
+        if size > self._limit and not self._is_too_large:
             log.warning(
                 "%s: the group's record takes %d bytes, more than %s (%d); the broker refuses the"
                 " assignment if it is more than max.message.bytes of __consumer_offsets:"
                 " raise that, or split the group's topics",
                 self._name,
                 size,
-                self._of,
-                self._most,
+                self._limit_name,
+                self._limit,
             )
-        self._is_too_large = size > self._most
+        self._is_too_large = size > self._limit
 
 
 def record_bytes(
-    members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
-    assignments: Mapping[str, ConsumerProtocolAssignment],
+    members: Iterable[JoinedMember], assignments: Mapping[str, ConsumerProtocolAssignment]
 ) -> int:
-    """Return the estimated bytes of the record."""
+    """Estimate the bytes of the record.  Linear in the members' topics and claims."""
     return sum(
         fixed_bytes(member) + sent_bytes(member) + len(assignments[member.member_id].encode())
         for member in members
     )
 
 
-def fixed_bytes(member: JoinGroupResponse.JoinGroupResponseMember) -> int:
+def fixed_bytes(member: JoinedMember) -> int:
     """Return the bytes of a member's ids, its topics and the broker's fields."""
     topics = [topic or "" for topic in member.metadata.topics or ()]  # the protocol allows null
     names = sum(map(len, topics)) + 2 * len(member.member_id) + len(member.group_instance_id or "")
     return _BROKER_FIELDS + 2 * len(topics) + names + len(member.metadata.rack_id or "")
 
 
-def sent_bytes(member: JoinGroupResponse.JoinGroupResponseMember) -> int:
+def sent_bytes(member: JoinedMember) -> int:
     """Return the bytes of the claims and the user data that a member joined with."""
     claims = member.metadata.owned_partitions or ()
-    return len(member.metadata.user_data or b"") + sum(
-        6 + len(claim.topic or "") + 4 * len(claim.partitions or ()) for claim in claims
+    return len(member.metadata.user_data or b"") + _entry_bytes(
+        (claim.topic or "", claim.partitions or ()) for claim in claims
     )
 
 
 def plain_bytes(owned: Ownership) -> int:
-    """Return the size of an ownership in Kafka's own form."""
-    return 6 * len(owned) + sum(map(len, owned)) + 4 * sum(map(len, owned.values()))
+    """Return the bytes of an ownership in Kafka's own form."""
+    return _entry_bytes(owned.items())
+
+
+def _entry_bytes(entries: Iterable[tuple[str, Sequence[int]]]) -> int:
+    return sum(6 + len(topic) + 4 * len(numbers) for topic, numbers in entries)

@@ -90,7 +90,8 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
             planned.
 
     Returns:
-        The plan.  Seniority breaks ties.  Cost: partitions, and topics x members, each times a logarithm.
+        The plan.  Seniority breaks ties.  Cost: for each topic a sort of its free partitions
+        and its subscribers.
     """
     owners = claims.owner.copy()
     loads = np.bincount(owners[owners != NO_MEMBER], minlength=len(group.members))
@@ -107,12 +108,17 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
 
 
 def _fewest_first(loads: Vector, count: int) -> Vector:
-    """Return ``count`` times the index of the smallest load, which then grows by one; ties to the first."""
+    """Deal units one by one, each to the smallest load of that moment; ties to the first.
+
+    Returns:
+        The index of each unit's load, in the order of the deal.
+    """
     ordered = np.sort(loads)
     sums = np.cumsum(ordered)
-    raises = ordered * np.arange(1, len(loads) + 1) - sums  # for the first k + 1 to reach the largest of them
-    raised = int(np.searchsorted(raises, count, side="right"))
-    level = -(-(count + int(sums[raised - 1])) // raised)
+    # [k]: units that the k + 1 smallest loads need to be as large as the largest of them.
+    needed = ordered * np.arange(1, len(loads) + 1) - sums
+    receivers = int(np.searchsorted(needed, count, side="right"))
+    level = -(-(count + int(sums[receivers - 1])) // receivers)  # no load ends above it
     steps = np.maximum(0, level - loads)
     indices = np.repeat(np.arange(len(loads)), steps)
     heights = np.arange(len(indices)) + np.repeat(loads - (np.cumsum(steps) - steps), steps)

@@ -21,7 +21,7 @@ from kafka_assignors.assignor.lag.capacity import MeasuredCapacities
 from kafka_assignors.assignor.lag.options import LagOptions
 from kafka_assignors.assignor.lag.reports import OwnReport, newest_reports
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
-from kafka_assignors.assignor.members import MemberReport
+from kafka_assignors.assignor.members import JoinedMember, MemberReport
 from kafka_assignors.assignor.record_size import plain_bytes
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
@@ -129,9 +129,7 @@ class LagAssignor(Assignor):
         return super().metadata(topics)
 
     def _completed(
-        self,
-        assignments: dict[str, ConsumerProtocolAssignment],
-        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+        self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
         with self._guarded("keeping the group's record small"):
             if self._all_read_budgets:  # budgets check the size, too

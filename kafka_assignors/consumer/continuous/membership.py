@@ -29,6 +29,35 @@ _UNKNOWN = {FencedInstanceIdError.errno, UnknownMemberIdError.errno}
 _REFUSED = {IllegalGenerationError.errno, NotCoordinatorError.errno, *_UNKNOWN}
 
 
+class _Patience:
+    """How long JoinGroup, and then SyncGroup, may have no response before it is sent again.
+
+    Args:
+        generation: kafka-python's object at the time of JoinGroup; its response brings another one.
+        session_s: session timeout, seconds.
+    """
+
+    _wait_s: float
+
+    def __init__(self, generation: Generation, session_s: float) -> None:
+        self._session_s = session_s
+        self._begin(generation)
+
+    def is_over(self, generation: Generation) -> bool:
+        """Whether the wait is over.  The next one for the same response is twice as long."""
+        if generation is not self._generation:
+            self._begin(generation)
+        # Before brokers name a member (2.2 and later), a second JoinGroup would make a second member.
+        if not generation.has_member_id() or time.monotonic() - self._since < self._wait_s:
+            return False
+        self._since, self._wait_s = time.monotonic(), 2 * self._wait_s
+        return True
+
+    def _begin(self, generation: Generation) -> None:
+        self._generation = generation
+        self._since, self._wait_s = time.monotonic(), self._session_s
+
+
 class Membership(OffsetsDuringJoins):
     """A coordinator that knows until when no other member can own its partitions."""
 
@@ -71,8 +100,7 @@ class Membership(OffsetsDuringJoins):
         next repetition waits twice as long.
         """
         join = self._join_task
-        session_s = self.config["session_timeout_ms"] / 1000
-        waiting, waits_since, patience_s = self._generation, time.monotonic(), session_s
+        patience = _Patience(self._generation, self.config["session_timeout_ms"] / 1000)
         refused = None  # the generation whose last heartbeat was refused
         reconnected = None  # the generation for which the connection was aborted
         while True:
@@ -80,11 +108,8 @@ class Membership(OffsetsDuringJoins):
             if self._join_task is not join or not self._join.is_in_flight:
                 return
             generation = self._generation  # changes with each JoinGroup response
-            if generation is not waiting:
-                waiting, waits_since, patience_s = generation, time.monotonic(), session_s
-            if generation.has_member_id() and time.monotonic() - waits_since > patience_s:
+            if patience.is_over(generation):
                 self._abort_connection()
-                waits_since, patience_s = time.monotonic(), 2 * patience_s
             node_id = self.coordinator()
             if not generation.has_member_id() or node_id is None:
                 continue

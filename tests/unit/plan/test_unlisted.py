@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_assignors.plan import Group, Member, keep_owned, resolve, unlisted_owners
 from kafka_assignors.plan.unlisted import MOST_CLAIMS, PARTITION_NUMBER_LIMIT
@@ -77,3 +79,18 @@ def test_only_free_partitions_are_dealt_and_unlisted_ones_count() -> None:
 def test_topic_without_subscribers_stays_without_an_owner() -> None:
     group = Group((member("a", ["t0"]),), {"t0": 1, "u": 2})
     assert keep_owned(group, resolve(group), {}) == {"a": {"t0": [0]}}
+
+
+@given(counts=st.lists(st.integers(0, 5), min_size=1, max_size=6), free=st.integers(1, 20))
+def test_free_partitions_go_one_by_one_to_the_member_with_the_fewest(counts: list[int], free: int) -> None:
+    firsts = [sum(counts[:i]) for i in range(len(counts))]
+    members = tuple(
+        member(f"m{i}", ("t0",), {"t0": list(range(first, first + count))}, generation=1)
+        for i, (first, count) in enumerate(zip(firsts, counts, strict=True))
+    )
+    group = Group(members, {"t0": sum(counts) + free})
+    expected = {each.member_id: list(each.owned.get("t0", ())) for each in members}
+    for partition in range(sum(counts), sum(counts) + free):
+        min(expected.values(), key=len).append(partition)
+    plan = keep_owned(group, resolve(group), {})
+    assert {name: list(plan[name].get("t0", ())) for name in expected} == expected

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import time
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from kafka.coordinator.base import Generation
 from kafka.errors import (
     FencedInstanceIdError,
     IllegalGenerationError,
@@ -18,6 +20,7 @@ from kafka.errors import (
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 
 from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled, stable_heartbeat_at
+from kafka_assignors.consumer.continuous.membership import _Patience
 from tests.support.waiting import until
 from tests.unit.consumer.continuous.scripted import SECOND, Scripted
 from tests.unit.consumer.continuous.situations import rebalancing
@@ -331,6 +334,24 @@ def test_join_over_a_connection_that_transfers_nothing_is_repeated(member: Any) 
     m.joined(0)
     assert m.poll()
     assert (m.listener.heard, m.owned) == ([], [0])
+
+
+def test_patience_doubles_for_a_response_and_needs_a_member_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another generation shows that a response has come."""
+    now = 0.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    joined = Generation(7, "m", "sticky")
+    patience, over = _Patience(joined, 10), []
+    for second in range(100):
+        now = float(second)
+        if patience.is_over(joined):
+            over.append(second)
+    assert over == [10, 30, 70]
+    assert not patience.is_over(Generation(8, "m", "sticky"))
+    nameless = Generation(-1, "", None)
+    patience = _Patience(nameless, 10)
+    now += 11
+    assert not patience.is_over(nameless)
 
 
 def test_join_is_repeated_when_the_coordinator_has_moved(member: Any) -> None:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import time
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import KafkaConnectionError, UnknownMemberIdError
+from kafka.coordinator.consumer import ConsumerCoordinator
+from kafka.errors import IllegalStateError, KafkaConnectionError, UnknownMemberIdError
 from kafka.future import Future
-from kafka.protocol.consumer import JoinGroupRequest, LeaveGroupRequest, OffsetCommitRequest, SyncGroupRequest
+from kafka.protocol.consumer import (
+    HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    OffsetCommitRequest,
+    SyncGroupRequest,
+)
 
 from tests.unit.consumer.continuous.scripted import FIRST, SECOND
-from tests.unit.consumer.continuous.situations import T0, commit, rebalancing
+from tests.unit.consumer.continuous.situations import REBALANCE, T0, commit, rebalancing
 
 
 def test_unsubscribed_topics_are_held_back_and_revoked_before_the_join(member: Any) -> None:
@@ -155,3 +164,36 @@ def test_only_join_and_sync_use_the_first_connection_during_a_join(member: Any) 
     m.answer_join()
     kinds = {type(request.request) for request in m.sent[first:] if request.node_id == FIRST}
     assert kinds <= {SyncGroupRequest}
+
+
+@pytest.mark.parametrize("step", ["reset_group_subscription", "group_protocols"])
+def test_join_that_begins_while_the_application_unsubscribes_raises_in_no_later_poll(
+    step: str, member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = member(0)
+
+    def refuse(*_: Any) -> Any:
+        raise IllegalStateError("not subscribed")
+
+    owner = m.coordinator if step == "group_protocols" else m.consumer._subscription
+    monkeypatch.setattr(owner, step, refuse)
+    beaten = m.in_background(m.coordinator._do_heartbeat)
+    m.answer(m.open(HeartbeatRequest), SimpleNamespace(error_code=REBALANCE))
+    assert beaten.succeeded()
+    assert m.of(JoinGroupRequest) == []
+    monkeypatch.undo()
+    for _ in range(3):  # kafka-python pauses before it repeats
+        m.poll()
+        time.sleep(0.1)
+    assert m.open(JoinGroupRequest).claims == {"t": [0]}
+
+
+def test_close_begins_no_join_and_waits_for_none_from_its_first_step(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first step is the commit."""
+    m = rebalancing(member)
+    seen = []
+    monkeypatch.setattr(ConsumerCoordinator, "close", lambda self, **_: seen.append(self._join.is_closing))
+    m.coordinator.close()
+    assert seen == [True]

@@ -50,10 +50,10 @@ def batch(rows: Sequence[Record], kind: Any = SMALL, before: int = 0) -> Any:
 
 
 def decoded(rows: Sequence[Record], kind: Any = SMALL, before: int = 0) -> list[dict[str, Any]]:
-    found = decode_batch(batch(rows, kind, before), NO_GROUPS)
-    found.validate(full=True)
-    decoded: list[dict[str, Any]] = found.set_column(
-        2, "time", found.column("time").cast(pa.int64())
+    decoded_batch = decode_batch(batch(rows, kind, before), NO_GROUPS)
+    decoded_batch.validate(full=True)
+    decoded: list[dict[str, Any]] = decoded_batch.set_column(
+        2, "time", decoded_batch.column("time").cast(pa.int64())
     ).to_pylist()
     assert [row["record_offset"] for row in decoded] == list(range(len(rows)))
     assert {row["record_partition"] for row in decoded} <= {3}
@@ -126,10 +126,10 @@ def test_bytes_of_a_null_are_not_read() -> None:
     bits = pa.py_buffer(b"\x04")  # the last one alone is there
     value = pa.Array.from_buffers(SMALL, 3, [bits, *hidden.buffers()[1:]])
     whole = batch([(KEY, None)] * 3)
-    found = decode_batch(whole.set_column(1, "value", value), NO_GROUPS)
-    assert found.column("kind").to_pylist() == ["tombstone", "tombstone", "commit"]
-    found = decode_batch(whole.set_column(0, "key", value), NO_GROUPS)
-    assert found.column("problem").to_pylist()[:2] == ["no-key", "no-key"]
+    decoded_batch = decode_batch(whole.set_column(1, "value", value), NO_GROUPS)
+    assert decoded_batch.column("kind").to_pylist() == ["tombstone", "tombstone", "commit"]
+    decoded_batch = decode_batch(whole.set_column(0, "key", value), NO_GROUPS)
+    assert decoded_batch.column("problem").to_pylist()[:2] == ["no-key", "no-key"]
 
 
 def test_records_of_other_kinds_are_distinguished() -> None:

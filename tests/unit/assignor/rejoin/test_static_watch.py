@@ -11,7 +11,7 @@ import pytest
 from kafka.errors import GroupAuthorizationFailedError
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors.assignor.static_watch import StaticWatch
+from kafka_assignors.assignor.rejoin.static_watch import StaticWatch
 from kafka_assignors.plan.cause import Cause
 
 

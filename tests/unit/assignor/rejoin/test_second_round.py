@@ -5,7 +5,7 @@ from __future__ import annotations
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.assignor.second_round import PATIENCE_S, SecondRound
+from kafka_assignors.assignor.rejoin.second_round import PATIENCE_S, SecondRound
 from kafka_assignors.plan import NO_GENERATION, Hold
 from tests.unit.conftest import MakeConsumer
 
