@@ -37,6 +37,7 @@ class _Patience:
         session_s: session timeout, seconds.
     """
 
+    _since: float
     _wait_s: float
 
     def __init__(self, generation: Generation, session_s: float) -> None:
