@@ -10,8 +10,11 @@ Like ``coordinator_access`` this module uses kafka-python's private parts; ``kno
 
 from __future__ import annotations
 
+import time
+
 from kafka.errors import KafkaTimeoutError, RetriableError
 from kafka.structs import MemberState
+from kafka.util import Timer
 
 from kafka_assignors.consumer.continuous.joins import JoinsOutsidePoll
 
@@ -55,6 +58,17 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         self._maybe_auto_commit_offsets_async()
         return True
 
+    async def ensure_coordinator_ready_async(self, timeout_ms: float | None = None) -> bool:
+        """As inherited, but repeats a failed metadata request; kafka-python's ``poll()`` raises its error."""
+        timer = Timer(timeout_ms)
+        while True:
+            try:
+                return bool(await super().ensure_coordinator_ready_async(timer.timeout_ms))
+            except RetriableError:
+                await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
+            if timer.expired:
+                return False
+
     def time_to_next_poll(self) -> float:
         """Return the seconds that the consumer may wait for records."""
         if not self._has_partitions():
@@ -72,9 +86,16 @@ class ContinuousCoordinator(JoinsOutsidePoll):
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but new partitions, whose offsets may be slow to come, do not hold up the others."""
         states = list(self._subscription.assignment.values())
-        if self._has_partitions() and any(state.has_valid_position for state in states):
-            timeout_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
-        return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
+        if not self._has_partitions() or not any(state.has_valid_position for state in states):
+            return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
+        is_waiting = any(not future.is_done for future in list(self._offset_fetch_futures.values()))
+        if not is_waiting and time.monotonic() < self._next_offset_fetch_at:
+            return False  # the broker has just refused
+        slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
+        is_done = bool(super().refresh_committed_offsets_if_needed(slice_ms))
+        if not is_done:
+            self._next_offset_fetch_at = time.monotonic() + self.config["retry_backoff_ms"] / 1000
+        return is_done
 
     def _has_partitions(self) -> bool:
         """Whether the group has assigned partitions to this member."""

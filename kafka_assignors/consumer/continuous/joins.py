@@ -180,6 +180,7 @@ class JoinsOutsidePoll(Membership):
         assigned = self._join.apply()
         # kafka-python keeps unread OffsetFetch responses; other owners may have committed since.
         self._offset_fetch_futures.clear()
+        self._next_offset_fetch_at = float("-inf")
         try:
             if self._may_still_own():
                 await self._commit_before_applying(assigned)
@@ -201,8 +202,9 @@ class JoinsOutsidePoll(Membership):
         took the other connection.
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
-        if is_revoking:
-            await self._await_commits(_COMMIT_MS)
+        if is_revoking and not await self._await_commits(_COMMIT_MS):  # another one would wait for it, too
+            log.warning("commit before revoking partitions failed: an earlier one has no response")
+            return
         offsets = self._subscription.all_consumed_offsets()
         if not offsets or not self.config["enable_auto_commit"]:
             return

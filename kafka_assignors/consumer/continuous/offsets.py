@@ -63,6 +63,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """Initialise a coordinator that has not joined yet."""
         self._join = JoinState()
         self._newest, self._unanswered = {}, {}
+        self._next_offset_fetch_at = float("-inf")
 
     def coordinator(self) -> Any:
         """Return the node for commits and offset fetches; joins and heartbeats use ``coordinator_id``."""
@@ -181,11 +182,14 @@ class OffsetsDuringJoins(ConsumerCoordinator):
             and (partition in assignment or self._generation is commit.generation)
         }
 
-    async def _await_commits(self, timeout_ms: float) -> None:
+    async def _await_commits(self, timeout_ms: float) -> bool:
         """Wait for the response of the last commit that was sent: a broker answers them in order."""
-        if self._unanswered:
-            with suppress(KafkaTimeoutError):
-                await self._manager.wait_for(list(self._unanswered)[-1], timeout_ms)
+        try:
+            for end in list(self._unanswered)[-1:]:
+                await self._manager.wait_for(end, timeout_ms)
+        except KafkaTimeoutError:
+            return False
+        return True
 
     async def _send_commit(self, offsets: Offsets) -> None:
         end = Future()

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import FencedInstanceIdError
+from kafka.errors import FencedInstanceIdError, KafkaConnectionError, UnstableOffsetCommitError
+from kafka.future import Future
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetFetchRequest
 from kafka.structs import MemberState
 
@@ -50,6 +51,35 @@ def test_offsets_of_new_partitions_do_not_hold_up_the_others(member: Any) -> Non
     assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=10_000)
     assert time.monotonic() - began < 5
     m.open(OffsetFetchRequest)
+
+
+def test_refused_offsets_are_not_requested_with_every_poll(member: Any) -> None:
+    """A broker refuses them while a transaction of the former owner is open."""
+    m = member(0, retry_backoff_ms=60_000)
+    m.beat(REBALANCE)
+    m.joined(0, 1)
+    m.poll()
+    refused = UnstableOffsetCommitError.errno
+    for _ in range(3):
+        assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+        for sent in m.of(OffsetFetchRequest):
+            if not sent.future.is_done:
+                m.answer(
+                    sent,
+                    SimpleNamespace(API_VERSION=8, groups=[SimpleNamespace(error_code=refused, topics=[])]),
+                )
+    assert len(m.of(OffsetFetchRequest)) == 1
+
+
+def test_poll_goes_on_when_no_broker_can_be_reached(member: Any) -> None:
+    """kafka-python's poll() raises the error of the metadata request."""
+    m = member(0, retry_backoff_ms=1)
+    m.coordinator.coordinator_dead("the test cuts it off")
+    errors = [KafkaConnectionError("cut off"), KafkaConnectionError("cut off")]
+    m.coordinator.lookup_coordinator = lambda: Future().failure(errors[0])
+    m.coordinator._cluster.request_update = lambda: Future().failure(errors[1])
+    assert m.poll()
+    assert m.owned == [0]
 
 
 def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
