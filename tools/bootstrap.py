@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> None:
         need_browser(rest)
         environment = install(".venv-tox", ["tox>=4.20"])
         which = ["-m", "all"] if command == "test-all" else []
-        # Two at a time, because the longest one mostly waits; with live output.
+        # Two at a time, because tests of live groups mostly wait; with live output.
         two = ["run-parallel", "--parallel", "2", "--parallel-live"]
         run([environment / "bin" / "tox", *two, *which, *discover(), *rest])
     elif command == "docs":
@@ -132,7 +132,7 @@ def has_java() -> bool:
 def need_browser(tox_arguments: list[str]) -> None:
     """Find Chromium for the test of the report; as root on Debian, install it."""
     environments = " ".join(tox_arguments)
-    if "-e" in tox_arguments and "live" not in environments:
+    if "-e" in tox_arguments and not any(name in environments for name in ("live", "spark")):
         return
     mac = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in MAC_BROWSERS]
     if os.environ.get("KAFKA_ASSIGNORS_CHROMIUM") or any(map(shutil.which, BROWSERS)):

@@ -79,7 +79,7 @@ def test_server_with_a_wrong_host_name_is_not_trusted(
     assert "does not let us in" in str(pipeline_error(caught.value, "reading"))
 
 
-@pytest.mark.parametrize("way", ["password", "certificate"])
+@pytest.mark.parametrize("way", ["password", pytest.param("certificate", marks=pytest.mark.long)])
 def test_plans_logs_and_events_contain_no_secret(
     secured: Secured, topic: str, tmp_path: Path, way: str
 ) -> None:

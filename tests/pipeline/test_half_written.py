@@ -91,7 +91,13 @@ def refused(spark: SparkSession, root: Path, file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("make", "damage"), [(dropped, cut), (dropped, empty), (landed, empty), (landed, zeros)]
+    ("make", "damage"),
+    [
+        (dropped, cut),
+        pytest.param(dropped, empty, marks=pytest.mark.long),
+        pytest.param(landed, empty, marks=pytest.mark.long),
+        pytest.param(landed, zeros, marks=pytest.mark.long),
+    ],
 )
 def test_model_stops_at_an_incomplete_file_and_continues_once_it_is_complete(
     spark: SparkSession, tmp_path: Path, make: Callable[[SparkSession, Path, int], Path], damage: Damage

@@ -152,6 +152,7 @@ def test_samples_ahead_are_counted_and_make_no_other_late(
     ]
 
 
+@pytest.mark.long
 def test_partition_without_samples_is_flushed_and_dropped(spark: SparkSession, tmp_path: Path) -> None:
     """Later samples from before the flush are dropped and counted."""
     forget = {"forget_s": 3_600.0}
@@ -184,6 +185,7 @@ def test_repeated_batch_replaces_its_rows(spark: SparkSession, tmp_path: Path) -
     assert (seen, report.steps) == ([len(landed)], len(landed))
 
 
+@pytest.mark.long
 def test_writers_of_a_backlog_are_read_in_step(spark: SparkSession, tmp_path: Path) -> None:
     """The sampler's files have hours each; the commits are in more files than one batch reads."""
     files = 1_100

@@ -113,6 +113,7 @@ def test_few_files_of_a_day_are_merged_when_it_is_over(spark: SparkSession, tmp_
     assert run(spark, tmp_path).samples == 12 * MINUTES
 
 
+@pytest.mark.long
 def test_old_days_are_deleted_and_the_recording_goes_on(spark: SparkSession, tmp_path: Path) -> None:
     """Covers a writer without a list, and the load."""
     record(spark, tmp_path, range(12), hours_apart=6)
@@ -144,6 +145,7 @@ def test_merged_files_are_deleted_once_no_list_names_them(spark: SparkSession, t
     assert rows(spark, tmp_path) == before
 
 
+@pytest.mark.long
 def test_merge_that_does_not_get_into_the_list_changes_nothing(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

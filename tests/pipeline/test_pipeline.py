@@ -94,6 +94,7 @@ def fed(bootstrap: str, topic: str, group: str) -> dict[TopicPartition, load_fee
     return {key.partition: forecast for key, forecast in forecasts if key.group_id == group}
 
 
+@pytest.mark.long
 def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
@@ -138,6 +139,7 @@ def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
     assert arrived[0] > 0
 
 
+@pytest.mark.long
 def test_existing_commits_land_before_the_first_sample(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
@@ -165,6 +167,7 @@ def test_existing_commits_land_before_the_first_sample(
     assert report.load.late == 0
 
 
+@pytest.mark.long
 def test_model_that_cannot_write_is_restarted_without_loss_of_samples(
     spark: SparkSession,
     bootstrap: str,
@@ -396,6 +399,7 @@ def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> 
     assert message in result.output
 
 
+@pytest.mark.long
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     (port,) = free_ports(1)
     settings: dict[str, Any] = {"bootstrap_servers": [f"127.0.0.1:{port}"]}

@@ -70,7 +70,7 @@ class Producing:
         self._producer.close()
 
     def _run(self) -> None:
-        while not self._enough.wait(0.005):  # so that consumers keep up
+        while not self._enough.wait(0.02):  # so that consumers keep up on a busy machine
             for tp in self.ends:
                 self._producer.send(tp.topic, b"record", partition=tp.partition)
                 self.ends[tp] += 1

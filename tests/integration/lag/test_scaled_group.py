@@ -24,7 +24,7 @@ def quiet_busy_quiet() -> list[Due]:
     return due
 
 
-@pytest.mark.parametrize("rule", ["13", "size"])
+@pytest.mark.parametrize("rule", [pytest.param("13", marks=pytest.mark.long), "size"])
 def test_size_follows_the_load_and_the_target_is_held(
     tmp_path: Path, kafka_bootstrap: str, rule: str
 ) -> None:
