@@ -36,7 +36,7 @@ MEMBERS.set_forkserver_preload(["pytest", "kafka_assignors", "tests.integration.
 
 SESSION_MS = 6000
 HEARTBEAT_MS = 500
-DEADLINE_S = 30.0
+DEADLINE_S = 60.0
 QUIET_S = 0.15
 
 Owned = dict[str, frozenset[TopicPartition]]
