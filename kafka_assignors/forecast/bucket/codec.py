@@ -7,13 +7,13 @@ part        contents                                                    changes
 ``hot``     the arrays of ``hot``, and the waiting samples              with each sample
 ``scores``  the arrays of ``scores``                                    with forecasts to be scored
 ``season``  the arrays of ``season``                                    every quarter of an hour
-``odd``     the odd states, each by ``forecast.codec``                  with their samples
+``odd``     states that no array can hold, by ``forecast.codec``        with their samples
 ==========  ==========================================================  ===========================
 
-Version 5, little-endian: a version byte, the CRC-32 of the content, and the content.  That of ``hot`` begins
-with the settings.  An integer is stored as the difference from the least one in its array, in as few bytes as
-the largest difference needs.  ``scores`` and ``season`` are read when they are needed.  The format is private
-to the checkpoints of one job.
+Version 5, little-endian: a version byte, the CRC-32 of the content, and the content.  The content of ``hot``
+begins with the settings.  An integer is stored as the difference from the least one in its array, in as few
+bytes as the largest difference needs.  ``scores`` and ``season`` are read when they are needed.  The format
+is private to the checkpoints of one job.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _NEAR = {
     "mark_position": "end",
     "mark_served": "served",
 }
-"""Arrays that are stored as the difference from another one."""
+"""Array -> the array from which its difference is stored, because the two are nearly equal."""
 
 Load = Callable[[str], bytes | None]
 
@@ -167,7 +167,7 @@ def _decode_odd(bucket: Bucket, content: bytes) -> None:
 
 
 def _pack(array: Any) -> bytes:
-    """Pack an array: the number of its entries by partition, then those of each of the other dimensions."""
+    """Pack an array: the length of its last dimension (by partition), then each row of the others."""
     head = np.array([array.shape[-1]], "<i8").tobytes()
     if array.dtype != np.int64:
         return head + bytes(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())

@@ -97,6 +97,7 @@ class Models:
             array[rows] = np.where(known, before + gain * (value - before), before)
 
     def _clipped(self, rows: RowIndex, rate: Floats, expected: Floats) -> Floats:
+        """Return the rates, with outliers limited to the largest usual deviation; see `OUTLIER`."""
         table, seconds = self._table, self._table.settings.step_s
         deviation = rate - expected
         usual, run, seen = table.deviation[rows], table.run[rows], table.seen[rows]
@@ -115,6 +116,7 @@ class Models:
         return clipped
 
     def _follow(self, rows: RowIndex, values: Floats) -> None:
+        """Update the level and the trend of each forecaster."""
         table, scale = self._table, self._table.scale
         seen, levels, trends = table.seen[rows], table.levels[:, rows], table.trends[:, rows]
         gain = np.maximum(np.array(scale.gains)[:, None], 1 / seen)
@@ -153,6 +155,7 @@ class Models:
         table.due_forecasts[slot][:, rows] = 0.0
 
     def _weights(self, rows: RowIndex) -> Floats:
+        """Return the weight of each forecaster in the mixture: the smaller its past errors, the larger."""
         misses = self._table.misses[:, rows]
         best = misses.min(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -163,7 +166,7 @@ class Models:
         return weights
 
     def _each(self, rows: RowIndex, at: int) -> Floats:
-        """Return the records each forecaster expects within the horizon; `OTHERS` are last."""
+        """Return the records that each forecaster expects within the horizon; those of `OTHERS` are last."""
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
         stretches = self._stretches(at)
@@ -196,7 +199,13 @@ class Models:
     def _at_least_0(
         self, level: Floats, trend: Floats, stretches: list[tuple[Floats | float, float]]
     ) -> Floats:
-        """Forecast quarter by quarter; ``stretches`` are the additions and seconds of each."""
+        """Forecast by quarters of an hour, none below 0.
+
+        Args:
+            level: records/s at the start.
+            trend: records/s added with each second.
+            stretches: each quarter's seasonal addition (records/s) and its seconds within the horizon.
+        """
         records, end, grown_before = np.zeros(len(level)), 0.0, 0.0
         for adds, seconds in stretches:
             end += seconds
@@ -208,7 +217,12 @@ class Models:
     def _ahead(
         self, rows: RowIndex, at: int, stretches: list[tuple[int, float]]
     ) -> tuple[Floats, Floats, Floats]:
-        """Return the season's records within the horizon, earlier arrivals, and the least addition."""
+        """Look up the season within the horizon.
+
+        Returns:
+            The records that the season adds; the arrivals at the same time yesterday, a week ago, and
+            usually; the season's least addition (records/s).
+        """
         seasons, stop = self._seasons, at + self._table.settings.horizon
         season, before, lowest = [], [], []
         for quarter, seconds in (stretches[0], *stretches[1:][-1:]):

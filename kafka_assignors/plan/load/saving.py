@@ -21,7 +21,7 @@ def with_few_moves(
         problem: lag, subscriptions and capacities.
         rule: the rule of counts.
         owners: the plan from which ``best`` was found; it keeps the rule.
-        best: the plan with the lowest load, and the exchanges towards it.
+        best: the plan with the lowest load, and the exchanges that lead to it from ``owners``.
         home: by partition, its owner before.
         limit: at least the load of ``best``.
     """
@@ -97,7 +97,7 @@ def _bring_home(plan: WorkingPlan, rule: CountRule, home: Owners, rooms: list[in
 def _return(
     plan: WorkingPlan, rule: CountRule, home: Owners, partition: int, rooms: list[int]
 ) -> Exchange | None:
-    """The exchange that returns a partition to its former owner and keeps to ``rooms``; None if none does."""
+    """Return the exchange that gives a partition back to its former owner and keeps to ``rooms``, or None."""
     problem = plan.problem
     owner, former = int(plan.owner[partition]), int(home[partition])
     if owner == former:  # an earlier exchange returned it
@@ -110,7 +110,7 @@ def _return(
     may &= (lag - lags <= room) & (plan.records[owner] - lag + lags <= rooms[owner])
     fits = others[may]
     if len(fits):
-        # Prefer a partition that comes home by the same exchange, then the heaviest.
+        # Prefer a partition that also returns to its former owner, then the one with the most lag.
         comes_home = fits[home[fits] == owner]
         return Exchange(owner, former, (partition,), (int((comes_home if len(comes_home) else fits)[-1]),))
     if 1 in rule.steps(plan.counts, owner, former, 1) and lag <= room:

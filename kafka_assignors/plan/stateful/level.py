@@ -85,7 +85,7 @@ class _Moves:
         return False
 
     def _offers_of(self, member: int) -> tuple[Vector, Mask]:
-        """The standbys of a member, and the members that may hold each, shape (standbys, members)."""
+        """Return the standbys of a member, and which members may hold each, shape (standbys, members)."""
         if member not in self._offers:
             standbys = self._standbys
             tasks = [t for t, of in enumerate(standbys.of) if member in of]
@@ -136,7 +136,7 @@ class _Moves:
         )
 
     def _movable(self, *, with_new_copies: bool) -> dict[int, set[int]]:
-        """By member: its standbys that can move.
+        """Return the standbys of each member that can move.
 
         The result without new copies is kept, and ``_move`` updates it.
         """
@@ -167,7 +167,7 @@ class _Moves:
                     self._movable_by_member.setdefault(member, set()).add(task)
 
     def _takers(self, task: int, member: int, among: Mask, *, with_new_copies: bool) -> list[int]:
-        """The members ``among`` which a standby of a member can go to."""
+        """Return the members of ``among`` to which a standby of a member can move."""
         standbys = self._standbys
         fits = self._history.fits(standbys.others(task, member)) & among
         if with_new_copies or standbys.is_new(task, member):

@@ -1,4 +1,4 @@
-"""Balance factors: whether members are within one, and the moves towards a target that it asks for."""
+"""Says whether members are within a balance factor, and undoes the moves that it does not ask for."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 
 
 def is_beyond(base: Vector, factor: int) -> bool:
-    """Whether members differ by more than the factor in ``base``, their tasks of other subtopologies."""
+    """Whether members differ by more than the factor in their tasks of other subtopologies (``base``)."""
     return int(np.ptp(base)) > factor
 
 

@@ -11,7 +11,7 @@ _FEW = 256
 """Units (partitions) are dealt one by one if units times members are at most this."""
 
 _MOST_REFUSALS = 8
-"""Most members without a suitable unit that a member asks before it gives up."""
+"""A member stops looking for units after this many members that have none for it."""
 
 
 def first_shares(problem: TransportProblem) -> Matrix:
@@ -114,7 +114,7 @@ def _pour(units: int, takers: Vector, row: Vector, loads: Vector, limits: Vector
 
 
 def _deal(units: int, members: Vector, row: Vector, loads: Vector) -> None:
-    """Do as ``_pour``, unit by unit: faster for few units, because numpy calls take tens of microseconds."""
+    """As ``_pour``, unit by unit: faster for few units, because each call of numpy takes microseconds."""
     shares, load = row[members].tolist(), loads[members].tolist()
     even = -(-(sum(shares) + units) // len(shares))
     for _ in range(units):
@@ -157,7 +157,7 @@ def _level(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vec
 def _offer(
     problem: TransportProblem, shares: Matrix, offered: Vector, high: int, low: int
 ) -> tuple[int, int]:
-    """The topic whose units cost least to move from ``high`` to ``low``, and how many may move."""
+    """Return the topic whose units cost least to move from ``high`` to ``low``, and how many may move."""
     low_share, high_share = shares[offered, low], shares[offered, high]
     low_owned, high_owned = problem.owned[offered, low], problem.owned[offered, high]
     keys = [low_share - high_share, (low_share >= low_owned) + 0 - (high_share > high_owned)]
@@ -166,6 +166,6 @@ def _offer(
     best = int(np.lexsort(keys)[0])
     topic, share, owned = int(offered[best]), int(high_share[best]), int(high_owned[best])
     units = max((share - int(low_share[best])) // 2, 1)
-    # Units beyond those that ``high`` owned cost another price than the others.
+    # Units that ``high`` did not own cost less to move than its own, so one offer has units of one price.
     spare = share - owned if share > owned else share - int(problem.floor[topic, high])
     return topic, min(units, spare)
