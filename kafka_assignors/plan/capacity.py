@@ -7,7 +7,8 @@ a load is a lag.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -25,6 +26,15 @@ UNIT = 1024
 def in_units(capacity: float) -> int | None:
     """Return a capacity in units of 1 / ``UNIT``; None if it is no number within the bounds."""
     return round(capacity * UNIT) if is_number(capacity, LEAST, MOST) else None
+
+
+def median_ratio(rates: Collection[float]) -> float:
+    """Return the median of rates or capacities above 0.
+
+    Of two in the middle it is the geometric mean, from which both differ by the same factor.
+    """
+    ordered = sorted(rates)
+    return math.sqrt(ordered[(len(ordered) - 1) // 2] * ordered[len(ordered) // 2])
 
 
 class Capacities:

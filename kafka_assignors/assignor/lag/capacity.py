@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import logging
-import math
-import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import Member
-from kafka_assignors.plan.capacity import in_units
+from kafka_assignors.plan.capacity import in_units, median_ratio
 
 log = logging.getLogger("kafka_assignors")
 
@@ -32,12 +30,9 @@ def capacities(reports: Sequence[MemberReport]) -> list[float]:
 
 
 def median_rate(reports: Sequence[MemberReport]) -> float:
-    """Return the median of the measured service rates, records a second; 0 if no member has measured one.
-
-    Of two rates in the middle it is the geometric mean, from which both differ by the same factor.
-    """
-    known = [math.log2(report.service_rate) for report in reports if report.service_rate]
-    return float(2 ** statistics.median(known)) if known else 0.0
+    """Return the median of the measured service rates, records a second; 0 if no member has measured one."""
+    known = [report.service_rate for report in reports if report.service_rate]
+    return median_ratio(known) if known else 0.0
 
 
 def _capacity(report: MemberReport, median: float) -> float:

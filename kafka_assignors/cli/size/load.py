@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.pipeline.backtest.service_rate import COMMIT_S
 from kafka_assignors.plan import NO_MEMBER, Group, TopicPartition
+from kafka_assignors.plan.capacity import median_ratio
 from kafka_assignors.simulation import History
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.strategies import STRATEGIES
@@ -208,9 +208,10 @@ def group_load(
     ]
     member_capacities = tuple(capacities_of(now).values())
     if len(set(member_capacities)) > 1:
+        middle = median_ratio(member_capacities)
         notes.append(
             f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
-            f"newcomers count with their median, {median(member_capacities):.3g}, and the fastest leave first"
+            f"newcomers count with their median, {middle:.3g}, and the fastest leave first"
         )
     if expected is not None and expected.problem:
         notes.append(expected.problem)

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
 
 import numpy as np
 
 from kafka_assignors.plan import Group
+from kafka_assignors.plan.capacity import median_ratio
 from kafka_assignors.simulation.churn import client_id, first_members
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
@@ -107,7 +107,7 @@ class Search:
         self._strategy, self._target = strategy, target
         self._present, self._owners = present, owners
         self._capacities = list(capacities)
-        self.newcomer = median(capacities) if capacities else 1.0
+        self.newcomer = median_ratio(capacities) if capacities else 1.0
         self.fastest = max(capacities, default=1.0)
 
     def least(self, history: History, rate: float, most: int | None = None, at_least: int = 1) -> Least:

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import Assignment, Group, measure, plan_cooperative_lag_aware, resolve
-from kafka_assignors.plan.capacity import Capacities
+from kafka_assignors.plan.capacity import Capacities, median_ratio
 from tests.support.builders import member
 
 NOTHING = float("nan"), float("inf"), 0, -1, 1e300, 2.0**-11, 1025, True, "2", None
@@ -28,6 +28,10 @@ def test_only_ratios_count() -> None:
     assert Capacities([2.0, 3.0, 1.0]).parts.tolist() == [2, 3, 1]
     assert Capacities([0.5, 0.5]).equal
     assert Capacities([]).equal
+
+
+def test_median_ratio_halves_and_doubles_alike() -> None:
+    assert [median_ratio(rates) for rates in ([3.0], [64.0, 16.0], [9.0, 1.0, 2.0])] == [3, 32, 2]
 
 
 def test_loads_and_rooms_are_exact() -> None:
