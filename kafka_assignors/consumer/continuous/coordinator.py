@@ -14,7 +14,6 @@ import time
 
 from kafka.errors import KafkaTimeoutError, RetriableError
 from kafka.structs import MemberState
-from kafka.util import Timer
 
 from kafka_assignors.consumer.continuous.joins import JoinsOutsidePoll
 
@@ -59,14 +58,13 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         return True
 
     async def ensure_coordinator_ready_async(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but repeats a failed metadata request; kafka-python's ``poll()`` raises its error."""
-        timer = Timer(timeout_ms)
+        """As inherited, but a failed metadata request counts as a timeout; kafka-python raises its error."""
         while True:
             try:
-                return bool(await super().ensure_coordinator_ready_async(timer.timeout_ms))
+                return bool(await super().ensure_coordinator_ready_async(timeout_ms))
             except RetriableError:
                 await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
-            if timer.expired:
+            if timeout_ms is not None:
                 return False
 
     def time_to_next_poll(self) -> float:

@@ -63,7 +63,6 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """Initialise a coordinator that has not joined yet."""
         self._join = JoinState()
         self._newest, self._unanswered = {}, {}
-        self._next_offset_fetch_at = float("-inf")
 
     def coordinator(self) -> Any:
         """Return the node for commits and offset fetches; joins and heartbeats use ``coordinator_id``."""

@@ -203,7 +203,7 @@ class Models:
 
         Args:
             level: records/s at the start.
-            trend: records/s added with each second.
+            trend: records/s per step.
             stretches: each quarter's seasonal addition (records/s) and its seconds within the horizon.
         """
         records, end, grown_before = np.zeros(len(level)), 0.0, 0.0

@@ -1,4 +1,4 @@
-"""Says whether members are within a balance factor, and undoes the moves that it does not ask for."""
+"""Checks whether members are within a balance factor, and undoes the moves that it does not ask for."""
 
 from __future__ import annotations
 

@@ -145,10 +145,8 @@ def test_members_count_with_the_capacities_that_they_measure() -> None:
     now = by_lag(service_rates=(16.0, 64.0))
     assert capacities_of(now) == {"m0": 0.5, "m1": 2}
     made = sized(REQUEST, now, now)
-    assert (made.sizing.rate, made.sizing.fastest_rate) == (
-        32,
-        64,
-    )  # a newcomer: 1, as on the leader
+    # A newcomer has capacity 1, as on the leader.
+    assert (made.sizing.rate, made.sizing.fastest_rate) == (32, 64)
     assert (
         "members have capacities from 0.5 to 2: newcomers count with their median, 1, "
         "and the fastest leave first" in made.notes

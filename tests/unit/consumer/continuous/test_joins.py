@@ -59,15 +59,11 @@ def test_refused_offsets_are_not_requested_with_every_poll(member: Any) -> None:
     m.beat(REBALANCE)
     m.joined(0, 1)
     m.poll()
-    refused = UnstableOffsetCommitError.errno
+    group = SimpleNamespace(error_code=UnstableOffsetCommitError.errno, topics=[])
+    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    m.answer(m.open(OffsetFetchRequest), SimpleNamespace(API_VERSION=8, groups=[group]))
     for _ in range(3):
         assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
-        for sent in m.of(OffsetFetchRequest):
-            if not sent.future.is_done:
-                m.answer(
-                    sent,
-                    SimpleNamespace(API_VERSION=8, groups=[SimpleNamespace(error_code=refused, topics=[])]),
-                )
     assert len(m.of(OffsetFetchRequest)) == 1
 
 
@@ -75,9 +71,9 @@ def test_poll_goes_on_when_no_broker_can_be_reached(member: Any) -> None:
     """kafka-python's poll() raises the error of the metadata request."""
     m = member(0, retry_backoff_ms=1)
     m.coordinator.coordinator_dead("the test cuts it off")
-    errors = [KafkaConnectionError("cut off"), KafkaConnectionError("cut off")]
-    m.coordinator.lookup_coordinator = lambda: Future().failure(errors[0])
-    m.coordinator._cluster.request_update = lambda: Future().failure(errors[1])
+    cut_off = KafkaConnectionError("cut off")
+    m.coordinator.lookup_coordinator = lambda: Future().failure(cut_off)
+    m.coordinator._cluster.request_update = lambda: Future().failure(cut_off)
     assert m.poll()
     assert m.owned == [0]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,6 +17,7 @@ from kafka.protocol.consumer import (
     SyncGroupRequest,
 )
 
+from tests.support.waiting import until
 from tests.unit.consumer.continuous.scripted import FIRST, SECOND
 from tests.unit.consumer.continuous.situations import REBALANCE, T0, commit, rebalancing
 
@@ -182,9 +182,7 @@ def test_join_that_begins_while_the_application_unsubscribes_raises_in_no_later_
     assert beaten.succeeded()
     assert m.of(JoinGroupRequest) == []
     monkeypatch.undo()
-    for _ in range(3):  # kafka-python pauses before it repeats
-        m.poll()
-        time.sleep(0.1)
+    until(lambda: m.poll() and m.of(JoinGroupRequest))  # kafka-python pauses before it repeats
     assert m.open(JoinGroupRequest).claims == {"t": [0]}
 
 
