@@ -7,6 +7,7 @@ file                    purpose                                          key nam
 ``churn.py``            joins, leaves and kills, and their times         ``ChurnStep``, ``parse``
 ``scenario.py``         strategy, members, and the cost of rebalances    ``Scenario``, ``Strategy``
 ``simulate.py``         the event loop                                   ``simulate``, ``Simulation``
+``events.py``           the kinds of events, and those to come           ``EventQueue``
 ``group.py``            the rounds of the group, through the planners    ``GroupModel``
 ``leader.py``           the lag the leader knows, and its requests       ``Leader``
 ``consumption.py``      records arrived and read so far                  ``Consumption``

@@ -7,10 +7,7 @@ records read between two events can be computed exactly, for any length of time 
 
 from __future__ import annotations
 
-import heapq
-import itertools
 from collections.abc import Collection
-from typing import Literal
 
 import numpy as np
 
@@ -18,6 +15,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.plan import NO_MEMBER
 from kafka_assignors.simulation.churn import Act, first_members
 from kafka_assignors.simulation.consumption import Consumption
+from kafka_assignors.simulation.events import Event, EventQueue
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.leader import Leader
@@ -27,18 +25,6 @@ from kafka_assignors.simulation.scenario import Scenario
 from kafka_assignors.simulation.serving import NOTHING, Readers
 from kafka_assignors.validators import wrong
 
-_Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "check"]
-"""The kinds of events.  Some have a number, given in brackets; for the others it is 0.
-
-- ``churn``: a step of the churn (its index).
-- ``join``: a process has started, so its consumer joins the group (the member).
-- ``expire``: the session of a killed member ends (the member).
-- ``stop``: all members know of a round, and stop reading.
-- ``end``: a round ends.
-- ``resume``: a member may read again after a round (the member).
-- ``replan``: a rebalance is requested regardless of lag.
-- ``check``: the leader checks for uneven lag (the number of the last round).
-"""
 _LEAST_LIMIT_S = 3600.0  # minimum time after the history to drain all lag
 
 
@@ -83,8 +69,7 @@ class Simulation:
             raise OptionError("churn", f"{late[0]} is not within the history of {history.length_s:g} s")
         self._history, self._scenario, self._pauses = history, scenario, scenario.pauses
         names = list(first_members(scenario.members)) + [a.member for a in self._acts if a.kind == "join"]
-        self._names = names
-        self._number = {name: number for number, name in enumerate(names)}
+        self._names, self._number = names, {name: number for number, name in enumerate(names)}
         capacities = [scenario.capacities.get(name, 1.0) for name in names]
         rates = [
             scenario.rates.get(name, rate * capacity)
@@ -103,8 +88,7 @@ class Simulation:
         self._is_continuous = self._pauses.continuous > 0 and scenario.strategy.cooperative
         self._round = 0
         self._starting = 0  # number of members with starting processes
-        self._events: list[tuple[float, int, _Event, int]] = []
-        self._tie = itertools.count()
+        self._events = EventQueue()
 
     # --- event loop ----------------------------------------------------------------------------------------
 
@@ -113,14 +97,14 @@ class Simulation:
         history = self._history
         self.start()
         for number, act in enumerate(self._acts):
-            self._schedule(act.at, "churn", number)
+            self._events.schedule(act.at, "churn", number)
         if self._scenario.replan_s is not None:
-            self._schedule(self._scenario.replan_s, "replan")
+            self._events.schedule(self._scenario.replan_s, "replan")
         limit = self._scenario.drain_limit_s
         limit = history.length_s + (max(history.length_s, _LEAST_LIMIT_S) if limit is None else limit)
         while not self._is_over(limit):
             boundary = self._work.boundary
-            until = min(boundary, self._events[0][0] if self._events else np.inf)
+            until = min(boundary, self._events.next_at)
             if self._work.history_ended:
                 until = min(until, limit, self._work.empty_at(self._reader()))
             self._advance(until)
@@ -133,7 +117,7 @@ class Simulation:
         """Advance to a time (seconds), with all events and steps until then."""
         while self._now < end:
             boundary = self._work.boundary
-            self._advance(min(end, boundary, self._events[0][0] if self._events else np.inf))
+            self._advance(min(end, boundary, self._events.next_at))
             self._handle_due(boundary)
 
     def build_outcome(self, *, series: bool = True) -> Outcome:
@@ -170,8 +154,8 @@ class Simulation:
 
     def _handle_due(self, boundary: float) -> None:
         """Handle the events that are due now, and the end of a step at ``boundary``."""
-        while self._events and self._events[0][0] <= self._now:
-            _, _, event, number = heapq.heappop(self._events)
+        while self._events.next_at <= self._now:
+            event, number = self._events.pop()
             self._handle(event, number)
         if self._now >= boundary:
             self._work.next_step()
@@ -211,9 +195,6 @@ class Simulation:
         self._watch_skew()
         self._record_step()
 
-    def _schedule(self, at: float, event: _Event, number: int = 0) -> None:
-        heapq.heappush(self._events, (at, next(self._tie), event, number))
-
     # --- reading -------------------------------------------------------------------------------------------
 
     def _reader(self) -> Readers:
@@ -246,7 +227,7 @@ class Simulation:
 
     # --- events --------------------------------------------------------------------------------------------
 
-    def _handle(self, event: _Event, number: int) -> None:
+    def _handle(self, event: Event, number: int) -> None:
         if event == "churn":
             self.apply(self._acts[number])
         elif event == "join":
@@ -263,15 +244,12 @@ class Simulation:
         elif event == "end":
             self._end()
         elif event == "resume":
-            if (
-                not self._is_stopped[number]
-                and self._is_alive[number]
-                and self._reads_from[number] <= self._now
-            ):
+            is_paused = self._is_stopped[number] or self._reads_from[number] > self._now
+            if self._is_alive[number] and not is_paused:
                 self._reads[number] = True
         elif event == "replan":
             self._request_round()
-            self._schedule(self._now + (self._scenario.replan_s or 0.0), "replan")
+            self._events.schedule(self._now + (self._scenario.replan_s or 0.0), "replan")
         else:
             self._check_skew(number)
 
@@ -285,17 +263,16 @@ class Simulation:
         self._outcome.record_disturbance(self._now, float(self._work.lag().sum()))
         if act.kind == "join":
             self._starting += 1
-            self._schedule(self._now + self._pauses.start_s, "join", number)
+            self._events.schedule(self._now + self._pauses.start_s, "join", number)
             return
         self._reads[number] = self._is_alive[number] = False
         if act.kind == "leave":
             self._remove(number)
             self._request_round()
         else:
-            self._expires_at[number] = self._now + max(
-                self._pauses.session_timeout_s - self._pauses.heartbeat_s / 2, 0.0
-            )
-            self._schedule(self._expires_at[number], "expire", number)
+            session_left_s = max(self._pauses.session_timeout_s - self._pauses.heartbeat_s / 2, 0.0)
+            self._expires_at[number] = self._now + session_left_s
+            self._events.schedule(self._expires_at[number], "expire", number)
 
     def _request_round(self, requesters: Collection[int] = (), known_in: float | None = None) -> None:
         """Request a round, unless one is running already.
@@ -310,8 +287,8 @@ class Simulation:
         self._round += 1
         self._stop(requesters)
         all_know = self._now + (self._pauses.heartbeat_s / 2 if known_in is None else known_in)
-        self._schedule(all_know, "stop")
-        self._schedule(all_know + self._pauses.join_s, "end")
+        self._events.schedule(all_know, "stop")
+        self._events.schedule(all_know + self._pauses.join_s, "end")
 
     def _stop(self, members: Collection[int]) -> None:
         """Stop members from reading until the end of the round."""
@@ -323,7 +300,7 @@ class Simulation:
     def _end(self) -> None:
         """End a round: plan, and let members read again."""
         if self._expires_at:  # the group waits for killed members until they expire
-            self._schedule(max(self._expires_at.values()), "end")
+            self._events.schedule(max(self._expires_at.values()), "end")
             return
         if not self._group.present:  # the next member to join requests a round
             self._in_round = False
@@ -346,14 +323,12 @@ class Simulation:
             self._reads_from[member] = reads_from
             if reads_from > self._now:
                 self._reads[member] = False
-            self._schedule(reads_from, "resume", member)
+            self._events.schedule(reads_from, "resume", member)
         if changes.again:
             # Members that revoked a partition join again at once.  The others learn of the next round from
             # their next heartbeat.
-            others = set(self._group.present) - changes.revoked
-            self._request_round(
-                changes.revoked, self._pauses.heartbeat_s if others and not self._is_continuous else 0.0
-            )
+            others_hear_later = bool(set(self._group.present) - changes.revoked) and not self._is_continuous
+            self._request_round(changes.revoked, self._pauses.heartbeat_s if others_hear_later else 0.0)
         else:
             self._watch_skew()
 
@@ -361,13 +336,13 @@ class Simulation:
 
     def _watch_skew(self) -> None:
         if (at := self._leader.first_check(self._now)) is not None:
-            self._schedule(at, "check", self._round)
+            self._events.schedule(at, "check", self._round)
 
     def _check_skew(self, number: int) -> None:
         """Check for uneven lag, unless another round has begun since, or the leader is dead."""
         leader = self._group.leader
         if number != self._round or self._in_round or not self._is_alive[leader]:
             return
-        self._schedule(self._leader.next_check(self._now), "check", number)
+        self._events.schedule(self._leader.next_check(self._now), "check", number)
         if self._leader.requests_rebalance(self._now, self._work.lag()):
             self._request_round([leader])
