@@ -126,7 +126,8 @@ def test_group_that_follows_the_advice_has_the_right_size(fresh: FreshNames, tmp
             moved = sum(after[name] != partitions for name, partitions in owned.items())
             assert moved == report["scale"]["moved"]  # each former member gave away one
             until(lambda: page(url).get("members") == 4, "the new members on the page")
-            assert page(url).get("advised") == 4
+            shown = page(url)
+            assert shown["advised"] == 4, shown
         code, report = size(group)
         is_late = report["oldest_s"] > 30
         assert (code, report["members"], report["advised"]) == (int(is_late), 4, 4)
