@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -159,6 +160,7 @@ def group_load(
     *,
     expected: Expected | None = None,
     source: str = "the feed",
+    last_lags: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> GroupLoad:
     """Return the load of a group.
 
@@ -169,6 +171,7 @@ def group_load(
         rate: records/s that a member of capacity 1 reads; None: unknown.
         expected: forecasts; a partition without one keeps its measured arrivals.
         source: name of their topic.
+        last_lags: last known lag by partition; counts where the look has none.
 
     Raises:
         GroupError: the group has no partitions.
@@ -179,16 +182,15 @@ def group_load(
     group = Group((), topics)
     index_of = {group.at(index): index for index in range(group.size)}
     member_index = {member.member_id: index for index, member in enumerate(now.members)}
-    arriving, lag = np.zeros(group.size), np.zeros(group.size, np.int64)
+    arriving = np.zeros(group.size)
     owners = np.full(group.size, NO_MEMBER, np.int64)
-    without_rate, without_lag, without_age = group.size, group.size, 0
-    ages = []
+    without_rate, without_age, ages = group.size, 0, []
+    known = {partition.tp: partition.lag for partition in now.partitions if partition.lag is not None}
+    lags = {tp: lag for tp, lag in {**last_lags, **known}.items() if tp in index_of}
+    lag = np.array([lags.get(group.at(index), 0) for index in range(group.size)], np.int64)
     for partition in now.partitions:
         if (index := index_of.get(partition.tp)) is None:
             continue
-        if partition.lag is not None:
-            lag[index] = partition.lag
-            without_lag -= 1
         if partition.seconds is not None:
             ages.append(partition.seconds)
         without_age += partition.seconds_missing is not None
@@ -201,7 +203,7 @@ def group_load(
         f"{what} of {counted(unknown, 'partition')} {verb} unknown and {count} as none"
         for what, verb, count, unknown in (
             ("arrivals", "are", "count", without_rate),
-            ("the lag", "is", "counts", without_lag),
+            ("the lag", "is", "counts", group.size - len(lags)),
             ("the age of the oldest unread record", "is", "counts", without_age),
         )
         if unknown
@@ -213,6 +215,8 @@ def group_load(
             f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
             f"newcomers count with their median, {middle:.3g}, and the fastest leave first"
         )
+    if old := len(lags) - sum(tp in known for tp in index_of):
+        notes.append(f"the lag of {counted(old, 'partition')} is unknown and counts as at an earlier look")
     if expected is not None and expected.problem:
         notes.append(expected.problem)
     steps, forecasts = [arriving], None

@@ -21,13 +21,13 @@ from kafka_assignors.cli.size.load import (
     stuck_partitions,
 )
 from kafka_assignors.cli.size.report import SizeReport
-from kafka_assignors.cli.tables import ROWS, partition_name
+from kafka_assignors.cli.tables import ROWS, counted, partition_name
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.fetch.group import REBALANCING
 from kafka_assignors.lag.rates import WINDOW_S
 from kafka_assignors.pipeline.backtest.simulated import simulated
-from kafka_assignors.plan import listed
+from kafka_assignors.plan import TopicPartition, listed
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 
@@ -92,6 +92,7 @@ class GroupSizes:
         self._rates: deque[float] = deque(maxlen=_MEASUREMENTS)
         self._settled: frozenset[str] | None = None  # members at the last look at a stable group
         self._before: frozenset[str] | None = None  # ``_settled`` before the last look
+        self._lags: dict[TopicPartition, int] = {}  # last known
         self._last: SizeReport | None = None
 
     def look(self) -> Report:
@@ -101,6 +102,7 @@ class GroupSizes:
         if report.group.state not in REBALANCING:
             self._settled = frozenset(member.member_id for member in report.members)
         self._looks.append((now, report))
+        self._lags.update({p.tp: p.lag for p in report.partitions if p.lag is not None})
         while len(self._looks) > 2 and self._looks[1][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -127,7 +129,9 @@ class GroupSizes:
         rate, unequal = self._rate()
         expected = None if self._read_forecasts is None else self._read_forecasts(partitions_of(now))
         source = request.load_topic or ""
-        load = group_load(now, request.horizon_s, rate, expected=expected, source=source)
+        load = group_load(
+            now, request.horizon_s, rate, expected=expected, source=source, last_lags=self._lags
+        )
         stay_at = None if self._last is None else self._last.sizing.advised
         self._last = size_report(request, load, name, now.time, stay_at=stay_at)
         return self._last.with_notes(*notes, *unequal, *self._stopped(now))
@@ -137,12 +141,26 @@ class GroupSizes:
         group = f"group {self._request.group_id!r}"
         if now.group.state in REBALANCING:  # the broker returns neither owners nor the strategy meanwhile
             return f"{group} is rebalancing"
+        if given_up := self._given_up():
+            return f"{group} is between two rebalances: {counted(given_up, 'partition')} without an owner"
         if self._settled and not self._settled & (self._before or frozenset()):
             return (
                 f"{group} has just started: no member was there at the look before, "
                 "so its lag does not show its size"
             )
         return None
+
+    def _given_up(self) -> int:
+        """Return how many partitions of topics that members read have lost their owner since the last look.
+
+        Cooperative members give a partition up in one rebalance and take it in the next.
+        """
+        before, now = (report for _, report in list(self._looks)[-2:])
+        topics = {topic for member in now.members for topic in member.topics}
+        owned = {partition.tp for partition in now.partitions if partition.owner is not None}
+        return sum(
+            p.owner is not None and p.tp not in owned and p.tp.topic in topics for p in before.partitions
+        )
 
     def _stopped(self, now: Report) -> list[str]:
         """Return a note if all or some partitions do not seem to be read, because then no size helps."""

@@ -237,6 +237,38 @@ def test_last_size_stays_while_the_group_has_just_started_or_rebalances() -> Non
     assert sizes.read().sizing.advised == 4
 
 
+def test_last_size_stays_while_cooperative_members_have_given_partitions_up() -> None:
+    """The group is stable meanwhile, and a partition without owner and commit is in no report."""
+    calm = look([7, 7, 7, 7], [900] * 4)
+    reading = replace(calm.group.members[1], topics=frozenset({"orders"}))
+    given_up = replace(
+        calm,
+        group=replace(calm.group, members=(calm.group.members[0], reading)),
+        partitions=(*calm.partitions[:2], replace(calm.partitions[2], owner=None)),
+    )
+    sizes = GroupSizes(
+        iter([calm, calm, given_up, given_up, calm]).__next__, replace(REQUEST, rate=10.0), clock=Minutes()
+    )
+    sizes.look()
+    assert sizes.read().sizing.advised == 4
+    kept = sizes.read()
+    why = "is between two rebalances: 2 partitions without an owner"
+    assert (kept.notes, kept.sizing.advised) == ((f"group 'billing' {why}: this is the size of {TIME}",), 4)
+    assert not sizes.read().is_kept  # a topic may have become smaller
+    assert sizes.read().sizing.advised == 4
+
+
+def test_unknown_lag_counts_as_at_an_earlier_look() -> None:
+    """A broker that does not answer is no reason for fewer members."""
+    calm = look([7, 7, 7, 7], [280] * 4)
+    unknown = replace(calm, partitions=tuple(replace(p, lag=None) for p in calm.partitions))
+    request = replace(REQUEST, target=Target(30, headroom=0), rate=10.0)
+    assert sized(request, calm, calm).sizing.advised == 4
+    after = sized(request, calm, unknown, unknown)
+    assert after.notes == ("the lag of 4 partitions is unknown and counts as at an earlier look",)
+    assert after.sizing.advised == 4
+
+
 def test_group_that_starts_while_it_is_looked_at_is_not_sized() -> None:
     empty, started = look([8, 8], [900, 900], members=0), look([8, 8], [900, 900])
     with pytest.raises(GroupError, match="has just started"):
