@@ -22,7 +22,7 @@ class PlanError(KafkaAssignorsError, ValueError):
 
 
 class OptionError(KafkaAssignorsError, ValueError):
-    """An unknown option of a strategy, or an invalid value.  Raised at construction.
+    """An unknown or invalid option.  Raised at construction.
 
     Args:
         option: the option's name, also an attribute.
@@ -118,11 +118,11 @@ class StateDeniedError(StateError):
 
 
 class StateDamagedError(StateError):
-    """The state is damaged.  No data is lost: wipe it, and it is restored from its changelog."""
+    """The state is damaged.  With a changelog, wipe it and it is restored; without one, it is lost."""
 
 
 class StateClosedError(StateError):
-    """The store, or its directory, was closed before or during the call."""
+    """The store, its directory or the `StatefulConsumer` was closed before or during the call."""
 
 
 class ChangelogError(KafkaAssignorsError):

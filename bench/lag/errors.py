@@ -18,7 +18,7 @@ from bench.lag.kinds import BEGIN_S, DAY_S, KINDS, Floats, arrivals
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from demo.data.flight_samples import sample_flights
-from kafka_assignors.cli.size.recording import Recording, load_at_end
+from kafka_assignors.cli.size.recording import RecordingRequest, load_at_end
 from kafka_assignors.cli.size.sizes import SizeRequest
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.scoring import Totals, compare
@@ -164,7 +164,7 @@ def sizes_of(hour: int) -> tuple[int, int, int]:
         forecast=np.full(count, np.nan),
         horizon_s=np.full(count, 3600.0),
     )
-    recording = Recording("", None, None, window_s=STEP_S)
+    recording = RecordingRequest("", None, None, window_s=STEP_S)
     load = load_at_end(rows, assemble("g", rows), recording, SizeRequest("g", TARGET, 3600, rate=RATE))
     assert load.forecasts is not None
     assert load.forecasts.partitions == SIZED

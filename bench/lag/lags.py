@@ -126,7 +126,7 @@ def least_load(group: Group) -> int:
     if group.size <= 10:
         from tests.support.load_oracle import least_load as solved
 
-        squares = int((plan_fair(group).loads ** 2).sum())
+        squares = int((plan_fair(group).counts ** 2).sum())
         if (exact := solved(group, squares)) is not None:
             return exact
     return lag_lower_bound(group, fair=True)
@@ -141,7 +141,7 @@ def figures(case: Case, clock: Callable[[], float] = time.process_time) -> Figur
     fresh_s = clock() - started
     least = least_load(group)
     greedy = plan_lag_aware(group)
-    squares = [int((plan.loads**2).sum()) for plan in (fresh, greedy)]
+    squares = [int((plan.counts**2).sum()) for plan in (fresh, greedy)]
 
     then = case.changed(group, fresh)
     claims = resolve(then)

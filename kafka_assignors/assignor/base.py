@@ -58,8 +58,8 @@ class Assignor(StrategyHooks):
 
     (If you pass an instance, each consumer needs its own.)
 
-    A subclass sets its name and protocols, and plans.  A strategy with a history of its own also encodes it
-    (``user_data``) and decodes it (``decode_user_data``).  The instance holds all state.
+    A subclass sets its name and protocols, and implements ``plan``.  A strategy with a history of its own
+    also encodes it (``user_data``) and decodes it (``decode_user_data``).  The instance holds all state.
 
     Args:
         **options: fields of the class's ``options_type``.
@@ -95,8 +95,8 @@ class Assignor(StrategyHooks):
                 "partition_assignment_strategy", "one instance in two consumers: pass the class"
             )
         if self._access.is_unknown_version():
-            # Nothing shows later which protocol the consumer runs.  So offer only one: kafka-python then runs
-            # it, or refuses the list of strategies.
+            # With an unknown version, the assignor cannot find out which protocol runs.  So offer only one:
+            # kafka-python then runs it, or refuses the list of strategies.
             return [max(self.protocols)]
         return list(self.protocols)
 
@@ -111,9 +111,9 @@ class Assignor(StrategyHooks):
         with self._guarded("checking the membership"):
             lost = self._access.handle_loss_while_joining()
         if lost:
-            log.warning("%s: membership lost during the join; all owned partitions are lost", self.name)
+            log.warning("%s: membership lost during the join, with all partitions; joining again", self.name)
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # kafka-python 3.0 drops a join that new metadata caused if a poll times out in it: request it again.
+        # kafka-python 3.0 drops a join requested by new metadata if poll times out during it: request again.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()
@@ -157,7 +157,7 @@ class Assignor(StrategyHooks):
     def _completed(
         self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Return the assignments with the strategy's user data, after a check of the group's record."""
+        """Warn if the group's record in __consumer_offsets is too large.  A subclass may add user data."""
         with self._guarded("checking the size of the group's record"):
             self._record.check(record_bytes(members, assignments))
         return assignments
@@ -190,7 +190,7 @@ class Assignor(StrategyHooks):
 
         The consumer knows more than this assignor.  Another strategy in its list may have made the last
         assignment, and a lost membership drops the assignment.  A claim on lost partitions would keep them
-        from every member.  An eager consumer claims nothing, so its last assignment still serves as history.
+        from every member.  An eager consumer claims nothing: this assignor's last assignment is its history.
         """
         current = self._access.owned()
         if current is None or (not current and not self._access.cooperative()):

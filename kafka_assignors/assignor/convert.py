@@ -130,7 +130,7 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
             return bytes(super().encode(*args, **options))
         user_data = self.user_data or b""
         if not self._encoded[1] or self._encoded[0] != user_data:
-            topics, numbers, bounds = self._plan.parts(self._member)
+            topics, numbers, bounds = self._plan.partition_arrays(self._member)
             headers = [self._headers[topic] for topic in topics.tolist()]
             self._encoded = user_data, assignment.encode(headers, numbers, bounds, user_data)
         return self._encoded[1]

@@ -47,7 +47,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
 
     def __init__(self, consumer: KafkaConsumer, *, commit: bool = True) -> None:
         self._consumer = consumer
-        self._commit = commit
+        self._commits_on_revoke = commit
         self._owned: Partitions = frozenset()
         self._processed: dict[TopicPartition, OffsetAndMetadata] = {}
         self._generation = -1
@@ -67,14 +67,14 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
             self._processed[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
     def offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the offsets to commit: ``consumer.commit(listener.offsets())``, between rebalances."""
+        """Return the offsets of processed records.  Between rebalances, pass them to ``consumer.commit``."""
         return dict(self._processed)
 
     def gained(self, partitions: Partitions) -> Awaitable[None] | None:
         """Override: open the state of new partitions, and seek."""
 
     def lost(self, partitions: Partitions) -> Awaitable[None] | None:
-        """Override: flush and drop the state of lost partitions.  Also called on close."""
+        """Override: flush and drop the state of lost partitions, after the commit, if any.  Also on close."""
 
     # --- called by kafka-python; async, because the I/O thread must await a commit ------------------------
 
@@ -94,12 +94,12 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         """Find gained partitions, and those that were lost without a call of ``on_partitions_revoked``."""
         current = frozenset(assigned)
         before, self._generation = self._generation, generation_of(self._consumer)
-        # A cooperative consumer passes only new partitions: one that is owned here was lost by unsubscribing.
+        # A cooperative consumer passes only new partitions.  One in `_owned` was unsubscribed and came back.
         if runs_cooperative(self._consumer):
             lost = current | (self._owned - self._consumer.assignment())
         elif self._generation == before + 1:
             lost = self._owned - current
-        else:  # in a generation it missed, others may have owned partitions that return
+        else:  # the member missed a generation: other members may have owned its partitions meanwhile
             lost = self._owned
         try:
             await self._forget(lost)
@@ -107,7 +107,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
             gained = current - self._owned
             self._owned |= gained
             if gained:
-                await _finish(self.gained(gained))
+                await _await_hook(self.gained(gained))
 
     async def on_partitions_lost(self, lost: Collection[TopicPartition]) -> None:
         """Drop partitions of a lost membership without a commit; others may own them already."""
@@ -118,21 +118,23 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         self._owned -= lost
         try:
             if lost:
-                await _finish(self.lost(lost))
+                await _await_hook(self.lost(lost))
         finally:
             for partition in lost:
                 self._processed.pop(partition, None)
 
     async def _commit_processed(self, partitions: Collection[TopicPartition]) -> None:
         offsets = {tp: self._processed[tp] for tp in partitions if tp in self._processed}
-        if not (self._commit and offsets):
+        if not (self._commits_on_revoke and offsets):
             return
         try:
             await commit(self._consumer, offsets)
         except KafkaError as error:
-            log.warning("commit before revoking %d partitions failed: %s", len(offsets), error)
+            log.warning(
+                "commit of %d revoked partitions failed, so records are read again: %s", len(offsets), error
+            )
 
 
-async def _finish(hook: Awaitable[None] | None) -> None:
+async def _await_hook(hook: Awaitable[None] | None) -> None:
     if inspect.isawaitable(hook):
         await hook

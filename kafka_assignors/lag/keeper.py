@@ -1,7 +1,7 @@
-"""The lag that a member knows: of owned partitions always, of others when it leads.
+"""Measures the lag of a member's owned partitions; on the leader, also the lag of other partitions.
 
-A thread refreshes the lag of owned partitions.  The consumer's I/O thread only reads known lag.  When the
-member leads, it also waits for a fetch, once and with a deadline.
+A background thread refreshes owned partitions.  The consumer's I/O thread only reads the last measurement.
+On the leader that thread also waits for a fetch, up to a deadline.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from concurrent.futures import CancelledError, Future
-from concurrent.futures import TimeoutError as FutureTimeout  # its own until Python 3.11
+from concurrent.futures import TimeoutError as FutureTimeout  # not the built-in one before Python 3.11
 from functools import partial
 
 from kafka_assignors.background import Background
@@ -24,7 +24,7 @@ _END_S = 1.0
 """Seconds that ``close`` waits for the threads.  A fetch ends at once, but a user's function may not."""
 
 _MARGIN = 0.1
-"""Part of a leader's timeout that remains for the answer to pass from one thread to the other."""
+"""Share of the leader's timeout reserved for passing the answer from the fetch thread to the I/O thread."""
 
 
 class LagKeeper:
@@ -35,7 +35,7 @@ class LagKeeper:
         refresh_s: seconds between two measurements of owned partitions; also how long fetched lag is valid.
         timeout_s: seconds that a fetch in the background may take.
         now: seconds, as ``time.monotonic``.
-        on_failure: called after each fetch that failed for some partition, from any thread.
+        on_failure: called if a fetch fails for some partition or ``ask`` cannot start one, from any thread.
         on_answer: called with the answer of each fetch and its time on the clock, from any thread.
     """
 
@@ -86,7 +86,7 @@ class LagKeeper:
     def ask(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         """Fetch the lag of any partitions, for a plan; wait for ``timeout_s`` seconds at most.
 
-        An answer that comes too late is kept for ``recent``.  Until it comes, further calls fail at once.
+        A late answer is kept for ``recent``.  Until it comes, further calls return at once, without lags.
         """
         answer = self._ask(partitions, timeout_s)
         if answer.problem:
@@ -109,7 +109,7 @@ class LagKeeper:
             return LagAnswer({}, one_line(error))
 
     def look(self, partitions: Collection[TopicPartition]) -> LagAnswer:
-        """Fetch the lag of these partitions, in a job of ``later``.  May raise any exception."""
+        """Fetch the lag of these partitions.  Blocks, so only a job of ``later`` may call it.  May raise."""
         try:
             answer = self._look(partitions, self._timeout_s)
         except Exception:
@@ -126,7 +126,7 @@ class LagKeeper:
             return {partition: lag for partition, (lag, _fetched_at) in self._fetched.items()}
 
     def later(self, seconds: float, job: Callable[[], object]) -> None:
-        """Run a job in the background after ``seconds``; it may ``look``.  Exceptions are logged."""
+        """Run a job in the background after ``seconds``.  It may call ``look``.  Exceptions are logged."""
         self._background.submit(job, seconds).add_done_callback(_log_failure)
 
     def close(self) -> None:
@@ -138,7 +138,7 @@ class LagKeeper:
         until = time.monotonic() + _END_S
         ended = [thread.join(max(until - time.monotonic(), 0.0)) for thread in threads]
         if not all(ended):
-            log.warning("the lag source has not ended within %g s of close()", _END_S)
+            log.warning("lag source still runs %g s after close(): lag_source must not block", _END_S)
 
     def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         answer = self._source.lags(partitions, timeout_s)
@@ -162,9 +162,8 @@ class LagKeeper:
             answer = LagAnswer({}, one_line(error))
         if answer.problem:
             self._on_failure()
-            log.debug(
-                "no lag of %d of %d partitions: %s", len(owned) - len(answer.lags), len(owned), answer.problem
-            )
+            unknown = len(owned) - len(answer.lags)
+            log.debug("lag unknown for %d of %d partitions: %s", unknown, len(owned), answer.problem)
         self._on_answer(answer, self._now())
         if answer.lags and kept == self._kept:  # an old measurement with its age is better than none
             self._measured = answer.lags, self._now()
@@ -173,4 +172,4 @@ class LagKeeper:
 
 def _log_failure(future: Future[object]) -> None:
     if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("background lag job failed", exc_info=error)
+        log.error("lag refresh or skew check failed; it may stop until the next rebalance", exc_info=error)

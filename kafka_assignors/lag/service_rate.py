@@ -8,17 +8,17 @@ from dataclasses import dataclass
 
 from kafka_assignors.plan import TopicPartition
 
-WINDOW_S = 300.0
+_WINDOW_S = 300.0
 """Memory of a rate, in seconds with a backlog."""
 
 LEAST_S = 10.0
 """Seconds with a backlog before a rate is reported, because commits come in bursts."""
 
-_LONGEST_S = 300.0
+_LONGEST_WITHOUT_COMMIT_S = 300.0
 """Longest time without a commit that counts; after a longer one the member was paused, or never commits."""
 
 _BACKLOG = 2
-"""A partition has a backlog if its lag is at least this many times the records read until the next commit."""
+"""A partition has a backlog if its lag at a look is at least this many times what is read until the next."""
 
 _CHANGE = 1.25
 """A reported rate stays until the measured one differs by more than this factor, so that plans stay."""
@@ -37,9 +37,9 @@ class ServiceRate:
     """Measures the records a second that a member commits while it has a backlog.  Any thread may call it.
 
     A member without a backlog reads all records that arrive, which does not show how fast it could read.  A
-    member has a backlog between two looks if a partition's lag at the first is more than it has read at the
-    second: so it never ran out of records.  Lag alone is no backlog, because it includes records that are
-    read and not committed yet.
+    member has a backlog between two looks if, for any partition it read from, the lag at the first look is at
+    least twice the records read until the second.  Such a partition never ran out of records.  Lag alone is
+    no backlog, because it includes records that are read and not committed yet.
     """
 
     def __init__(self) -> None:
@@ -58,11 +58,11 @@ class ServiceRate:
     def measure(
         self, lags: Mapping[TopicPartition, int], commits: Mapping[TopicPartition, int], at_s: float
     ) -> None:
-        """Take a look.  It counts only if it has all owned partitions.
+        """Record a look.  It is ignored unless ``lags`` has every owned partition.
 
         Args:
             lags: records left to read.
-            commits: offsets of the next records to be read; without partitions that have no commit.
+            commits: committed offsets.  A partition without a commit is absent.
             at_s: seconds, on a clock that never goes back.
         """
         with self._lock:
@@ -75,9 +75,9 @@ class ServiceRate:
                 self._first = look
 
     def _count(self, first: _Look, last: _Look) -> bool:
-        """Count the time between two looks if there was a backlog; return whether to go on from ``last``."""
+        """Update the rate if there was a backlog.  Return whether ``last`` replaces the first look."""
         seconds = last.at_s - first.at_s
-        if first.commits.keys() != last.commits.keys() or seconds > _LONGEST_S:
+        if first.commits.keys() != last.commits.keys() or seconds > _LONGEST_WITHOUT_COMMIT_S:
             return True
         read = {p: offset - first.commits[p] for p, offset in last.commits.items()}
         if any(records < 0 for records in read.values()):  # the member went back to an older record
@@ -85,13 +85,13 @@ class ServiceRate:
         if seconds <= 0 or not (total := sum(read.values())):
             return False  # wait for the next commit
         if any(0 < _BACKLOG * records <= first.lags[p] for p, records in read.items()):
-            weight = min(self._measured_s, WINDOW_S)
+            weight = min(self._measured_s, _WINDOW_S)
             self._rate = (self._rate * weight + total) / (weight + seconds)
             self._measured_s += seconds
         return True
 
     def report(self) -> float:
-        """Return the records a second to report; 0: not known yet.  A small change does not change it."""
+        """Return the records/s to report; 0: not measured yet.  A change within ``_CHANGE`` is ignored."""
         with self._lock:
             if self._measured_s >= LEAST_S and not self._is_near(self._reported):
                 self._reported = self._rate

@@ -42,7 +42,7 @@ class Family:
 
     Attributes:
         name: the exported name.
-        unit: of the exported values.
+        unit: the unit of the exported values.
         is_total: whether the value only grows.
     """
 
@@ -71,7 +71,7 @@ class ExportedValue:
 class ExportedConsumers:
     """The consumers that an exporter reads.  A consumer that is closed or deleted drops out.
 
-    Any thread may add and read.
+    Any thread may add and read.  ``family_of`` returns the family of a metric, from its group and its name.
     """
 
     def __init__(self, family_of: Callable[[str, str], Family]) -> None:
@@ -82,12 +82,14 @@ class ExportedConsumers:
     def add(self, consumer: HasMetrics) -> None:
         """Add a consumer; adding it again changes nothing.
 
-        kafka-python's default client id is the same in all consumers of a process.  So a client id that
-        another consumer has gets a number behind it.
+        kafka-python's default client id is the same in all consumers of a process.  If another consumer
+        already has this client id, "-2", "-3" and so on is appended.
         """
         metrics = _metrics_of(consumer)
         if not metrics:
-            log.warning("a consumer is not exported: it is closed, or has metrics_enabled=False")
+            log.warning(
+                "a consumer is not exported: closed, metrics_enabled=False, or metrics() failed (see DEBUG)"
+            )
             return
         client_id = next((name.tags[_CLIENT_ID] for name in metrics if _CLIENT_ID in (name.tags or {})), "")
         with self._lock:
@@ -118,15 +120,15 @@ class ExportedConsumers:
         for _, client_id, metrics in live:
             finest: dict[Family, dict[tuple[tuple[str, str], ...], Any]] = {}
             for metric in metrics.values():
-                group, node = _split(metric.metric_name.group)
-                family = self._family_of(group, metric.metric_name.name)
-                tags = {**(metric.metric_name.tags or {}), **node, _CLIENT_ID: client_id}
+                metric_group, node_tag = _split(metric.metric_name.group)
+                family = self._family_of(metric_group, metric.metric_name.name)
+                tags = {**(metric.metric_name.tags or {}), **node_tag, _CLIENT_ID: client_id}
                 finest.setdefault(family, {}).setdefault(tuple(sorted(tags.items())), metric)
             for family, by_tags in finest.items():
                 most_tags = max(map(len, by_tags))
                 for key, metric in by_tags.items():
                     if len(key) == most_tags:
-                        description = _described(metric.metric_name)
+                        description = _description_of(metric.metric_name)
                         yield ExportedValue(family, description, dict(key), _value(metric, family.unit.scale))
 
     def _live(self) -> list[tuple[HasMetrics, str, dict[Any, Any]]]:
@@ -148,7 +150,7 @@ def _metrics_of(consumer: HasMetrics) -> dict[Any, Any]:
 
 
 def unit_of(name: str) -> Unit:
-    """Return the base unit of a metric; no symbol: the metric counts, or its name does not show the unit."""
+    """Return the base unit of a metric.  No symbol: it is a count, or its name does not show the unit."""
     words = set(name.split("-"))
     if name.endswith("-rate"):
         return Unit("By/s" if words & {"byte", "bytes"} else "1/s")
@@ -157,7 +159,7 @@ def unit_of(name: str) -> Unit:
     return next((unit for signs, unit in _UNITS if words & signs), Unit(""))
 
 
-_UNITS = (  # in this order: last-rebalance-seconds-ago, plan-time-ms, io-time-ns-avg
+_UNITS = (  # the first match wins: io-time-ns-avg contains both "ns" and "time"
     ({"seconds"}, Unit("s")),
     ({"ns"}, Unit("s", 1e-9)),
     ({"ms", "latency", "time"}, Unit("s", 1e-3)),
@@ -167,17 +169,17 @@ _UNITS = (  # in this order: last-rebalance-seconds-ago, plan-time-ms, io-time-n
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a metric's name without those of a unit of time, which may not be the base unit."""
+    """Return the words of a metric's name without its time unit, because times are exported in seconds."""
     return [word for word in name.split("-") if word not in {"seconds", "ms", "ns"}]
 
 
-def _split(group: str) -> tuple[str, dict[str, str]]:
-    """Split a group into its name and the tag of its broker, if it has one."""
-    name, _, node = group.partition(_NODE)
-    return name.removesuffix("-metrics"), {"node-id": node} if node else {}
+def _split(metric_group: str) -> tuple[str, dict[str, str]]:
+    """Split a group of metrics into its name and the tag of its broker, if it has one."""
+    name, _, node_id = metric_group.partition(_NODE)
+    return name.removesuffix("-metrics"), {"node-id": node_id} if node_id else {}
 
 
-def _described(name: Any) -> str:
+def _description_of(name: Any) -> str:
     """Return a description that suits all metrics of a family, in the base unit."""
     description = str(name.description or name.name.replace("-", " "))
     description = description.partition(" for topic ")[0].rstrip(".")

@@ -61,7 +61,7 @@ OWN = (
     Metric("partitions-moved-total", "partitions", "moved partitions, each once in all rounds of its move"),
     Metric("partitions-held-back-total", "partitions", "held-back partitions, each once in all their rounds"),
     Metric("fallbacks-total", "plans", "plans of the fallback, because the strategy failed"),
-    Metric("lag-fetches-failed-total", "fetches", "lag fetches that failed for some partition"),
+    Metric("lag-fetches-failed-total", "fetches", "lag fetches refused, or failed for some partition"),
     Metric("lag-age-seconds", "s", "age of this member's last measurement of its own lag"),
     Metric("records-during-rebalance-total", "records", "records that ContinuousConsumer delivered in joins"),
 )

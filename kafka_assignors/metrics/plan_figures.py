@@ -12,12 +12,12 @@ from kafka_assignors.plan import NO_MEMBER, Metrics, Rebalance, quick_lag_bound
 
 
 class Moves(NamedTuple):
-    """The moves of one round, without those that an earlier round of the rebalance has counted.
+    """Partitions moved and held back in one round, without those that an earlier round counted.
 
     Attributes:
         moved: number of partitions taken from a member that could have kept them.
         held_back: number of partitions held back, which have no owner in this round.
-        waiting: topics and numbers of all partitions that need another round, also from earlier rounds.
+        waiting: topics and numbers of all partitions held back now, also those that earlier rounds counted.
     """
 
     moved: int
@@ -28,7 +28,7 @@ class Moves(NamedTuple):
 def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> Moves:
     """Count the moves of a round that no earlier round of its rebalance has counted.
 
-    A member that is busy revokes its partitions rounds later, and each of these rounds plans the same move.
+    A busy member revokes its partitions some rounds late.  The leader plans the same move in each of them.
 
     Args:
         result: the round.
@@ -36,10 +36,10 @@ def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> M
         waiting: ``Moves.waiting`` of the round before.
     """
     group, owner, target = result.group, result.claims.owner, result.target.owners
-    numbers = [
+    indices = [
         group.first[topic] + number for topic, number in waiting if number < group.topics.get(topic, 0)
     ]
-    waited = np.asarray(numbers, np.int64)
+    waited = np.asarray(indices, np.int64)
     is_moved = (owner[waited] != NO_MEMBER) & (owner[waited] != target[waited])
     is_held_back = _is_held_back(result)
     return Moves(
@@ -57,7 +57,7 @@ def _is_held_back(result: Rebalance) -> npt.NDArray[np.bool_]:
 def plan_figures(
     result: Rebalance, metrics: Metrics, milliseconds: float, forecasts: int | None
 ) -> dict[str, float]:
-    """Return the figures of a plan by the names of their metrics, as far as its strategy has them."""
+    """Return metric name -> value.  Metrics that the strategy does not have are left out."""
     figures = {
         "plan-time-ms": milliseconds,
         "partitions-kept": metrics.kept,
@@ -66,7 +66,7 @@ def plan_figures(
         "partition-spread": metrics.spread,
         "largest-load": metrics.max_load,
         # A tighter bound would take longer, and the rebalance waits for it.
-        "largest-load-bound": None if metrics.max_load is None else quick_lag_bound(result.target.group),
+        "largest-load-bound": None if metrics.max_load is None else quick_lag_bound(result.group),
         "forecasts-used": forecasts,
     }
     return {name: float(value) for name, value in figures.items() if value is not None}

@@ -96,7 +96,7 @@ class RestartingQuery:
         error = PipelineError("it ended by itself") if cause is None else pipeline_error(cause, "it ended")
         report = self.stop()
         if self._has_worked is not None and not self._has_worked(report):
-            raise pipeline_error(cause, self._name) if cause is not None else error
+            raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")
         if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
             self._pause_s = _FIRST_PAUSE_S
         self._failed(error)

@@ -25,7 +25,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
     Attributes:
         group: the group it was planned for.
         owners: by partition, the index of the member that gets it, or ``NO_MEMBER``.
-        unlisted: member id -> its further partitions, which the group does not list.
+        unlisted: member id -> the partitions it owns that the metadata does not list yet.
     """
 
     def __init__(
@@ -38,6 +38,8 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
     @classmethod
     def of(cls, group: Group, plan: Mapping[str, Ownership]) -> Assignment:
         """Build an assignment from plain dictionaries.
+
+        Partition numbers must exist; they are not checked.
 
         Raises:
             KeyError: the group has no such member or topic.
@@ -53,7 +55,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
 
     def of_member(self, member: int) -> dict[str, list[int]]:
         """Topic -> partition numbers of the member with this index."""
-        topic_indices, numbers, bounds = (array.tolist() for array in self.parts(member))
+        topic_indices, numbers, bounds = (array.tolist() for array in self.partition_arrays(member))
         names = self.group.names
         partitions = {
             names[index]: numbers[start:end]
@@ -75,27 +77,27 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
         return f"Assignment({dict(self)!r})"
 
     @property
-    def loads(self) -> Vector:
+    def counts(self) -> Vector:
         """Number of partitions of each member."""
         return np.bincount(self.owners[self.owners >= 0], minlength=len(self))
 
-    def parts(self, member: int) -> tuple[npt.NDArray[np.int32], Vector, Vector]:
+    def partition_arrays(self, member: int) -> tuple[npt.NDArray[np.int32], Vector, Vector]:
         """Return one member's partitions as arrays.
 
         Returns:
-            Its topics (indices into ``group.names``), its partition numbers topic by topic, and the bounds of
-            each topic's numbers: the offsets at which they begin, and at last their total number.
+            The topics (indices into ``group.names``), the partition numbers topic by topic, and slice bounds:
+            topic ``i`` has ``numbers[bounds[i]:bounds[i + 1]]``.
         """
-        by_owner, offsets = self._by_owner
-        partitions = by_owner[offsets[member] : offsets[member + 1]]
+        by_owner, starts = self._by_owner
+        partitions = by_owner[starts[member] : starts[member + 1]]
         topic = self.group.topic_of[partitions]
-        starts = np.flatnonzero(topic[1:] != topic[:-1]) + 1
-        bounds = np.concatenate([[0], starts, [len(topic)]]) if len(topic) else np.zeros(1, np.int64)
+        cuts = np.flatnonzero(topic[1:] != topic[:-1]) + 1
+        bounds = np.concatenate([[0], cuts, [len(topic)]]) if len(topic) else np.zeros(1, np.int64)
         return topic[bounds[:-1]], partitions - self.group.firsts[topic], bounds
 
     @cached_property
     def _by_owner(self) -> tuple[Vector, Vector]:
-        """The partitions in the order of their owners; and by member the offset of its first, and the end."""
+        """Return the partitions sorted by owner, and by member where its slice begins; last, the end."""
         # numpy sorts 16-bit numbers in linear time.
         keys = self.owners.astype(np.int16 if len(self) < 2**15 else np.int32)
         order = np.argsort(keys, kind="stable")

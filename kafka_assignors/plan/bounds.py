@@ -33,7 +33,7 @@ def load_lower_bound(group: Group) -> int:
     Exact for any subscriptions: the result is the largest load of the fair plan, because loads with the least
     sum of squares also have the least maximum.  Cost: that of ``plan_fair``.
     """
-    return int(plan_fair(group).loads.max(initial=0))
+    return int(plan_fair(group).counts.max(initial=0))
 
 
 def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
@@ -60,7 +60,7 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
     fewest = np.zeros(len(group.members), np.int64)
     if fair:
         # Between two equally fair plans, the count of a member differs by at most one.
-        fewest = np.maximum(plan_fair(group).loads - 1, fewest)
+        fewest = np.maximum(plan_fair(group).counts - 1, fewest)
         topics = _assignable_topics(group)
         subscribers = group.subscribed[topics].any(axis=0)
         if group.subscribed[np.ix_(topics, subscribers)].all():
@@ -140,7 +140,7 @@ class LagBound:
         # Topics without subscribers lie between the others, so their lag must count as 0.
         lag = np.where(self._topics[group.topic_of], group.lag, 0)
         heaviest = np.maximum.reduceat(lag, group.firsts[topics])
-        if not group.capacities.equal:
+        if not group.capacities.are_equal:
             bound = DrainBound(group.capacities, fewest, self._lightest)
             bound.raise_by_heaviest(heaviest, group.subscribed[topics])
             for topic_set in self._sets():

@@ -46,7 +46,7 @@ class Capacities:
     Attributes:
         parts: by member, its capacity in whole numbers without a common divisor.
         most: the largest of them.
-        equal: whether all are the same.  Then a load is a lag.
+        are_equal: whether all are the same.  Then a load is a lag.
         ratio: how many times as much the fastest member reads as the slowest, rounded up.
 
     Raises:
@@ -57,16 +57,16 @@ class Capacities:
         self.parts: Vector = np.array([_checked(capacity) for capacity in capacities], np.int64)
         self.parts //= max(int(np.gcd.reduce(self.parts)), 1)
         self.most = int(self.parts.max(initial=1))
-        self.equal = bool((self.parts == self.most).all())
+        self.are_equal = bool((self.parts == self.most).all())
         self.ratio = -(-self.most // int(self.parts.min(initial=self.most)))
 
     def loads(self, records: Vector) -> Vector:
         """Return the load of each member from its records, rounded up."""
-        return records if self.equal else self.of(slice(None), records)
+        return records if self.are_equal else self.of(slice(None), records)
 
     def of(self, members: slice | int | Vector, records: Vector) -> Vector:
         """Return loads, rounded up: of several members, or of one member with several numbers of records."""
-        if self.equal:
+        if self.are_equal:
             return records
         parts = self.parts[members]
         # Divide first, because the product could be too large for 64 bits.
@@ -76,7 +76,7 @@ class Capacities:
 
     def load(self, member: int, records: int) -> int:
         """Return the load of a member with these records, rounded up."""
-        return records if self.equal else -(-records * self.most // int(self.parts[member]))
+        return records if self.are_equal else -(-records * self.most // int(self.parts[member]))
 
     def rooms(self, load: int) -> list[int]:
         """Return, by member, the most records with which its load is at most this."""

@@ -39,8 +39,8 @@ class Claims:
             members of the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> number of its claims on partitions that do not exist.
-        disputed: member id -> (id of a member that claims the same in the same generation, number of such
-            claims).  Each pair is listed once, under the member later in seniority.
+        disputed: member id -> (most senior member of its last dispute, number of its disputes: claims of one
+            generation on one partition).  A dispute is not listed for its most senior member.
     """
 
     owner: Owners
@@ -67,8 +67,8 @@ def resolve(group: Group) -> Claims:
         members = len(group.members)
         pairs = np.divmod(np.unique(partition[has_others] * members + claimant[has_others]), members)
         holders, disputed = _settle(group, *pairs, owner, holder)
-    known = np.flatnonzero(owner >= 0)
-    owner[known[~group.subscribed[group.topic_of[known], owner[known]]]] = NO_MEMBER
+    owned = np.flatnonzero(owner >= 0)
+    owner[owned[~group.subscribed[group.topic_of[owned], owner[owned]]]] = NO_MEMBER
     return Claims(
         owner=owner,
         holder=holder,

@@ -45,7 +45,7 @@ def measure(group: Group, claims: Claims, assignment: Assignment) -> Metrics:
     owners, members = assignment.owners, len(group.members)
     is_owned = claims.owner != NO_MEMBER
     kept = int((is_owned & (claims.owner == owners)).sum())
-    loads = np.sort(assignment.loads).tolist()
+    loads = np.sort(assignment.counts).tolist()
     assigned = owners != NO_MEMBER
     cells = group.topic_of[assigned].astype(np.int64) * members + owners[assigned]
     shares = np.bincount(cells, minlength=len(group.names) * members).reshape(len(group.names), members)

@@ -28,7 +28,7 @@ Ownership = Mapping[str, Sequence[int]]
 """Topic -> numbers of its partitions."""
 
 MOST_CELLS = 2**24
-"""Most cells of a matrix by racks (``Group.too_many_racks``).  A cell takes 80 bytes of memory."""
+"""Most cells of the matrix (topic and rack set) x members (``too_many_racks``).  A cell takes 80 bytes."""
 
 UNKNOWN_LAG = -1
 """In ``Group.lags``: the lag is unknown."""
@@ -40,7 +40,7 @@ NO_MEMBER = -1
 """No member, in arrays of member indices."""
 
 NO_GENERATION = -1
-"""The generation of a member that was in none yet; lower than any real generation."""
+"""The member has reported no generation, or was in none yet.  Lower than any real generation."""
 
 
 class TopicPartition(NamedTuple):
@@ -137,7 +137,7 @@ class Group:
         if negative := [t for t, count in self.topics.items() if count < 0]:
             raise ProblemError(f"topic {min(negative)!r} has a negative number of partitions")
         object.__setattr__(self, "members", members)
-        _ = self.capacities
+        _ = self.capacities  # raises ProblemError if a capacity is out of its range
         object.__setattr__(self, "topics", MappingProxyType(dict(sorted(self.topics.items()))))
 
     @cached_property
@@ -226,7 +226,7 @@ class Group:
     def in_racks(self) -> Mask | None:
         """Whether each member is in a rack of each set, shape (``rack_sets``, members).
 
-        None with ``too_many_racks``, or if no rack of a member, or none of a replica, is known.
+        None with ``too_many_racks``, or if no member's rack, or no replica's rack, is known.
         """
         index = {rack: i for i, rack in enumerate(sorted({m.rack for m in self.members if m.rack}))}
         if not (index and self.racks) or self.too_many_racks:

@@ -1,7 +1,7 @@
 """The leader: the lag it plans with, and the rebalances it requests on uneven lag.
 
 As in ``assignor.lag``, members report lag, and the leader fetches the lag that no member reports.  A report
-may be older than the real lag.
+may be up to ``refresh_s`` old.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class KnownLag:
         self._leader = NO_MEMBER
 
     def record(self, now: float, lag: Levels) -> None:
-        """Record the real lag now; it changed evenly since the last call."""
+        """Record the current real lag.  Between two calls the lag is interpolated."""
         self._past.append((now, lag))
         while len(self._past) > 2 and self._past[1][0] <= now - self._refresh_s:
             self._past.popleft()
@@ -62,7 +62,7 @@ class KnownLag:
         self._fetched, self._fetched_at = lag.copy(), np.full(len(lag), now)
 
     def lag(self, now: float, lag: Levels, leader: int) -> Levels:
-        """Return the lag known in a round now; the leader fetches the rest.
+        """Return the lag that the leader plans with.  It fetches the lag that no member reports.
 
         Args:
             now: seconds.
@@ -127,7 +127,7 @@ class Leader:
         self._watches: dict[int, SkewWatch] = {}
 
     def record(self, now: float, lag: Levels) -> None:
-        """Record the real lag now; it changed evenly since the last call."""
+        """Record the current real lag.  Between two calls the lag is interpolated."""
         if self._known_lag is not None:
             self._known_lag.record(now, lag)
 

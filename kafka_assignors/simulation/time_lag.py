@@ -9,18 +9,18 @@ import numpy as np
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.serving import NOTHING
 
-_ENOUGH = 1e-9
+_TOLERANCE = 1e-9
 """Tolerance of a quantile, as a part of the largest age."""
 
 
-def ages(at: Levels, arrived: Levels, read: Levels) -> Levels:
+def ages(times_s: Levels, arrived: Levels, read: Levels) -> Levels:
     """Return the age of the oldest unread record, by time and partition, seconds.
 
     Each partition is read in order, so its oldest unread record is the one after the last record read.
     Between two times records arrive evenly.  Records present at the first time count as arrived then.
 
     Args:
-        at: times, seconds, ascending, shape (times,).
+        times_s: ascending, shape (times,).
         arrived: records arrived until each time, shape (times, partitions).
         read: records read until each time, same shape.
 
@@ -32,13 +32,13 @@ def ages(at: Levels, arrived: Levels, read: Levels) -> Levels:
         arrivals, reads = arrived[:, partition], read[:, partition]
         late = np.flatnonzero(arrivals - reads > NOTHING)
         if len(late):
-            arrival = _next_arrival(at, arrivals, reads[late])
-            ages_s[late, partition] = np.maximum(at[late] - arrival, 0.0)
+            arrival = _next_arrival(times_s, arrivals, reads[late])
+            ages_s[late, partition] = np.maximum(times_s[late] - arrival, 0.0)
     return ages_s
 
 
 class AgePeriods(NamedTuple):
-    """Periods in which the age of a partition's oldest unread record changes evenly, of all partitions.
+    """Periods of all partitions.  In each, the age of one partition's oldest unread record changes linearly.
 
     Periods of age 0 are left out.  Periods after a given time do not count.
 
@@ -46,7 +46,7 @@ class AgePeriods(NamedTuple):
         first: by period, the age at its start, seconds.
         last: by period, the age at its end, seconds.
         length: by period, its seconds that count.
-        whole: seconds of all partitions that count, periods of age 0 included.
+        whole: counted seconds, summed over all partitions, periods of age 0 included.
         largest: by partition, its largest age, seconds; time that does not count is included.
     """
 
@@ -57,17 +57,17 @@ class AgePeriods(NamedTuple):
     largest: Levels
 
 
-def age_periods(at: Levels, arrived: Levels, read: Levels, until: float) -> AgePeriods:
+def age_periods(times_s: Levels, arrived: Levels, read: Levels, until: float) -> AgePeriods:
     """Return the ages over time; between two times records arrive and are read evenly.
 
     The age rises by one second each second, and falls by the time between the arrivals of the records read.
     So its slope changes at the given times, and when all records that arrived until such a time are read.
 
     Args:
-        at: as in ``ages``.
+        times_s: as in ``ages``.
         arrived: as in ``ages``.
         read: as in ``ages``.
-        until: one of ``at``; time after it does not count.
+        until: one of ``times_s``; time after it does not count.
     """
     parts: list[tuple[Levels, Levels, Levels]] = []
     largest = np.zeros(read.shape[1])
@@ -77,36 +77,36 @@ def age_periods(at: Levels, arrived: Levels, read: Levels, until: float) -> AgeP
         reads = np.minimum(np.maximum.accumulate(read[:, partition]), arrivals)
         if (arrivals - reads <= NOTHING).all():
             continue
-        when, reached = _reached(at, arrivals, reads)
-        times, position = np.concatenate([at, when]), np.concatenate([reads, reached])
-        order = np.lexsort((position, times))
-        times, position = times[order], position[order]
-        lag = np.interp(times, at, arrivals) - position
-        late = np.flatnonzero(((lag[:-1] > NOTHING) | (lag[1:] > NOTHING)) & (times[1:] > times[:-1]))
-        begin, end = times[late], times[late + 1]
-        first = np.maximum(begin - _next_arrival(at, arrivals, position[late]), 0.0)
-        last = np.maximum(end - _last_arrival(at, arrivals, position[late + 1]), 0.0)
+        when, reached = _reached(times_s, arrivals, reads)
+        knots_s, position = np.concatenate([times_s, when]), np.concatenate([reads, reached])
+        order = np.lexsort((position, knots_s))
+        knots_s, position = knots_s[order], position[order]
+        lag = np.interp(knots_s, times_s, arrivals) - position
+        late = np.flatnonzero(((lag[:-1] > NOTHING) | (lag[1:] > NOTHING)) & (knots_s[1:] > knots_s[:-1]))
+        begin, end = knots_s[late], knots_s[late + 1]
+        first = np.maximum(begin - _next_arrival(times_s, arrivals, position[late]), 0.0)
+        last = np.maximum(end - _last_arrival(times_s, arrivals, position[late + 1]), 0.0)
         largest[partition] = max(first.max(initial=0.0), last.max(initial=0.0))
         parts.append((first, last, np.clip(np.minimum(end, until) - begin, 0.0, None)))
     first, last, length = (
         np.concatenate([part[place] for part in parts] or [np.zeros(0)]) for place in range(3)
     )
-    whole = (until - float(at[0])) * read.shape[1]
+    whole = (until - float(times_s[0])) * read.shape[1]
     return AgePeriods(first, last, length, whole, largest)
 
 
 def quantile(periods: AgePeriods, part: float) -> float:
-    """Return the age not exceeded in this part of the time, over all partitions, seconds."""
+    """Return the age that is not exceeded during ``part`` of the time of all partitions, seconds."""
     low, high = np.minimum(periods.first, periods.last), np.maximum(periods.first, periods.last)
     length = periods.length
     wanted = part * periods.whole - (periods.whole - float(length.sum()))  # seconds of age above 0
     if wanted <= 0:
         return 0.0
     least, most = 0.0, float(high[length > 0].max())
-    exact = _ENOUGH * most
-    while most - least > exact:
+    tolerance_s = _TOLERANCE * most
+    while most - least > tolerance_s:
         middle = (least + most) / 2
-        within = np.clip((middle - low) / np.maximum(high - low, exact), 0.0, 1.0) * length
+        within = np.clip((middle - low) / np.maximum(high - low, tolerance_s), 0.0, 1.0) * length
         if float(within.sum()) >= wanted:
             most, keep = middle, low < middle
         else:
@@ -116,7 +116,7 @@ def quantile(periods: AgePeriods, part: float) -> float:
     return most
 
 
-def _reached(at: Levels, arrivals: Levels, reads: Levels) -> tuple[Levels, Levels]:
+def _reached(times_s: Levels, arrivals: Levels, reads: Levels) -> tuple[Levels, Levels]:
     """Return when all records that arrived until each time were read, and their number.
 
     Times whose records were not all read are left out.
@@ -126,24 +126,26 @@ def _reached(at: Levels, arrivals: Levels, reads: Levels) -> tuple[Levels, Level
     after, arrivals = after[is_read], arrivals[is_read]
     before = after - 1
     part = (arrivals - reads[before]) / (reads[after] - reads[before])
-    return at[before] + part * (at[after] - at[before]), arrivals
+    return times_s[before] + part * (times_s[after] - times_s[before]), arrivals
 
 
-def _next_arrival(at: Levels, arrivals: Levels, position: Levels) -> Levels:
+def _next_arrival(times_s: Levels, arrivals: Levels, position: Levels) -> Levels:
     """Return the arrival time of the record after each position; the last time if there is none."""
-    return _between(at, arrivals, position, np.searchsorted(arrivals, position + NOTHING / 2, side="right"))
+    after = np.searchsorted(arrivals, position + NOTHING / 2, side="right")
+    return _between(times_s, arrivals, position, after)
 
 
-def _last_arrival(at: Levels, arrivals: Levels, position: Levels) -> Levels:
+def _last_arrival(times_s: Levels, arrivals: Levels, position: Levels) -> Levels:
     """Return the arrival time of the record before each position."""
-    return _between(at, arrivals, position, np.searchsorted(arrivals, position - NOTHING / 2, side="left"))
+    after = np.searchsorted(arrivals, position - NOTHING / 2, side="left")
+    return _between(times_s, arrivals, position, after)
 
 
-def _between(at: Levels, arrivals: Levels, position: Levels, after: Counts) -> Levels:
-    """Return the time of each position between the entry of ``arrivals`` before ``after`` and that one."""
-    after = np.minimum(after, len(at) - 1)
+def _between(times_s: Levels, arrivals: Levels, position: Levels, after: Counts) -> Levels:
+    """Interpolate the time of each position between entries ``after - 1`` and ``after`` of ``arrivals``."""
+    after = np.minimum(after, len(times_s) - 1)
     before = np.maximum(after - 1, 0)
     span = arrivals[after] - arrivals[before]
     part = np.where(span > 0, (position - arrivals[before]) / np.where(span > 0, span, 1.0), 1.0)
-    times: Levels = at[before] + np.clip(part, 0.0, 1.0) * (at[after] - at[before])
+    times: Levels = times_s[before] + np.clip(part, 0.0, 1.0) * (times_s[after] - times_s[before])
     return times

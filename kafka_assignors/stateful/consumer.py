@@ -47,7 +47,7 @@ log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
 _FIRST_LAGS_S = 5.0  # limit for measuring the lags of copies on disk before the member joins
-_AGAIN_S = 0.5  # pause after an error of the cluster
+_RETRY_PAUSE_S = 0.5  # pause after an error of the cluster
 
 
 class StatefulConsumer:
@@ -67,7 +67,7 @@ class StatefulConsumer:
         TopologyError: topics are missing, or those of a subtopology differ in partitions.
         ChangelogError: a changelog cannot be created, or its settings would lose state.
         StateError: the directory is in use, full, or not accessible.
-        MissingExtraError: ``pip install 'kafka-assignors[stateful]'``.
+        MissingExtraError: an extra is not installed; the message names it.
     """
 
     def __init__(
@@ -123,17 +123,17 @@ class StatefulConsumer:
         """Process records until `close` is called, then close in order.  Call it once.
 
         Raises:
-            Exception: from ``process``: no change of that record is kept; work before it is committed, or
-                processed again by the next owner.  From ``before_commit``: records since the last commit are
-                processed again.
+            Exception: from ``process``: the changes of that record are dropped.  Earlier work is committed,
+                or the next owner processes it again.  From ``before_commit``: records since the last commit
+                are processed again.
             StateError: state on disk cannot be used.
             ChangelogError: a changelog refuses a record.
             KafkaError: the cluster refuses this member.  `FencedInstanceIdError`: another consumer joined
                 with the same ``group_instance_id``.
-            StateClosedError: it was run or closed before.
+            StateClosedError: ``run`` was called before, or the ``with`` block has ended.
         """
         if self._ran:
-            raise StateClosedError("this StatefulConsumer has been run or closed: create a new one")
+            raise StateClosedError("this StatefulConsumer ran or was closed: create a new one")
         self._ran = True
         if not self._used.acquire(blocking=False):
             return  # a signal handler closed it before `run`
@@ -146,7 +146,8 @@ class StatefulConsumer:
             self._finish()
         except FencedInstanceIdError as error:  # its own text does not name the cause
             raise FencedInstanceIdError(
-                "another consumer joined with our group_instance_id and owns our tasks"
+                "another consumer joined with our group_instance_id and owns our tasks: "
+                "give each process its own group_instance_id"
             ) from error
         finally:
             self._components.end(self._lock, self._closing)
@@ -155,9 +156,8 @@ class StatefulConsumer:
         """Ask ``run`` to end, and return at once.  Safe to repeat, from any thread or a signal handler.
 
         ``run`` ends within ``close_timeout_s`` after the record that ``process`` is working on.  The next
-        owner processes again all records that are not committed by then.
-
-        A consumer that never ran is closed before this returns; ``run`` then does nothing.
+        owner processes again all records that are not committed by then.  A consumer that never ran is closed
+        before this returns; ``run`` then does nothing.
         """
         self._closing.set()
         if self._used.acquire(blocking=False):
@@ -167,14 +167,14 @@ class StatefulConsumer:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
         self._ran = True
 
     @property
     def duties(self) -> Duties:
-        """The last duties from the leader: this member's tasks, standbys and warm-ups, and all owners."""
+        """The leader's last assignment of tasks and copies to this member, and the tasks of each endpoint."""
         return self._tasks.duties
 
     @property
@@ -200,7 +200,7 @@ class StatefulConsumer:
     def metrics(self, raw: bool = False) -> dict[Any, Any] | None:
         """Return the metrics of the ``KafkaConsumer`` and this member, as ``KafkaConsumer.metrics``.
 
-        Empty once it is closed; None with ``metrics_enabled=False``.
+        Empty once this consumer is closed; None with ``metrics_enabled=False``.
         """
         metrics: dict[Any, Any] | None = self._consumer.metrics(raw)
         return metrics
@@ -212,7 +212,7 @@ class StatefulConsumer:
         with self._lock:
             self._lease.observe()
             self._handle_events()
-            self._ownership.begin_waiting()
+            self._ownership.begin_when_alone()
             self._processing.process(
                 (self._tasks.actives.get(self._ownership.task_of(partition)), partition, batch)
                 for partition, batch in records.items()
@@ -236,8 +236,8 @@ class StatefulConsumer:
         except KafkaError as error:
             if not error.retriable:
                 raise
-            log.warning("poll failed: %s; trying again", error)
-            time.sleep(_AGAIN_S)  # a closing member waits, too: it polls only until its last commit
+            log.warning("poll failed: %s; trying again in %.1f s", error, _RETRY_PAUSE_S)
+            time.sleep(_RETRY_PAUSE_S)  # also while closing, so that `_finish` does not poll in a tight loop
             records = {}
         if (raised := self._listener.error) is not None:
             raise raised
@@ -250,10 +250,10 @@ class StatefulConsumer:
             if self._tasks.actives.get(active.task) is active:
                 self._copies.restore_damaged(active, error)
 
-    # --- what the group decides
+    # --- rebalance events
 
     def _handle_events(self) -> None:
-        """Run on the polling thread, or on the thread of `TaskListener` while ``poll`` waits for that."""
+        """Handle the queued events, on the polling thread or on the thread that `TaskListener` waits for."""
         with self._lock:
             while (event := self._events.next()) is not None:
                 match event:
@@ -280,7 +280,7 @@ class StatefulConsumer:
         probe_at = self._tasks.duties.probe_at
         if probe_at is not None and time.time() >= probe_at:
             self._tasks.duties = replace(self._tasks.duties, probe_at=None)
-            log.info("probing rebalance: copies may have caught up for a better plan")
+            log.info("requesting a probing rebalance: copies may have caught up, so tasks can move")
             self._components.assignor.refresh_user_data()
             request_rejoin(self._consumer)
 
@@ -290,12 +290,12 @@ class StatefulConsumer:
         """Commit the last work and repair the changelogs, while time is left.
 
         A join or an absent broker may delay a commit.  The next owner cannot repair a changelog, because it
-        restores its store from there.
+        restores its store from that changelog.
         """
         with self._lock:
             self._processing.pause_tasks(self._tasks.actives.values())
         while not (self._processing.commit() and self._tasks.is_proven):
-            if self._closing.to_commit_s(_AGAIN_S) <= 0:
+            if self._closing.to_commit_s(_RETRY_PAUSE_S) <= 0:
                 return
             self._poll()
             self._handle_events()

@@ -14,10 +14,10 @@ from kafka_assignors.stateful.runtime.commits import BeforeCommit
 from kafka_assignors.stateful.state.stores import StoreOptions
 from kafka_assignors.validators import function, instance, one_of, seconds, whole, wrong
 
-_OURS = {
+_RESERVED = {
     "enable_auto_commit": "offsets are committed after the state is written",
     "partition_assignment_strategy": "a stateful consumer brings its own",
-    "consumer_timeout_ms": "it runs until it is closed",
+    "consumer_timeout_ms": "a stateful consumer runs until `close`",
 }
 
 _LEAST = {
@@ -42,26 +42,27 @@ class RuntimeOptions:
     The first five must be the same in all members of a group, because any member may become leader.
 
     Attributes:
-        acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
+        acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
-        max_warmup_replicas: warm-ups built at a time, in the whole group, so that tasks can move.
+        max_warmup_replicas: warm-ups built at a time in the whole group.  While topologies differ, the limit
+            holds for each set of subtopologies that the same members can run.
         balance_factor: number of tasks by which two members may differ.
         probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
         rack: this member's rack; standbys go to other racks.
         endpoint: ``host:port`` where others can query this member's state.
         commit_interval_ms: time between commits of changelog, store and offsets.
-        before_commit: ``before_commit(offsets, timeout_s)``, called before each commit, with its offsets by
-            partition and the seconds it may take.  Flush here the records that ``process`` sent with your own
-            producer (docs/guides/state-output.md).  If it raises, nothing is committed: a
-            retriable `KafkaError` is logged, and the commit is tried again; any other exception ends the
-            member.
+        before_commit: ``before_commit(offsets, timeout_s)``, called before each commit with the offsets to be
+            committed, by partition, and the seconds the call may take.  Flush here the records that
+            ``process`` sent with your own producer (docs/guides/state-output.md).  If it raises, nothing is
+            committed: a retriable `KafkaError` is logged, and the commit is tried again; any other exception
+            ends the member.
         max_uncommitted_bytes: commit earlier once uncommitted changes take this memory.
         standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
         restore_fetch_bytes: size of one fetch of changelogs from one broker; a larger record is still
             fetched.
         cleanup_delay_s: seconds until state of a task that moved away is deleted.
-        close_timeout_s: seconds the shutdown may take after `close`, beside the current call of ``process``.
-            ``before_commit`` gets a part of that time and must keep to it.
+        close_timeout_s: seconds the shutdown may take after `close`; the current call of ``process`` does not
+            count.  ``before_commit`` gets a part of that time and must keep to it.
         changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.
         changelog_max_request_size: bytes; the largest change.  The topic has its own limit,
             ``max.message.bytes``.
@@ -92,7 +93,7 @@ class RuntimeOptions:
     store: StoreOptions = field(default_factory=StoreOptions)
 
     def __post_init__(self) -> None:
-        StatefulOptions(**self.planning).check_values()
+        StatefulOptions(**self.assignor_options).check_values()
         for name, least in _LEAST.items():
             whole(name, getattr(self, name), least)
         seconds("cleanup_delay_s", self.cleanup_delay_s)
@@ -107,10 +108,13 @@ class RuntimeOptions:
         if (compression := self.changelog_compression) is None:
             return
         if not _COMPRESSIONS[one_of("changelog_compression", compression, _COMPRESSIONS)]():
-            raise OptionError("changelog_compression", f"its library is missing: kafka-python[{compression}]")
+            raise OptionError(
+                "changelog_compression",
+                f"the {compression} library is missing: pip install 'kafka-python[{compression}]'",
+            )
 
     @property
-    def planning(self) -> dict[str, Any]:
+    def assignor_options(self) -> dict[str, Any]:
         """Options of the assignor."""
         return {
             "acceptable_recovery_lag": self.acceptable_recovery_lag,
@@ -124,12 +128,14 @@ class RuntimeOptions:
 
 
 def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the consumer's configuration; refuses settings that the stateful consumer sets itself.
+    """Refuse settings that the stateful consumer sets itself; return the others.
+
+    ``auto_offset_reset`` defaults to ``earliest``.
 
     Raises:
         OptionError: a setting to leave out, or no ``group_id``.
     """
-    for name, why in _OURS.items():
+    for name, why in _RESERVED.items():
         if name in config:
             raise OptionError(name, f"leave it out: {why}")
     if not config.get("group_id"):

@@ -229,7 +229,7 @@ def test_table_with_wrong_columns_is_not_written(spark: SparkSession, root: str)
         write_samples(samples(spark, [row(0, 1)]).drop("source"), root, "one")
     with pytest.raises(PipelineError, match="column 'topic' is int, not string"):
         write_samples(samples(spark, [row(0, 1)]).withColumn("topic", F.lit(1)), root, "one")
-    with pytest.raises(PipelineError, match="a name may have letters"):
+    with pytest.raises(PipelineError, match="a name must begin with a letter"):
         write_samples(samples(spark, [row(0, 1)]), root, "../one")
     assert not Path(root).exists()
 
@@ -245,8 +245,8 @@ def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: s
             land_stream(again, root, "sampler", about={**ABOUT, **about}, available_now=True)
         assert "\n" not in str(caught.value)
 
-    refused("is about topic t, not u: take another folder", topic="u")
-    refused("is about cluster c, not d", cluster="d")
+    refused("was made with topic t, not u: take another folder", topic="u")
+    refused("was made with cluster c, not d", cluster="d")
     about = json.loads((checkpoint / "about.json").read_text())
     (checkpoint / ".about.json.crc").unlink(missing_ok=True)
     (checkpoint / "about.json").write_text(json.dumps({**about, "columns": {"time": "int"}}))

@@ -174,16 +174,16 @@ def test_checkpoint_belongs_to_one_cluster_topic_and_selection_of_groups(
         assert sorted((file, file.stat().st_mtime_ns) for file in tmp_path.rglob("*")) == before
 
     words = f'"b", "{group}", like x.*'
-    refused(settings, f'is about groups {words}, not "b", like x.*', groups=["b"])
-    refused(settings, f'is about groups {words}, not "b", "{group}"', groups_like=None)
-    refused(settings, f"is about topic {topic}, not __consumer_offsets", topic="__consumer_offsets")
+    refused(settings, f'was made with groups {words}, not "b", like x.*', groups=["b"])
+    refused(settings, f'was made with groups {words}, not "b", "{group}"', groups_like=None)
+    refused(settings, f"was made with topic {topic}, not __consumer_offsets", topic="__consumer_offsets")
     with development_broker() as another:
         elsewhere = settings_of(another.bootstrap)
         FreshNames(another.bootstrap)
-        refused(elsewhere, "is about cluster ")
+        refused(elsewhere, "was made with cluster ")
         commit_there = FreshNames(another.bootstrap).topic(1)
         commit(another.bootstrap, group, {TopicPartition(commit_there, 0): 0})
-        with pytest.raises(PipelineError, match=r"is about cluster \S+, not \S+: take another folder"):
+        with pytest.raises(PipelineError, match=r"was made with cluster \S+, not \S+: take another folder"):
             record_samples_once(spark, elsewhere, root, groups=[group])
     # The same groups, written differently.  The sampler keeps no state, so it accepts other groups.
     assert record_offsets_once(spark, settings, root, **{**which, "groups": [group, "b", "b"]}).records == 0

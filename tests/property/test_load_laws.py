@@ -50,8 +50,8 @@ def test_counts_are_within_the_skew(group: Group, skew: int | None, gain: float)
 
 @given(group=any_group)
 def test_skew_of_one_is_as_fair_as_sticky(group: Group) -> None:
-    squares = (planned(group, 1, 0).loads ** 2).sum()
-    assert squares == (plan_sticky(group, resolve(group)).loads ** 2).sum()
+    squares = (planned(group, 1, 0).counts ** 2).sum()
+    assert squares == (plan_sticky(group, resolve(group)).counts ** 2).sum()
 
 
 @given(group=any_group, skew=any_skew, gain=st.sampled_from((0, 0.01, 0.1, 0.5)))

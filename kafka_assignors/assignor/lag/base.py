@@ -237,7 +237,7 @@ class LagAssignor(Assignor):
             log.info("%s: the lag of all partitions is known again", self.name)
         elif unknown and not self._warned:
             log.warning(
-                "%s: no lag of %d of %d partitions (%s): these are planned by count",
+                "%s: lag unknown for %d of %d partitions (%s): these are planned by count",
                 self.name,
                 unknown,
                 partitions,

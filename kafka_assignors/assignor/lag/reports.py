@@ -73,22 +73,25 @@ class OwnReport:
             self._service_rate.begin(owned)
 
     def pause(self) -> None:
-        """Measure nothing while the group rebalances, because the member may not read."""
+        """Measure nothing while the group rebalances, because the member may read nothing then."""
         self.begin(())
 
     def warn_unmeasured(self, name: str, reason: str) -> None:
         """Warn once if the capacity cannot be measured."""
         if self._service_rate is not None and reason and not self._warned:
             self._warned = True
-            log.warning("%s: the capacity cannot be measured, it counts as the median: %s", name, reason)
+            log.warning(
+                "%s: capacity cannot be measured: %s; set a number, or it counts as the median", name, reason
+            )
 
     def measure(self, keeper: LagKeeper | None, owned: Ownership, generation: int) -> None:
         """Set the values to report: the lag of owned partitions, its age, arrival rates, the service rate."""
         lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
         # Repeat the same age while nothing changes, because other bytes make a broker start a rebalance.
-        if self._measured_for == (now_for := (owned, generation, measured_at)):
+        arguments = owned, generation, measured_at
+        if self._measured_for == arguments:
             return
-        self._measured_for = now_for
+        self._measured_for = arguments
         self._age_ms = 1000 * (self._now() - measured_at) if lags else 0
         partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
         self._lags = {partition: lags[partition] for partition in partitions if partition in lags}

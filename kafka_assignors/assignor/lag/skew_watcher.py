@@ -118,7 +118,7 @@ class SkewWatcher:
         if after is None or not self._is_current(generation, turn):
             return
         self._watch.record_request(self._now())
-        weighted = "" if group.capacities.equal else "weighted "
+        weighted = "" if group.capacities.are_equal else "weighted "
         log.info(
             "requesting a rebalance: the largest %s%s of a member is %d records, a new plan makes it %d",
             weighted,

@@ -46,9 +46,9 @@ class SecondRound:
     not own, and then revokes nothing: kafka-python's own cooperative members repeat the claims of a lost
     membership, and a broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
-    A claim that is older than the first round of its hold does not count.  Its member has joined again while
-    its application was busy, revokes the partition at its next ``poll()``, and then requests a round.  But if
-    the claim is also older than the member's first join, it counts: the member never owned the partition.
+    A round is not counted if the member's claim is older than the first round of the hold.  The member is
+    busy: it joined again, revokes at its next ``poll()``, and then requests a round.  If the claim is older
+    than the member's first join, the round is counted, because the member never owned the partition.
 
     Attributes:
         held: holds of the current round.
@@ -71,7 +71,7 @@ class SecondRound:
         it to the claimant.  This makes the claim true, so the leader holds the partition back once more.  If
         the claim persists, the claimant keeps the partition.
         """
-        return {hold for hold, wait in self._waits.items() if wait.rounds % 3 == 2 or wait.rounds >= _ROUNDS}
+        return {hold for hold, wait in self._waits.items() if wait.rounds == 2 or wait.rounds >= _ROUNDS}
 
     @property
     def rejoin_after_s(self) -> float | None:
@@ -96,11 +96,11 @@ class SecondRound:
         """End a round, and count it for its holds.
 
         Args:
-            generation: of that rebalance.
+            generation: generation of this round.
             busy_s: the consumer's ``max_poll_interval_ms``, in seconds; None without a consumer.
         """
         held, self.held = self.held, []
-        if self.generations:
+        if self.generations:  # this member led the round
             earliest = 0 if self._last_led is None else self._last_led + 1
             self._joined = {
                 member_id: self._joined.get(member_id, earliest) for member_id in self.generations

@@ -38,7 +38,7 @@ def about_group(group: Group, assignors: Sequence[Assignor]) -> Iterator[str]:
         "lags": group.knows_lag and not any(assignor.by_lag for assignor in assignors),
         "priority": not all(silent) and not any(assignor.by_priority for assignor in assignors),
         "racks": bool(group.racks) and not by_rack,
-        "capacity": not group.capacities.equal and not any(assignor.by_lag for assignor in assignors),
+        "capacity": not group.capacities.are_equal and not any(assignor.by_lag for assignor in assignors),
     }
     if unused := [name for name, is_given in given.items() if is_given]:
         subject = f"strategy {assignors[0].name!r} does" if len(assignors) == 1 else "the strategies do"

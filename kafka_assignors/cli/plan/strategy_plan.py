@@ -56,14 +56,14 @@ class StrategyPlan:
         """
         if in_records(self.group) and self.metrics.max_load is not None:
             return self.metrics.max_load
-        return int(self.assignment.loads.max(initial=0))
+        return int(self.assignment.counts.max(initial=0))
 
     @property
     def load_unit(self) -> str:
         """Unit of ``max_load`` and ``load_lower_bound``."""
         if not in_records(self.group):
             return "partitions"
-        return "records" if self.group.capacities.equal else "weighted records"
+        return "records" if self.group.capacities.are_equal else "weighted records"
 
     def lag_of_members(self) -> dict[str, int] | None:
         """Map each member to its lag in the target, in records; None: the group has no lag.

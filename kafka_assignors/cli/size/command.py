@@ -29,7 +29,7 @@ from kafka_assignors.cli.pipeline.spark import recording_folder, require_spark, 
 from kafka_assignors.cli.plan.forecasts import read_feed
 from kafka_assignors.cli.plan.options import check_options, named_value, refuse_foreign, with_options
 from kafka_assignors.cli.progress import ProgressView
-from kafka_assignors.cli.size.recording import Recording, recorded_size
+from kafka_assignors.cli.size.recording import RecordingRequest, recorded_size
 from kafka_assignors.cli.size.report import SizeReport, size_lines
 from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
 from kafka_assignors.cli.tables import duration, show
@@ -164,7 +164,7 @@ def command(
         if bootstrap or config or load_topic or listen:
             raise click.UsageError("--recording takes the place of a cluster, --load-topic and --serve")
         folder = recording_folder("--recording", recording)
-        recorded = Recording(folder, until, recorded_members, every_s)
+        recorded = RecordingRequest(folder, until, recorded_members, every_s)
         _end(_recorded(recorded, request, cores, memory), output)
         return
     if until or recorded_members:
@@ -205,7 +205,7 @@ def _serve(listen: str, every_s: float, sizes: GroupSizes, group_id: str) -> Non
     serve(listen, sizes.read, group_id, every_s)
 
 
-def _recorded(recording: Recording, request: SizeRequest, cores: int | None, memory: str) -> SizeReport:
+def _recorded(source: RecordingRequest, request: SizeRequest, cores: int | None, memory: str) -> SizeReport:
     """Return the size at the end of a recording, read on a Spark of its own."""
     require_spark()
     with (
@@ -214,7 +214,7 @@ def _recorded(recording: Recording, request: SizeRequest, cores: int | None, mem
         session("kafka-assignors size", cores=cores, memory=memory, on_progress=view.step) as spark,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
-        return recorded_size(spark, recording, request)
+        return recorded_size(spark, source, request)
 
 
 def _forecasts(

@@ -29,7 +29,7 @@ from kafka_assignors.strategies import STRATEGIES
 
 @dataclass(frozen=True, slots=True)
 class Forecasts:
-    """The forecasts that the later steps of a load are made of.
+    """The forecasts behind the later steps of a load.
 
     Attributes:
         source: the topic they were read from, or the model that made them.
@@ -58,7 +58,7 @@ class GroupLoad:
         capacities: of the members; empty: all 1.
         oldest_s: largest known age of an oldest unread record, seconds; None: none is known.
         notes: remarks on the load, a sentence each.
-        forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
+        forecasts: forecasts behind the later steps; None: measured arrivals are assumed to continue.
     """
 
     history: History
@@ -70,10 +70,10 @@ class GroupLoad:
     oldest_s: float | None = None
 
 
-def partitions_of(report: Report) -> dict[str, int]:
+def partition_counts(report: Report) -> dict[str, int]:
     """Return the partition count of each topic of a group.
 
-    Commits of a topic that no member reads any more are left out, because their lag only grows.
+    If any partition has an owner, topics without owned partitions are left out, because their lag only grows.
     """
     owned = {partition.tp.topic for partition in report.partitions if partition.owner is not None}
     counts: dict[str, int] = {}
@@ -87,7 +87,8 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
     """Return the records/s of each member with a backlog, divided by its capacity.
 
     A member without a backlog reads all that arrives, which does not show its capacity.  So a member counts
-    only if it had the same partitions, and lag, at all looks.
+    only if it owned the same partitions at all looks, and always had more lag than it reads in ``COMMIT_S``
+    seconds.
 
     Args:
         looks: all looks of the time over which the rates of the last look were measured, oldest first.
@@ -140,10 +141,7 @@ def capacities_of(report: Report) -> dict[str, float]:
 
 
 def reported_rate(report: Report) -> float | None:
-    """Return the records/s of a member of capacity 1 by the reports of members that measure their capacity.
-
-    None: no member reports it.
-    """
+    """Return the median records/s, for capacity 1, that members report; None: no member reports a rate."""
     return median_rate(_reports(report)) or None
 
 
@@ -166,8 +164,8 @@ def group_load(
 
     Args:
         now: a look that has rates.
-        horizon_s: length of the horizon.  The measured arrivals are taken to last until its end; with
-            forecasts until its middle, and the forecast arrivals from there on.
+        horizon_s: length of the horizon.  Without forecasts, measured arrivals are assumed until its end.
+            With forecasts, they are assumed until its middle, and forecast arrivals from there on.
         rate: records/s that a member of capacity 1 reads; None: unknown.
         expected: forecasts; a partition without one keeps its measured arrivals.
         source: name of their topic.
@@ -176,7 +174,7 @@ def group_load(
     Raises:
         GroupError: the group has no partitions.
     """
-    topics = partitions_of(now)
+    topics = partition_counts(now)
     if not topics:
         raise GroupError(f"group {now.group.group_id!r} has neither members nor commits: nothing to size")
     group = Group((), topics)
@@ -213,7 +211,7 @@ def group_load(
         middle = median_ratio(member_capacities)
         notes.append(
             f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
-            f"newcomers count with their median, {middle:.3g}, and the fastest leave first"
+            f"added members count with the median capacity, {middle:.3g}; the fastest are removed first"
         )
     if old := len(lags) - sum(tp in known for tp in index_of):
         notes.append(f"the lag of {counted(old, 'partition')} is unknown and counts as at an earlier look")
@@ -252,7 +250,7 @@ def history_of(
     horizon_s: float,
     rate: float | None,
 ) -> History:
-    """Return the load of a horizon.
+    """Return a history of the horizon.
 
     Args:
         group_id: the group.

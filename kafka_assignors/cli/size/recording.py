@@ -27,15 +27,15 @@ _PARTS = 4
 """Maximum number of parts of the horizon; each is of whole steps of the recording."""
 
 _STEP_US = 300 * MICROSECONDS
-"""Steps of a recording that are shorter are joined for the model up to this length: its cost is per step."""
+"""Shorter steps of a recording are joined up to this length, because the model's cost is per step."""
 
 _LEARNT_US = 28 * 86_400 * MICROSECONDS
 """The model learns the last four weeks, because its usual rates are means of the last weeks."""
 
 
 @dataclass(frozen=True, slots=True)
-class Recording:
-    """A recording, as the options say.
+class RecordingRequest:
+    """The options that select a recording.
 
     Attributes:
         folder: folder of a pipeline, a path or a URI that Spark can read.
@@ -50,7 +50,7 @@ class Recording:
     window_s: float
 
 
-def recorded_size(spark: SparkSession, recording: Recording, request: SizeRequest) -> SizeReport:
+def recorded_size(spark: SparkSession, recording: RecordingRequest, request: SizeRequest) -> SizeReport:
     """Return the size of a group at the end of a recording.
 
     Raises:
@@ -69,7 +69,7 @@ def recorded_size(spark: SparkSession, recording: Recording, request: SizeReques
 
 
 def load_at_end(
-    rows: LoadColumns, recorded: Recorded, recording: Recording, request: SizeRequest
+    rows: LoadColumns, recorded: Recorded, recording: RecordingRequest, request: SizeRequest
 ) -> GroupLoad:
     """Return the load at the end of a recording: its last arrivals, lag and forecasts.  Pure.
 
@@ -97,7 +97,10 @@ def load_at_end(
     later = later_arrivals(history, int(rows.time.max()), request.horizon_s)
     known = 0 if later is None else int((~np.isnan(later[0])).sum())
     if later is None:
-        notes.append(f"a horizon of {duration(1000 * request.horizon_s)} has no two steps of the recording")
+        notes.append(
+            f"the horizon of {duration(1000 * request.horizon_s)} cannot be divided into two or more parts "
+            "of whole steps of the recording: the last arrivals are taken to last"
+        )
     elif known < history.partitions:
         short = counted(history.partitions - known, "partition")
         notes.append(f"the recording is too short to forecast {short}: the last arrivals are taken to last")

@@ -16,7 +16,7 @@ from kafka_assignors.cli.size.load import (
     group_load,
     has_stopped,
     member_rates,
-    partitions_of,
+    partition_counts,
     reported_rate,
     stuck_partitions,
 )
@@ -127,7 +127,7 @@ class GroupSizes:
             return kept.with_notes(f"{unsettled}: this is the size of {self._last.time}")
         name, notes = strategy_of(request, now.group.strategy)
         rate, unequal = self._rate()
-        expected = None if self._read_forecasts is None else self._read_forecasts(partitions_of(now))
+        expected = None if self._read_forecasts is None else self._read_forecasts(partition_counts(now))
         source = request.load_topic or ""
         load = group_load(
             now, request.horizon_s, rate, expected=expected, source=source, last_lags=self._lags

@@ -34,9 +34,9 @@ class MoveReason(str, Enum):
     UNSUBSCRIBED = "its owner unsubscribed"
     JOINED = "for a member that joined"
     NEW_PARTITION = "new partition"
-    HELD_BACK = "released earlier"
+    HELD_BACK = "revoked in an earlier round"
     NO_OWNER = "it had no owner"
-    RELEASED = "released, no owner yet"
+    REVOKED = "revoked, no owner yet"
     STRATEGY = "moved by the strategy"
 
 
@@ -46,7 +46,7 @@ class Move:
 
     Attributes:
         tp: the partition.
-        old: its last known owner, which may have released it in an earlier round; None: no owner is known.
+        old: its last known owner, which may have revoked it in an earlier round; None: no owner is known.
         new: its owner now; None: it has none.
         why: the reason.
     """
@@ -188,7 +188,7 @@ class History:
             elif members_after[old].topics and tp.topic not in members_after[old].topics:
                 why = MoveReason.UNSUBSCRIBED
             elif new is None:
-                why = MoveReason.RELEASED
+                why = MoveReason.REVOKED
             else:
                 why = MoveReason.STRATEGY if new in names_before else MoveReason.JOINED
             moves.append(Move(tp, old, new, why))
@@ -233,8 +233,8 @@ def _fingerprint(group: GroupState) -> object:
     )
 
 
-def _seen(group: GroupState, newest: int | None) -> dict[str, SeenMember]:
-    """Return members for a comparison; ``newest`` is the group's generation before the rebalance.
+def _seen(group: GroupState, old_generation: int | None) -> dict[str, SeenMember]:
+    """Return members for a comparison; ``old_generation`` is the group's before the rebalance.
 
     If a member reports a later generation, it took part in several rebalances between two snapshots.  So the
     generation it had before them is unknown.
@@ -244,7 +244,11 @@ def _seen(group: GroupState, newest: int | None) -> dict[str, SeenMember]:
             topics=member.topics,
             instance_id=member.instance_id,
             client_id=member.client_id,
-            generation=member.generation if newest is not None and member.generation <= newest else None,
+            generation=(
+                member.generation
+                if old_generation is not None and member.generation <= old_generation
+                else None
+            ),
         )
         for member in group.members
     }

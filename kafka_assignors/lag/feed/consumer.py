@@ -1,4 +1,4 @@
-"""A consumer of the load feed: kafka-python's without a group, over a `Link`, whose waits are bounded."""
+"""A consumer of the load feed: a ``KafkaConsumer`` without a group, whose waits have limits (see `Link`)."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from kafka_assignors.background import Background
-from kafka_assignors.errors import CodecError, LagClosedError
+from kafka_assignors.errors import LagClosedError
 from kafka_assignors.lag.feed.arrivals import expected_of, period_ms
 from kafka_assignors.lag.feed.consumer import FeedConsumer, FeedRecord
 from kafka_assignors.lag.feed.sources import Expected
@@ -26,7 +26,7 @@ from kafka_assignors.wire.load_feed import Forecast
 log = logging.getLogger("kafka_assignors")
 
 MOST_FEED_PARTITIONS = 100_000
-"""Most partitions of the group whose forecasts are kept: about 25 MB."""
+"""Largest number of kept forecasts, one for each partition of the group: about 25 MB."""
 
 _POLL_S = 1.0
 _CHECK_S = 30.0
@@ -81,7 +81,8 @@ class FeedReader:
         self._now = now
         self._thread = Background("kafka-assignors-feed", now)
         self._process = os.getpid()
-        self._of_parent: list[object] = []  # kept from the garbage collector, which would close its sockets
+        # A fork keeps its parent's consumer and thread: garbage collection would close the parent's sockets.
+        self._of_parent: list[object] = []
         self._begun = self._closed = self._quiet = False
         # One thread writes the attributes below, others read them.
         self._consumer: FeedConsumer | None = None
@@ -118,8 +119,10 @@ class FeedReader:
         """
         until = self._now() + timeout_s
         self._quiet = True
-        while not (self.step() or self._caught_up) and self._now() < until:
-            pass
+        while True:
+            has_failed = self.step() > 0
+            if has_failed or self._caught_up or self._now() >= until:
+                return
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
         """Return fresh forecasts of these partitions; none before the whole feed was read once."""
@@ -160,7 +163,7 @@ class FeedReader:
             consumer.shut()
             ended = consumer.wait_shut(max(until - time.monotonic(), 0.0)) and ended
         if not ended:
-            log.warning("load feed %s: the reader has not ended within %g s of close()", self._topic, _END_S)
+            log.warning("load feed %s: the reader still runs %g s after close()", self._topic, _END_S)
 
     # --- its own thread ---
 
@@ -172,20 +175,20 @@ class FeedReader:
     def step(self) -> float:
         """Read for up to a second; return the seconds to wait before the next step.  Never raises."""
         try:
-            consumer = self._opened()
+            consumer = self._open_consumer()
             for record in consumer.poll(_POLL_S):
-                self._take(record)
+                self._keep(record)
             if not self._caught_up:
                 self._caught_up = consumer.has_caught_up()
         except Exception as error:  # every failure is retried
-            return self._failed(error)
+            return self._handle_failure(error)
         self._complete = self._complete or self._caught_up
         if self._problem:
             log.info("load feed %s: reading again", self._topic)
         self._problem, self._problem_kind, self._failures = "", None, 0
         return 0.0
 
-    def _opened(self) -> FeedConsumer:
+    def _open_consumer(self) -> FeedConsumer:
         if self._consumer is not None and self._now() >= self._next_check:
             # Build a new dict, because other threads read the old one.
             self._known = {p: entry for p, entry in self._known.items() if not self._is_old(entry.forecast)}
@@ -201,17 +204,17 @@ class FeedReader:
             self._next_check = self._now() + _CHECK_S
         return self._consumer
 
-    def _failed(self, error: Exception) -> float:
+    def _handle_failure(self, error: Exception) -> float:
         self._drop()
         if self._closed:
             return 0.0
         pause_s = min(_PAUSE_S * 2.0 ** min(self._failures, 10), _LONGEST_PAUSE_S)
         self._failures += 1
         self._problem = one_line(error)
-        is_logged = self._quiet or self._problem_kind is type(error)
-        level = logging.DEBUG if is_logged else logging.WARNING
+        is_repeated = self._problem_kind is type(error)
+        level = logging.DEBUG if self._quiet or is_repeated else logging.WARNING
         self._problem_kind = type(error)
-        log.log(level, "load feed %s: %s; retrying", self._topic, self._problem)
+        log.log(level, "load feed %s: %s; trying again in %.0f s", self._topic, self._problem, pause_s)
         return pause_s
 
     def _drop(self) -> None:
@@ -220,21 +223,15 @@ class FeedReader:
             self._consumer.wait_shut(_END_S)
             self._consumer = None
 
-    def _take(self, record: FeedRecord) -> None:
-        """Keep a record; never raises, because a retry would meet the same record again."""
-        try:
-            self._keep(record)
-        except Exception as error:
-            self._ignore(one_line(error))
-
     def _keep(self, record: FeedRecord) -> None:
+        """Keep a record's forecast.  Ignores one that raises, because a retry would meet it again."""
         try:
             key = load_feed.decode_key(record.key or b"")
             if key.group_id != self._group_id:
                 return
             forecast = None if record.value is None else load_feed.decode(record.value)
-        except CodecError as error:
-            self._ignore(str(error))
+        except Exception as error:
+            self._ignore(one_line(error))
             return
         known = self._known.get(key.partition)
         if forecast is None:
@@ -257,7 +254,7 @@ class FeedReader:
     def _ignore(self, why: str) -> None:
         self.ignored += 1
         if self.ignored == 1:
-            log.warning("load feed %s: ignored a record, more are not logged: %s", self._topic, why)
+            log.warning("load feed %s: ignored a record; further ones are only counted: %s", self._topic, why)
 
     def _is_old(self, forecast: Forecast) -> bool:
         return 1000 * self._wall() - forecast.time_ms > self._max_age_ms
@@ -279,6 +276,6 @@ class FeedReader:
         if self._newest_ms is None:
             return f"it has no forecast for group {shown(self._group_id)}", False
         if self._is_near(self._newest_ms, now_ms):
-            return f"no fresh forecast of {missing} of {wanted} partitions", False
+            return f"no fresh forecast for {missing} of {wanted} partitions", False
         away_s = (now_ms - self._newest_ms) / 1000
         return f"its newest forecast is {abs(away_s):,.0f} s {'old' if away_s > 0 else 'ahead'}", False

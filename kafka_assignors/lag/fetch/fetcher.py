@@ -7,7 +7,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kafka_assignors.errors import LagClosedError, LagError
+from kafka_assignors.errors import LagClosedError, LagUnreachableError
 from kafka_assignors.lag.fetch.errors import lag_error
 from kafka_assignors.lag.fetch.gathering import Gathering
 from kafka_assignors.lag.fetch.link import Link
@@ -18,13 +18,16 @@ from kafka_assignors.plan import TopicPartition, shown
 CLOSE_S = 1.0
 """Seconds that ``close`` waits for the connection's thread.  Only a hanging name lookup takes that long."""
 
+_LOST = "the connection to the cluster was lost: fetch again"
+
 
 class LagFetcher:
     """Fetches the lag of one group.
 
     It connects at the first fetch, keeps the connection, and makes a new one after a failure.  A fetch sends
-    one OffsetFetch to the group's coordinator.  Then it sends each leader one ListOffsets for the ends, and
-    one for the begins that a lag depends on.  Leaders are looked up once, and again when they change.
+    one OffsetFetch to the group's coordinator.  Then it sends each partition leader one ListOffsets for the
+    end offsets, and one for the beginning offsets that a lag depends on.  Leaders are looked up once, and
+    again when they change.
 
     Several threads may use it at once.  It owns one daemon thread while it is connected.
 
@@ -68,8 +71,8 @@ class LagFetcher:
             all_begins: also fetch begins that no lag depends on, for display.
 
         Returns:
-            Lags and offsets, and for each other partition the reason.  Failures that may pass (an election, a
-            moving coordinator, a restarting broker) are retried until the time is up.
+            Lags and offsets, and for each other partition why its lag is missing.  Failures that may pass (an
+            election, a moving coordinator, a restarting broker) are retried until the time is up.
 
         Raises:
             LagError: nothing could be fetched.  The subclasses ``LagTimeoutError``, ``LagUnreachableError``,
@@ -80,17 +83,17 @@ class LagFetcher:
             return Reading({}, {}, {})
         done = threading.Event()
         try:
-            link = self._begin(done)
+            link = self._connect(done)
             gathering = Gathering(link, self._settings, partitions, deadline, all_begins=all_begins)
             try:
                 link.manager.call_soon(gathering.run).add_both(lambda _: done.set())
             except Exception as error:  # the link's thread has ended
                 self._check_open()
                 self._drop(link)
-                raise LagError("the connection broke down") from error
+                raise LagUnreachableError(_LOST) from error
             done.wait(max(deadline - time.monotonic(), 0))
             self._check_open()
-            # Drop the link, because a later fetch must not wait for the rest of this one.
+            # Drop the link if it failed, or if this fetch still runs: the next fetch must not wait for it.
             if not done.is_set() or gathering.connection_failed:
                 self._drop(link)
             return gathering.reading()
@@ -115,8 +118,8 @@ class LagFetcher:
         for link in links:
             link.wait_shut(max(until - time.monotonic(), 0))
 
-    def _begin(self, done: threading.Event) -> Link:
-        """Return the link, a new one if there is none; does not wait for the cluster."""
+    def _connect(self, done: threading.Event) -> Link:
+        """Register a waiting fetch; return the link, a new one if needed.  Never waits for the cluster."""
         with self._lock:
             self._check_open()
             self._waiting.add(done)
@@ -132,10 +135,10 @@ class LagFetcher:
                 self._link = new
                 return new
             link = self._link
-        new.shut()  # another thread made a link first
+        new.shut()  # another thread made a link, or closed the fetcher
         if link is None:
             self._check_open()
-            raise LagError("the connection broke down")
+            raise LagUnreachableError(_LOST)
         return link
 
     def _check_open(self) -> None:

@@ -137,7 +137,7 @@ class GroupsFetch:
         """Return the coordinator of each group that has one."""
         nodes: dict[str, int] = {}
         version = self._sender.version(FindCoordinatorRequest)
-        for chunk in _chunks(group_ids, _MOST_GROUPS if version >= requests.MANY_KEYS else 1):
+        for chunk in _chunks(group_ids, _MOST_GROUPS if version >= requests.KEYS_VERSION else 1):
             try:
                 response = await self._sender.send(requests.coordinators_request(chunk, version))
             except KafkaError as error:
@@ -191,7 +191,7 @@ class GroupsFetch:
     async def _commits(self, node: int, group_ids: Sequence[str]) -> dict[str, Any]:
         """Return the part of the OffsetFetch responses for each group."""
         version = self._sender.version(OffsetFetchRequest)
-        if version >= requests.MANY_GROUPS:
+        if version >= requests.GROUPS_VERSION:
             response = await self._sender.send(requests.all_commits_request(group_ids), node)
             return {group.group_id: group for group in response.groups}
         return {

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from kafka.errors import UnsupportedCodecError
 from kafka.record import MemoryRecords
 
-_MAGIC_2 = 2  # batches with producers and transactions
+_MAGIC_2 = 2  # record batches with producer ids and transactions
 _LOG_APPEND_TIME = 0x08  # bit of a batch's attributes: the broker set the timestamps
-_COMPACTED = 0x40
+_HAS_DELETE_HORIZON = 0x40
 """Attribute: the batch's first timestamp is the time its tombstones are deleted, not a record's (KIP-534)."""
 
 
 class FirstRecord(NamedTuple):
-    """The first record at or after an offset.
+    """The result of ``first_record``.
 
     Attributes:
         timestamp_ms: the record's timestamp; -1: it has none; None: there is no such record in these bytes.
@@ -34,7 +34,9 @@ def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = 
     """Return the first record at or after ``offset``.
 
     The timestamp is the producer's or the broker's, as the topic's ``message.timestamp.type`` says.  If the
-    library to decompress a batch is not installed, the timestamp is that of the batch's first record.
+    library to decompress a batch is not installed, the result is approximate: the batch's last offset and
+    first timestamp, or its largest timestamp if the broker set the timestamps or the batch has a delete
+    horizon.
 
     Args:
         data: record batches; the last may be cut off.
@@ -45,20 +47,22 @@ def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = 
         Exception: the bytes are no record batches.
     """
     batches = MemoryRecords(data)
-    starting = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
-    aborting: set[int] = set()
+    aborts_ahead = sorted(aborted, key=lambda transaction: transaction[1], reverse=True)
+    aborted_producers: set[int] = set()
     while (batch := batches.next_batch()) is not None:
         if batch.magic < _MAGIC_2:
             for record in batch:
                 if record.offset >= offset:
                     return FirstRecord(_timestamp(record.timestamp), record.offset)
             continue
-        while starting and starting[-1][1] <= batch.last_offset:
-            aborting.add(starting.pop()[0])
+        while aborts_ahead and aborts_ahead[-1][1] <= batch.last_offset:
+            aborted_producers.add(aborts_ahead.pop()[0])
         if batch.is_control_batch:
             if any(marker.abort for marker in batch):
-                aborting.discard(batch.producer_id)
-        elif batch.last_offset >= offset and not (batch.is_transactional and batch.producer_id in aborting):
+                aborted_producers.discard(batch.producer_id)
+        elif batch.last_offset >= offset and not (
+            batch.is_transactional and batch.producer_id in aborted_producers
+        ):
             for record_offset, timestamp in _records(batch):
                 if record_offset >= offset:
                     return FirstRecord(_timestamp(timestamp), record_offset)
@@ -71,9 +75,9 @@ def _records(batch: Any) -> Iterator[tuple[int, int]]:
     try:
         records = iter(batch)
     except UnsupportedCodecError:
-        # In a batch with LogAppendTime only the largest timestamp is the broker's.
-        is_largest = bool(batch.attributes & (_COMPACTED | _LOG_APPEND_TIME))
-        yield batch.last_offset, batch.max_timestamp if is_largest else batch.first_timestamp
+        # With LogAppendTime, or a delete horizon, the first timestamp is not a record's.
+        uses_max_timestamp = bool(batch.attributes & (_HAS_DELETE_HORIZON | _LOG_APPEND_TIME))
+        yield batch.last_offset, batch.max_timestamp if uses_max_timestamp else batch.first_timestamp
         return
     for record in records:
         yield record.offset, record.timestamp

@@ -1,7 +1,7 @@
 """The requests of a fetch, and the decoding of their responses partition by partition.
 
 kafka-python's admin client has batched calls for the same requests.  But each raises for all partitions if a
-single one is denied, unknown or without a leader, and some errors do not name this partition.
+single one is denied, unknown or without a leader, and some errors do not name the partition that failed.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from kafka_assignors.plan import TopicPartition
 
 BEGIN, END = int(OffsetSpec.EARLIEST), int(OffsetSpec.LATEST)
 
-MANY_GROUPS = 8
-"""From this version on an OffsetFetch has several groups (KIP-709)."""
-MANY_KEYS = 4
-"""From this version on a FindCoordinator has several keys (KIP-699)."""
-_NAMES = 12
+GROUPS_VERSION = 8
+"""From this version, an OffsetFetch can name several groups (KIP-709)."""
+KEYS_VERSION = 4
+"""From this version, a FindCoordinator can name several keys (KIP-699)."""
+_LAST_VERSION_WITH_NAMES = 12
 """Later versions of Fetch take topic ids instead of names (KIP-516)."""
 
 
 def metadata_request(topics: Iterable[str]) -> Any:
-    """Request the leaders of topics, without creating topics."""
+    """Build a request for the leaders of topics; it creates no topics."""
     return MetadataRequest(
         topics=[MetadataRequest.MetadataRequestTopic(name=name) for name in topics],
         allow_auto_topic_creation=False,
@@ -44,32 +44,34 @@ def read_leaders(response: Any) -> Iterator[tuple[str, int, dict[int, tuple[int,
 
 
 def coordinators_request(group_ids: Sequence[str], version: int) -> Any:
-    """Request the coordinators of groups.
+    """Build a request for the coordinators of groups.
 
     Args:
-        group_ids: the groups; a single one before version ``MANY_KEYS``.
+        group_ids: the groups; a single one before version ``KEYS_VERSION``.
         version: the highest that the broker supports.
     """
     kind = CoordinatorType.GROUP.value
-    if version >= MANY_KEYS:
-        return FindCoordinatorRequest(key_type=kind, coordinator_keys=list(group_ids), min_version=MANY_KEYS)
+    if version >= KEYS_VERSION:
+        return FindCoordinatorRequest(key_type=kind, coordinator_keys=[*group_ids], min_version=KEYS_VERSION)
     (group_id,) = group_ids
-    return FindCoordinatorRequest(key=group_id, key_type=kind, max_version=MANY_KEYS - 1)
+    return FindCoordinatorRequest(key=group_id, key_type=kind, max_version=KEYS_VERSION - 1)
 
 
 def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
-    """Add the coordinator to kafka-python's cluster metadata; return the broker's number.
+    """Add the coordinator to kafka-python's cluster metadata; return its node id.
 
     Raises:
         BrokerResponseError: there is no coordinator, or access is denied.
     """
-    row = response.coordinators[0] if response.API_VERSION >= MANY_KEYS else response
-    node: int = cluster.add_coordinator(row, CoordinatorType.GROUP, group_id, synthesize_node_id=False)
-    return node
+    coordinator = response.coordinators[0] if response.API_VERSION >= KEYS_VERSION else response
+    node_id: int = cluster.add_coordinator(
+        coordinator, CoordinatorType.GROUP, group_id, synthesize_node_id=False
+    )
+    return node_id
 
 
 def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | None, version: int) -> Any:
-    """Request a group's commits.
+    """Build a request for a group's commits.
 
     Args:
         group_id: the group.
@@ -77,26 +79,26 @@ def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | N
         version: the highest that the broker supports.
     """
     kind, group = OffsetFetchRequest, OffsetFetchRequest.OffsetFetchRequestGroup
-    topic_type = kind.OffsetFetchRequestTopic if version < MANY_GROUPS else group.OffsetFetchRequestTopics
+    topic_type = kind.OffsetFetchRequestTopic if version < GROUPS_VERSION else group.OffsetFetchRequestTopics
     topics = None
     if partitions is not None:
         topics = [
             topic_type(name=name, partition_indexes=numbers) for name, numbers in by_topic(partitions).items()
         ]
-    if version < MANY_GROUPS:
-        return kind(group_id=group_id, topics=topics, max_version=MANY_GROUPS - 1)
-    # Later versions take topic ids instead of names.
-    return kind(
-        groups=[group(group_id=group_id, topics=topics)], min_version=MANY_GROUPS, max_version=MANY_GROUPS
-    )
+    if version < GROUPS_VERSION:
+        return kind(group_id=group_id, topics=topics, max_version=GROUPS_VERSION - 1)
+    return _groups_request([group(group_id=group_id, topics=topics)])
 
 
 def all_commits_request(group_ids: Iterable[str]) -> Any:
-    """Request all commits of groups; needs version ``MANY_GROUPS``."""
+    """Build a request for all commits of groups; needs version ``GROUPS_VERSION``."""
     group = OffsetFetchRequest.OffsetFetchRequestGroup
-    groups = [group(group_id=group_id, topics=None) for group_id in group_ids]
-    # Later versions take topic ids instead of names.
-    return OffsetFetchRequest(groups=groups, min_version=MANY_GROUPS, max_version=MANY_GROUPS)
+    return _groups_request([group(group_id=group_id, topics=None) for group_id in group_ids])
+
+
+def _groups_request(groups: list[Any]) -> Any:
+    # Version 9 adds member epochs; version 10 replaces names by topic ids.
+    return OffsetFetchRequest(groups=groups, min_version=GROUPS_VERSION, max_version=GROUPS_VERSION)
 
 
 def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
@@ -105,7 +107,7 @@ def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicParti
     Raises:
         BrokerResponseError: this broker is not the coordinator, or access is denied.
     """
-    return read_commits(response.groups[0] if response.API_VERSION >= MANY_GROUPS else response, group_id)
+    return read_commits(response.groups[0] if response.API_VERSION >= GROUPS_VERSION else response, group_id)
 
 
 def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
@@ -119,7 +121,7 @@ def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, in
 
 
 def offset_list_request(partitions: Collection[TopicPartition], which: int, isolation: int) -> Any:
-    """Request the begins or ends of logs.
+    """Build a request for the earliest or latest offsets.
 
     Args:
         partitions: the partitions.
@@ -149,21 +151,22 @@ def read_offset_list(response: Any) -> Iterator[tuple[TopicPartition, int, int]]
             yield TopicPartition(name, p.partition_index), p.error_code, p.offset
 
 
-def fetch_request(offsets: Mapping[TopicPartition, int], each: int, total: int, isolation: int) -> Any:
-    """Request the records that the broker has at once, from an offset of each partition.
+def fetch_request(
+    offsets: Mapping[TopicPartition, int], partition_max_bytes: int, max_bytes: int, isolation: int
+) -> Any:
+    """Build a request for the records that the broker has now, from an offset of each partition.
 
     Args:
         offsets: the first offset of each partition, in the order in which the broker reads.
-        each: most bytes of a partition.  The first one that has records returns a whole batch anyway
-            (KIP-74).
-        total: most bytes of all.
-        isolation: with 1 the response has no records of open transactions, and lists the aborted ones.
+        partition_max_bytes: most bytes of a partition; more for the first batch of all (KIP-74).
+        max_bytes: most bytes of all partitions.
+        isolation: 1 (read_committed): the response leaves out open transactions and lists aborted ones.
     """
     topic = FetchRequest.FetchTopic
     return FetchRequest(
         max_wait_ms=0,
         min_bytes=0,
-        max_bytes=total,
+        max_bytes=max_bytes,
         isolation_level=isolation,
         topics=[
             topic(
@@ -172,7 +175,7 @@ def fetch_request(offsets: Mapping[TopicPartition, int], each: int, total: int, 
                     topic.FetchPartition(
                         partition=number,
                         fetch_offset=offsets[TopicPartition(name, number)],
-                        partition_max_bytes=each,
+                        partition_max_bytes=partition_max_bytes,
                     )
                     for number in numbers
                 ],
@@ -180,7 +183,7 @@ def fetch_request(offsets: Mapping[TopicPartition, int], each: int, total: int, 
             for name, numbers in by_topic(offsets).items()
         ],
         min_version=4,
-        max_version=_NAMES,
+        max_version=_LAST_VERSION_WITH_NAMES,
     )
 
 
@@ -199,7 +202,7 @@ def read_fetch(response: Any) -> Iterator[tuple[TopicPartition, Any]]:
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return the numbers of the partitions of each topic."""
+    """Return topic -> partition numbers."""
     numbers: dict[str, list[int]] = {}
     for topic, number in partitions:
         numbers.setdefault(topic, []).append(number)

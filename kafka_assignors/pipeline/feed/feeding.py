@@ -43,8 +43,8 @@ class Feeding:
 
     Attributes:
         fed: records written.
-        unfed: failed writes.
-        down: why the last write failed; None: it succeeded.
+        unfed: failed batches and failed writes.
+        down: the last failure; None if no write failed, or one succeeded since.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Feeding:
         self._waiting: dict[str, tuple[int, str]] = {}
         self._thread = Background("kafka-assignors-feed")
         self._queued = False  # whether a write that takes the waiting records is submitted
-        self._writes: list[Future[None]] = []  # the last submitted one
+        self._last_write: Future[None] | None = None
         self.fed = 0
         self.unfed = 0
         self.down: KafkaAssignorsError | None = None
@@ -82,11 +82,12 @@ class Feeding:
             self._keep_newest(records)
             if not self._queued:
                 self._queued = True
-                self._writes = [self._thread.submit(self._write)]
+                self._last_write = self._thread.submit(self._write)
 
     def close(self) -> None:
-        """Write the waiting records, for at most 30 s; the next run writes the others first."""
-        wait(self._writes, _PATIENCE_S)
+        """Wait up to 30 s for the submitted write.  The next run first writes the rest."""
+        if self._last_write is not None:
+            wait([self._last_write], _PATIENCE_S)
         self._thread.stop()
 
     def _write(self) -> None:
@@ -104,7 +105,7 @@ class Feeding:
             self._failed(error)
             return
         if self.down is not None:
-            log.info("feed: written again")
+            log.info("feed: writing works again, %d records written", written)
         self.down = None
         self.fed += written
 
@@ -121,4 +122,5 @@ class Feeding:
         if self.down is None:
             log.warning("%s; trying again with the next batch", error)
         self.down = error
-        self.unfed += 1
+        with self._lock:  # both threads count
+            self.unfed += 1

@@ -46,7 +46,7 @@ class SamplesReport:
 
 
 def observed() -> list[Any]:
-    """Return the aggregates over rows of the source that ``SamplesTally.add`` takes."""
+    """Return Spark's aggregates for a batch; ``SamplesTally.add`` takes their values."""
     from pyspark.sql import functions as F
 
     missed = F.col("problem").isNotNull()
@@ -59,36 +59,30 @@ def observed() -> list[Any]:
 
 
 class SamplesTally:
-    """Sums the counts of batches, and logs each new problem once."""
+    """Sums the counts of batches, and logs each problem that the previous batch did not have."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._missed: frozenset[tuple[str, str]] = frozenset()
-        self._counts: Counter[str] = Counter()
+        self._previous: frozenset[tuple[str, str]] = frozenset()
         self.report = SamplesReport()
 
-    def add(self, seen: Mapping[str, Any]) -> None:
+    def add(self, counts: Mapping[str, Any]) -> None:
         """Add a batch, as counted by `observed`."""
-        problems = [(row["group"], row["topic"], row["problem"]) for row in seen["problems"]]
+        problems = [(row["group"], row["topic"], row["problem"]) for row in counts["problems"]]
         with self._lock:
-            self._counts.update(_kind(problem) for _, _, problem in problems)
-            now = frozenset((_name(group, topic), problem) for group, topic, problem in problems)
-            kinds = {(name, _kind(problem)) for name, problem in self._missed}
-            new = sorted((name, problem) for name, problem in now if (name, _kind(problem)) not in kinds)
-            self._missed = now
-            self.report = SamplesReport(
-                self.report.looks + 1,
-                self.report.rows + int(seen["rows"]),
-                int(seen["groups"]),
-                dict(self._counts),
-            )
+            current = frozenset((_name(group, topic), problem) for group, topic, problem in problems)
+            kinds = {(name, _kind(problem)) for name, problem in self._previous}
+            new = sorted((name, problem) for name, problem in current if (name, _kind(problem)) not in kinds)
+            self._previous = current
+            misses = Counter(_kind(problem) for _, _, problem in problems)
+            self.report += SamplesReport(1, int(counts["rows"]), int(counts["groups"]), misses)
         self._log(new)
 
     def _log(self, new: Sequence[tuple[str, str]]) -> None:
         for name, problem in new[:_MOST_LINES]:
             _LOG.warning("no samples of %s: %s", name, problem)
         if len(new) > _MOST_LINES:
-            _LOG.warning("no samples: %d more problems of this batch", len(new) - _MOST_LINES)
+            _LOG.warning("no samples: %d more problems in this batch are not logged", len(new) - _MOST_LINES)
 
 
 def _name(group: str, topic: str | None) -> str:

@@ -4,8 +4,9 @@ Rules:
 - Each writer has its own folder ``samples/WRITER``, partitioned by ``date``.  A stream has its list of
   finished files (``_spark_metadata``) there, and its checkpoint in ``checkpoints/WRITER``.
 - Files left half-written by a crash are not in the list, and are not read.
-- A checkpoint belongs to one recording, described in its ``about.json``.  Without this check, Spark would use
-  the offsets of another cluster, or drop new samples because its list already has those batches.
+- A checkpoint belongs to one recording, described in its ``about.json``, and `land_stream` checks that.
+  Otherwise Spark would use the offsets of another cluster, or drop new samples because its list already has
+  those batches.
 - Reading raises an error that names the file, if its columns or types are not those of ``SAMPLES``.
 """
 
@@ -24,7 +25,6 @@ from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.tables.damage import Damage, find_damage, schema_trouble
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.pipeline.tables.storage import Storage
-from kafka_assignors.plan import listed
 from kafka_assignors.strict_json import read_json
 
 if TYPE_CHECKING:
@@ -74,10 +74,10 @@ def land_stream(
     """
     _check_columns(samples)
     with one_line(f"recording to {root}"):
-        _claim(Storage(samples.sparkSession, root), writer, {**(about or {})})
+        _bind_checkpoint(Storage(samples.sparkSession, root), writer, {**(about or {})})
         return (
             samples.select(*COLUMNS)
-            .repartition(1)  # one file a batch and date; a task of each partition would write one
+            .repartition(1)  # one file per batch and date; otherwise each Spark task would write its own
             .writeStream.queryName(f"{root}/samples/{writer}")
             .format("parquet")
             .partitionBy("date")
@@ -149,7 +149,8 @@ def stream_samples(
         spark: the session.
         root: folder of the pipeline.
         names: names of the writers.
-        token: token of the reading model, by which it skips merged files of samples that it has read.
+        token: the model's token.  Merged files with this token are skipped, because the model has read their
+            samples.
         files_per_batch: maximum files of each writer in a batch; None: no limit.
     """
     from pyspark.sql import functions as F
@@ -173,7 +174,7 @@ def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFr
     """
     rows = spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*files)
     if damaged := find_damage(spark, folder, files, rows.schema):
-        raise PipelineError(f"cannot use {damaged[0]}")
+        raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
     return _without_nulls(rows)
 
 
@@ -185,8 +186,8 @@ def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
 # --- checkpoints ---
 
 
-def _claim(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
-    """Check that checkpoint and list of files belong to this recording, or do not exist."""
+def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
+    """Check that checkpoint and file list are this recording's, or do not exist; write ``about.json``."""
     checkpoint, samples = f"checkpoints/{_checked_name(writer)}", f"samples/{writer}"
     wanted = {"layout": _LAYOUT, "columns": dict(COLUMNS), **about}
     known = storage.read(f"{checkpoint}/about.json")
@@ -235,12 +236,12 @@ def _compare(known: Mapping[str, Any], wanted: Mapping[str, Any], where: str) ->
                     continue
                 raise PipelineError(f"{where} is of samples with other columns: take another folder")
             raise PipelineError(
-                f"{where} is about {name} {known.get(name)}, not {wanted.get(name)}: take another folder"
+                f"{where} was made with {name} {known.get(name)}, not {wanted.get(name)}: take another folder"
             )
 
 
 def _can_grow(known: Any) -> bool:
-    """Return whether the columns of a checkpoint are of ``COLUMNS``, and lack only nullable ones."""
+    """Return whether a checkpoint's columns are a subset of ``COLUMNS`` that misses only nullable columns."""
     columns = known if isinstance(known, dict) else {}
     new = COLUMNS.keys() - columns.keys()
     return columns.items() <= COLUMNS.items() and new.isdisjoint(_NEVER_NULL)
@@ -248,7 +249,9 @@ def _can_grow(known: Any) -> bool:
 
 def _checked_name(writer: str) -> str:
     if not _WRITER.fullmatch(writer):
-        raise PipelineError(f"writer {writer!r}: a name may have letters, digits, - and _")
+        raise PipelineError(
+            f"writer {writer!r}: a name must begin with a letter or digit, and have only these, - and _"
+        )
     return writer
 
 
@@ -267,7 +270,7 @@ def _read_writer(
     files = [unquote(file) for file in whole.inputFiles() if _is_within(file, first, last)]
     damaged = find_damage(spark, folder, files, whole.schema, thorough=on_damage is not None)
     if damaged and on_damage is None:
-        raise PipelineError(f"cannot use {listed(damaged, 1)}")
+        raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
     if on_damage is None or not damaged:
         return _without_nulls(whole)
     for damage in damaged:

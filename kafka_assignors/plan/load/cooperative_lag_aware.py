@@ -88,5 +88,5 @@ def plan_cooperative_lag_aware(
         if best.load > wanted or load <= best.enough:
             return Assignment(group, owners)
         limit = min(best.enough, wanted)
-        owners = with_few_moves(problem, rule, owners, best=best, home=claims.owner, limit=limit)
+        owners = with_few_moves(problem, rule, owners, best=best, former_owners=claims.owner, limit=limit)
         moves_are_free = False

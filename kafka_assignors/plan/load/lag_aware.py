@@ -13,15 +13,16 @@ _NEVER = 2**63 - 1  # larger than any load
 
 
 def plan_lag_aware(group: Group) -> Assignment:
-    """KIP-169's greedy plan: topic by topic, the heaviest partition goes to the subscriber with the fewest.
+    """KIP-169's greedy plan: assigns each topic on its own, the partition with most lag first.
 
-    Of the subscribers with the fewest, the one with the least lag of the topic gets it; if capacities are
-    unequal, the one that would drain first with the partition.  Ties go to the senior one.  Of partitions of
-    equal lag, the lower number comes first.  The partitions of each topic are spread as evenly as possible.
-    Other topics do not count, so over several topics the counts of members can differ by more than one.
+    A partition goes to the subscriber with the fewest partitions of the topic.  Among those, the one with the
+    least lag of the topic gets it; with unequal capacities, the one that would drain its lag first.  Ties go
+    to the senior member, and to the lower partition number.  So a topic's partitions are spread as evenly as
+    possible.  Over several topics, the counts of members can differ by more than one.
 
     Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort of each topic's partitions, and of its
-    subscribers for each round (10,000 partitions on 100 members: some milliseconds).
+    subscribers for each pass over them (10,000 partitions on 100 members: some milliseconds).  With unequal
+    capacities: partitions x members.
     """
     owners = np.full(group.size, NO_MEMBER, np.int32)
     for topic, first in enumerate(group.firsts[:-1].tolist()):
@@ -34,26 +35,26 @@ def plan_lag_aware(group: Group) -> Assignment:
 
 
 def _turns(lags: Vector, capacities: Capacities, members: Vector) -> Vector:
-    """The member of each partition, as an index into ``members``.  ``lags`` is in decreasing order.
+    """Return the member of each partition, as an index into ``members``.  ``lags`` is in decreasing order.
 
-    Each member gets one partition a round, because counts come first.  In a round the member with the least
-    load goes first.
+    Each pass gives every member one partition, because counts come first.  With equal capacities, the member
+    with the least lag goes first.
     """
     records = np.zeros(len(members), np.int64)
     turns = np.empty(len(lags), np.int64)
     for start in range(0, len(lags), len(members)):
         dealt = lags[start : start + len(members)]
-        if capacities.equal:
+        if capacities.are_equal:
             turn = np.argsort(records, kind="stable")[: len(dealt)]
         else:
-            turn = _one_round(dealt, capacities, members, records)
+            turn = _one_pass(dealt, capacities, members, records)
         records[turn] += dealt
         turns[start : start + len(dealt)] = turn
     return turns
 
 
-def _one_round(lags: Vector, capacities: Capacities, members: Vector, records: Vector) -> Vector:
-    """One round: each partition, heaviest first, goes to the free member that would drain first with it."""
+def _one_pass(lags: Vector, capacities: Capacities, members: Vector, records: Vector) -> Vector:
+    """Give each partition, heaviest first, to the free member that would drain first with it."""
     turn = np.empty(len(lags), np.int64)
     is_served = np.zeros(len(members), np.bool_)
     for i, lag in enumerate(lags.tolist()):

@@ -13,53 +13,61 @@ from kafka_assignors.plan.model import NO_MEMBER
 
 
 def with_few_moves(
-    problem: LoadProblem, rule: CountRule, owners: Owners, *, best: Lightest, home: Owners, limit: int
+    problem: LoadProblem,
+    rule: CountRule,
+    owners: Owners,
+    *,
+    best: Lightest,
+    former_owners: Owners,
+    limit: int,
 ) -> Owners:
     """Return a plan whose largest load is at most ``limit``, with few moves.
 
     Args:
         problem: lag, subscriptions and capacities.
-        rule: the rule of counts.
+        rule: limits the differences between members' partition counts.
         owners: the plan from which ``best`` was found; it keeps the rule.
         best: the plan with the lowest load, and the exchanges that lead to it from ``owners``.
-        home: by partition, its owner before.
-        limit: at least the load of ``best``.
+        former_owners: by partition, its owner before.
+        limit: the largest load allowed; not below ``best.load``.
     """
     plan = WorkingPlan(problem, owners)
     for exchange in best.exchanges:
         if plan.load <= limit:
             break
         plan.do(exchange)
-    if plan.load > limit:
-        plan = WorkingPlan(problem, _relabelled(problem, best.owners, home))
-    _bring_home(plan, rule, home, problem.capacities.rooms(limit))
-    moves = _moves(problem, plan.owner, home)
+    if plan.load > limit:  # the exchanges do not reach the limit, so start from the best plan
+        plan = WorkingPlan(problem, _relabelled(problem, best.owners, former_owners))
+    _undo_moves(plan, rule, former_owners, problem.capacities.rooms(limit))
+    moves = _moves(problem, plan.owner, former_owners)
+    # At least one move fewer; a plan with a single move needs no further search.
     fewer = best_plan(
         problem,
-        home,
+        former_owners,
         (limit, moves - 1),
         by_moves=True,
         enough=1,
         largest_count=rule.largest(owners),
-        fits=lambda plan: rule.allows(plan, owners),
+        fits=lambda candidate: rule.allows(candidate, owners),
     )
     return plan.owner if fewer is None else fewer
 
 
-def _moves(problem: LoadProblem, owners: Owners, home: Owners) -> int:
-    return int(((home != owners) & (home != NO_MEMBER))[problem.assignable].sum())
+def _moves(problem: LoadProblem, owners: Owners, former_owners: Owners) -> int:
+    return int(((former_owners != owners) & (former_owners != NO_MEMBER))[problem.assignable].sum())
 
 
-def _relabelled(problem: LoadProblem, owners: Owners, home: Owners) -> Owners:
-    """Swap the partitions of whole members, so that each keeps more of those it owned.
+def _relabelled(problem: LoadProblem, owners: Owners, former_owners: Owners) -> Owners:
+    """Swap whole partition sets of members of equal capacity, so that each keeps more of what it owned.
 
-    Only members of equal capacity can swap, and only with equal subscriptions; else ``owners`` is returned.
+    Returns ``owners`` unchanged if subscriptions differ.
     """
     if not problem.equal:
         return owners
     members, parts = problem.members, problem.capacities.parts
-    owned = problem.assignable[home[problem.assignable] != NO_MEMBER]
-    cells, sizes = np.unique(owners[owned].astype(np.int64) * members + home[owned], return_counts=True)
+    owned = problem.assignable[former_owners[problem.assignable] != NO_MEMBER]
+    pairs = owners[owned].astype(np.int64) * members + former_owners[owned]
+    cells, sizes = np.unique(pairs, return_counts=True)
     new_of = np.full(members, NO_MEMBER, np.int32)
     is_taken = np.zeros(members, np.bool_)
     for cell in cells[np.argsort(-sizes, kind="stable")].tolist():
@@ -75,18 +83,18 @@ def _relabelled(problem: LoadProblem, owners: Owners, home: Owners) -> Owners:
     return relabelled
 
 
-def _bring_home(plan: WorkingPlan, rule: CountRule, home: Owners, rooms: list[int]) -> None:
+def _undo_moves(plan: WorkingPlan, rule: CountRule, former_owners: Owners, max_records: list[int]) -> None:
     """Return moved partitions to their former owners, alone or in an exchange.
 
-    No member then has more records than its entry in ``rooms``.
+    No member then has more records than its entry in ``max_records``.
     """
     problem = plan.problem
     while True:
-        is_away = (home != NO_MEMBER) & (home != plan.owner)
-        away = problem.assignable[is_away[problem.assignable]]
+        is_moved = (former_owners != NO_MEMBER) & (former_owners != plan.owner)
+        moved = problem.assignable[is_moved[problem.assignable]]
         changed = False
-        for partition in away[np.argsort(-problem.lag[away], kind="stable")].tolist():
-            exchange = _return(plan, rule, home, partition, rooms)
+        for partition in moved[np.argsort(-problem.lag[moved], kind="stable")].tolist():
+            exchange = _exchange_back(plan, rule, former_owners, partition, max_records)
             if exchange is not None and rule.keeps(plan, exchange):
                 plan.do(exchange)
                 changed = True
@@ -94,25 +102,27 @@ def _bring_home(plan: WorkingPlan, rule: CountRule, home: Owners, rooms: list[in
             return
 
 
-def _return(
-    plan: WorkingPlan, rule: CountRule, home: Owners, partition: int, rooms: list[int]
+def _exchange_back(
+    plan: WorkingPlan, rule: CountRule, former_owners: Owners, partition: int, max_records: list[int]
 ) -> Exchange | None:
-    """Return the exchange that gives a partition back to its former owner and keeps to ``rooms``, or None."""
+    """Return an exchange within ``max_records`` that returns a partition to its former owner, or None."""
     problem = plan.problem
-    owner, former = int(plan.owner[partition]), int(home[partition])
+    owner, former = int(plan.owner[partition]), int(former_owners[partition])
     if owner == former:  # an earlier exchange returned it
         return None
     lag = int(problem.lag[partition])
-    room = rooms[former] - int(plan.records[former])  # records that the former owner can take on
+    free_records = max_records[former] - int(plan.records[former])  # that the former owner can take on
     others = plan.parts[former]
     lags = plan.lags[former]
-    may = (home[others] != former) & problem.subscribed[problem.topic_of[others], owner]
-    may &= (lag - lags <= room) & (plan.records[owner] - lag + lags <= rooms[owner])
-    fits = others[may]
-    if len(fits):
-        # Prefer a partition that also returns to its former owner, then the one with the most lag.
-        comes_home = fits[home[fits] == owner]
-        return Exchange(owner, former, (partition,), (int((comes_home if len(comes_home) else fits)[-1]),))
-    if 1 in rule.steps(plan.counts, owner, former, 1) and lag <= room:
+    is_candidate = (former_owners[others] != former) & problem.subscribed[problem.topic_of[others], owner]
+    is_candidate &= (lag - lags <= free_records) & (plan.records[owner] - lag + lags <= max_records[owner])
+    candidates = others[is_candidate]
+    if len(candidates):
+        # Prefer a partition that also returns to its former owner, then the one with the most lag (``parts``
+        # is sorted by lag).
+        returning = candidates[former_owners[candidates] == owner]
+        taken = int((returning if len(returning) else candidates)[-1])
+        return Exchange(owner, former, (partition,), (taken,))
+    if 1 in rule.steps(plan.counts, owner, former, 1) and lag <= free_records:
         return Exchange(owner, former, (partition,), ())
     return None

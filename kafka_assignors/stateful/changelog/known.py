@@ -15,7 +15,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class KnownChangelogs:
-    """Knows the changelog of each task, and finds those of new partitions.  One thread at a time.
+    """Knows the changelog of each task, and finds those of new partitions.  Not thread-safe.
 
     Args:
         find: finds the changelogs again; may block, so it runs in the background.

@@ -1,10 +1,10 @@
 """Writes changes of tasks to their changelogs, and waits for the acknowledgement.
 
-A member that has left the group must not write: the next owner has written since, and an old value behind a
-newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call, and the
-caller must be sure of its membership for that long.  When `ChangelogWriter.write` returns or raises, nothing
-is left to be sent by the producer or the kernel.  (By default, the kernel goes on sending after a connection
-is closed if the network was stalled.)
+A member that has left the group must not write: the next owner may have written since, and an old value
+behind a newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call,
+and the caller must be sure of its membership for that long.  When `ChangelogWriter.write` returns or
+raises, nothing is left to be sent by the producer or the kernel.  (By default, the kernel goes on sending
+after a connection is closed if the network was stalled.)
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ Record = tuple[TopicPartition, bytes, bytes | None]
 
 log = logging.getLogger("kafka_assignors")
 
-_AT_ONCE = 4 * 1024 * 1024  # bytes in flight
-_MOST = 2_000  # records in flight: sending more could outlast a short session
+_MAX_IN_FLIGHT_BYTES = 4 * 1024 * 1024
+_MAX_IN_FLIGHT_RECORDS = 2_000  # sending more could outlast a short session
 _DROP_S = 5.0  # limit of the wait for the end of the producer's thread, which sends nothing meanwhile
 _BLOCK_MS = 5_000  # limit of the wait for the cluster's metadata, which cannot be cut short
 _CHECK_EVERY_S = 0.5  # between two checks for the shutdown
 _LINGER_MS = 5
 _TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
-_FOR_GOOD = (AuthorizationError, InvalidRecordError, InvalidTopicError, PolicyViolationError)
+_PERMANENT = (AuthorizationError, InvalidRecordError, InvalidTopicError, PolicyViolationError)
 """A retry cannot help after these errors."""
 # The kernel aborts a connection that is closed, and drops its unsent bytes.
 _ABORT_ON_CLOSE = (
@@ -85,7 +85,7 @@ class ChangelogWriter:
         patience_s: seconds until a record is given up.
         max_request_size: bytes of the largest record.
         compression: codec, as kafka-python names it; None: no compression.
-        shutdown: the closing member's deadline; records that are not sent by then are dropped.
+        shutdown: the closing member's deadline; records not acknowledged by then are dropped.
         connect: creates the producer, and a new one after an error.
     """
 
@@ -128,13 +128,14 @@ class ChangelogWriter:
         allowed: Callable[[], bool] = lambda: True,
         timeout_s: float = float("inf"),
     ) -> dict[TopicPartition, WrittenRange]:
-        """Write changes, the last of each key, and wait until they are acknowledged.
+        """Write changes, and wait until they are acknowledged.
 
         A second write after an error does no harm: the last value of a key counts.
 
         Args:
             changes: by changelog partition.
-            allowed: called before each portion of 4 MiB or 2,000 records; False stops the write.
+            allowed: called before each portion of 4 MiB or 2,000 records; if it returns False,
+                ``write`` raises ``ChangelogUnreachableError``.
             timeout_s: seconds for all portions; each has ``patience_s`` at most.
 
         Returns:
@@ -149,7 +150,7 @@ class ChangelogWriter:
         for portion in _portions(changes):
             if not allowed():
                 raise ChangelogUnreachableError("the lease has run out: other members may own the tasks")
-            for partition, offset in self._offsets(portion, until):
+            for partition, offset in self._write_portion(portion, until):
                 before = ranges.get(partition, WrittenRange(offset, 0, offset))
                 ranges[partition] = WrittenRange(
                     min(before.first, offset), before.records + 1, max(before.end, offset + 1)
@@ -165,26 +166,28 @@ class ChangelogWriter:
         self._closed = True
         self._give_up(timeout_s)
 
-    def _offsets(self, records: list[Record], until: float) -> list[tuple[TopicPartition, int]]:
+    def _write_portion(self, records: list[Record], until: float) -> list[tuple[TopicPartition, int]]:
         topics = ", ".join(sorted({partition.topic for partition, _, _ in records}))
         if self._closed:
             raise ChangelogUnreachableError(f"cannot write changelog {topics}: the writer is closed")
         try:
             if self._producer is None:
                 self._producer = self._connect(**self._config)
-            return self._sent(self._producer, records, until)
+            return self._send_and_flush(self._producer, records, until)
         except _TOO_LARGE as error:
             raise ChangelogError(
                 f"cannot write changelog {topics}: {error}; raise changelog_max_request_size or the topic's "
                 "max.message.bytes"
             ) from error
-        except _FOR_GOOD as error:
-            raise ChangelogError(f"cannot write changelog {topics}: {error}") from error
+        except _PERMANENT as error:
+            raise ChangelogError(
+                f"cannot write changelog {topics}: {error}; check the topic's ACLs and configuration"
+            ) from error
         except (KafkaError, AssertionError) as error:  # kafka-python asserts that a partition exists
             self._give_up()
             raise ChangelogUnreachableError(f"cannot write changelog {topics} now: {error}") from error
 
-    def _sent(
+    def _send_and_flush(
         self, producer: KafkaProducer, records: list[Record], until: float
     ) -> list[tuple[TopicPartition, int]]:
         until = min(until, time.monotonic() + self._patience_s)
@@ -241,7 +244,7 @@ def _portions(changes: Mapping[TopicPartition, Changes]) -> Iterator[list[Record
         for key, value in keys.items():
             portion.append((partition, key, value))
             size += len(key) + len(value or b"")
-            if size >= _AT_ONCE or len(portion) >= _MOST:
+            if size >= _MAX_IN_FLIGHT_BYTES or len(portion) >= _MAX_IN_FLIGHT_RECORDS:
                 yield portion
                 portion, size = [], 0
     if portion:

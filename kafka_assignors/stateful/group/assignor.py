@@ -1,7 +1,7 @@
 """``stateful``: the assignor of KIP-441, for members that keep state.
 
 The consumer protocol moves partitions, and active tasks with them.  So the rounds of KIP-429 hold for tasks,
-too: a new owner gets a task after the old owner committed and gave up its partitions.  Standbys, warm-ups and
+too: a new owner gets a task after the old owner committed and revoked its partitions.  Standbys, warm-ups and
 the owners of all tasks are in the assignment's user data.
 """
 
@@ -34,7 +34,7 @@ from kafka_assignors.plan import (
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.plan.cause import Cause
 from kafka_assignors.stateful.duties import Duties, Holdings
-from kafka_assignors.stateful.group.members import planned_members, process_warning
+from kafka_assignors.stateful.group.members import planner_members, process_warning
 from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.group.topologies import merge_plans, subgroups, topology_warning
 from kafka_assignors.stateful.topology import Subtopology
@@ -42,8 +42,8 @@ from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.owners_section import NO_OWNERS, owners_if_small_enough, pack_owners
-from kafka_assignors.wire.stateful.task_section import Task
-from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, common_version
+from kafka_assignors.wire.stateful.task_section import Task as TaskId
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, common_version
 
 log = logging.getLogger("kafka_assignors")
 
@@ -70,17 +70,16 @@ class StatefulAssignor(Assignor):
         self._probes = 0
         self._sent: tuple[object, bytes] | None = None  # cache key and user data of the last join
         self._received = stateful_assignment.TaskAssignment()  # the last assignment that could be read
-        self._joined: dict[str, stateful_subscription.Subscription | Newer] = {}
+        self._joined: dict[str, stateful_subscription.Subscription | NewerHeader] = {}
         self._plan: planner.StatefulPlan | None = None
         self._warned: dict[str, str] = {}
 
     # --- as a member
 
     def refresh_user_data(self) -> None:
-        """Make the next join, a probing rebalance, report fresh copies and lags.
+        """Make the next join report fresh copies and lags, as a probing rebalance needs.
 
-        Until then every join repeats the same bytes, because a broker starts another rebalance for different
-        bytes, even if the join is only a retry.
+        Otherwise a retried join repeats its bytes, because a broker starts another rebalance if they differ.
         """
         self._probes += 1
 
@@ -113,7 +112,7 @@ class StatefulAssignor(Assignor):
         return holdings
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:
-        """Keep the assignment, and pass on its duties."""
+        """Store the assignment, and pass its duties to ``on_duties``."""
         super().on_assignment(assignment, generation)
         duties = self._duties(assignment, generation)
         if self.options.on_duties is not None:
@@ -121,7 +120,7 @@ class StatefulAssignor(Assignor):
                 self.options.on_duties(duties)
 
     def _duties(self, assignment: ConsumerProtocolAssignment, generation: int) -> Duties:
-        # The partitions decide which tasks are active; the user data only adds to that.
+        # The partitions alone decide which tasks are active; the user data adds copies.
         actives = tuple(sorted(self._topology.tasks_of(_assigned(assignment))))
         self._read_user_data(bytes(assignment.user_data or b""))
         received = self._received
@@ -137,16 +136,24 @@ class StatefulAssignor(Assignor):
 
     def _read_user_data(self, data: bytes) -> None:
         """Read the leader's user data into ``_received``; copies stay as they are if that fails."""
-        received: stateful_assignment.TaskAssignment | Newer | None = None
+        received: stateful_assignment.TaskAssignment | NewerHeader | None = None
         try:
             received = stateful_assignment.decode(data) if data not in (b"", CLASSIC_ONLY) else None
         except CodecError as error:
             log.warning(
-                "%s: the leader's user data cannot be read, copies stay as they are: %s", self.name, error
+                "%s: cannot decode the leader's user data, keeping current standbys and warm-ups; "
+                "check that all members run a compatible release: %s",
+                self.name,
+                error,
             )
-        if isinstance(received, Newer):
-            log.info("%s: the leader has a newer release and will use our version next", self.name)
+        if isinstance(received, NewerHeader):
             self._version = min(LATEST_VERSION, received.latest_supported)
+            log.info(
+                "%s: the leader's user data has a newer version; keeping current standbys and warm-ups, "
+                "joining with version %d next time",
+                self.name,
+                self._version,
+            )
         if not isinstance(received, stateful_assignment.TaskAssignment):
             # The member that schedules the probing rebalance keeps doing so; otherwise warm-ups would never
             # be promoted.
@@ -167,8 +174,9 @@ class StatefulAssignor(Assignor):
     # --- as the leader
 
     def decode_user_data(self, user_data: bytes) -> MemberReport:
-        """Read another member's user data, also that of a newer release."""
+        """Decode a member's user data; of a newer release, only the header."""
         subscription = stateful_subscription.decode(user_data)
+        # The version changes when a member rejoins after version probing.
         requests = {Cause.UPGRADE: int.from_bytes(user_data[:2], "big")}
         if isinstance(subscription, stateful_subscription.Subscription):
             requests[Cause.PROBE] = subscription.probe
@@ -177,16 +185,16 @@ class StatefulAssignor(Assignor):
     def with_lags(
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
     ) -> Group:
-        """Keep the members' subscriptions for the plan."""
+        """Store the members' subscriptions for ``plan``; the group has no lags."""
         self._joined = {
             member.member_id: report.more
             for member, report in reports
-            if isinstance(report.more, (stateful_subscription.Subscription, Newer))
+            if isinstance(report.more, (stateful_subscription.Subscription, NewerHeader))
         }
         return group
 
     def plan(self, group: Group, claims: Claims) -> Assignment:
-        """Plan tasks, as partitions; topics outside the topology get no owner."""
+        """Plan the tasks, and return the owners of their partitions.  Other topics get no owner."""
         self._plan = None
         subtopologies = {
             subtopology.id: planner.PlannedSubtopology(
@@ -194,7 +202,7 @@ class StatefulAssignor(Assignor):
             )
             for subtopology in self._topology.subtopologies
         }
-        members = planned_members(self._topology, group.members, self._joined)
+        members = planner_members(self._topology, group.members, self._joined)
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
         plans = []
         # During a deploy, members with the topology of another release cannot run all tasks.
@@ -227,7 +235,7 @@ class StatefulAssignor(Assignor):
         return Assignment(group, claims.owner)
 
     def _warn(self, subject: str, warning: str) -> None:
-        """Log a warning once until it changes, because a group may plan every few seconds."""
+        """Log a warning only when it changes, because the leader may plan every few seconds."""
         if warning and warning != self._warned.get(subject):
             log.warning("%s: %s", self.name, warning)
         self._warned[subject] = warning
@@ -261,18 +269,18 @@ class StatefulAssignor(Assignor):
             self._add_user_data(assignments)
         return super()._completed(assignments, members)
 
-    def _add_user_data(self, given: Mapping[str, ConsumerProtocolAssignment]) -> None:
-        if (plan := self._plan) is None:  # it failed, and a simpler strategy assigned the partitions
+    def _add_user_data(self, assignments: Mapping[str, ConsumerProtocolAssignment]) -> None:
+        if (plan := self._plan) is None:  # planning failed, or was provisional: copies stay as they are
             return
         self._plan = None
         version = common_version(self._joined.values())
         leader = self._access.member_id()
         next_probe_ms = self._next_probe_ms(plan.probing)
-        actives = {id: self._topology.tasks_of(_assigned(assignment)) for id, assignment in given.items()}
+        actives = {id: self._topology.tasks_of(_assigned(given)) for id, given in assignments.items()}
         owners = NO_OWNERS
         if version >= 2:
-            owners = owners_if_small_enough(self._owners(actives), len(given))
-        for member_id, assignment in given.items():
+            owners = owners_if_small_enough(self._packed_task_owners(actives), len(assignments))
+        for member_id, assignment in assignments.items():
             assigned_tasks = actives[member_id]
             # A planned task that its old owner still holds moves in the next round; until then keep its copy.
             planned = [
@@ -289,8 +297,8 @@ class StatefulAssignor(Assignor):
                 owners,
             )
 
-    def _owners(self, actives: Mapping[str, Iterable[Task]]) -> bytes:
-        owners: dict[str, tuple[Task, ...]] = {}
+    def _packed_task_owners(self, actives: Mapping[str, Iterable[TaskId]]) -> bytes:
+        owners: dict[str, tuple[TaskId, ...]] = {}
         for member_id, tasks in actives.items():
             joined = self._joined.get(member_id)
             if isinstance(joined, stateful_subscription.Subscription) and joined.endpoint:
@@ -299,11 +307,11 @@ class StatefulAssignor(Assignor):
 
 
 def _task_count(subtopology: Subtopology, group: Group) -> int:
-    """Return the number of tasks; while topics grow, the largest number of partitions."""
+    """Return the number of tasks: the largest partition count.  Counts differ while topics grow."""
     return max(group.topics.get(topic, 0) for topic in subtopology.topics)
 
 
-def _without(tasks: Iterable[Task], others: Iterable[Task]) -> tuple[Task, ...]:
+def _without(tasks: Iterable[TaskId], others: Iterable[TaskId]) -> tuple[TaskId, ...]:
     return tuple(sorted(set(tasks).difference(others)))
 
 

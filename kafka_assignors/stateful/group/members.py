@@ -10,37 +10,39 @@ from kafka_assignors.plan import stateful as planner
 from kafka_assignors.stateful.group.topologies import MOST_NAMES
 from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.wire.stateful.subscription import Subscription
-from kafka_assignors.wire.stateful.version import Newer
+from kafka_assignors.wire.stateful.version import NewerHeader
 
-Subscriptions = Mapping[str, Subscription | Newer]
-"""Member id -> its user data, if it could be read."""
+Subscriptions = Mapping[str, Subscription | NewerHeader]
+"""Member id -> its decoded user data; absent if it could not be decoded."""
 
 
-def planned_members(
+def planner_members(
     topology: Topology, members: Iterable[Member], subscriptions: Subscriptions
 ) -> dict[str, planner.StatefulMember]:
-    """Return the members by id; a member without readable user data keeps only its owned partitions.
+    """Return the planner's members by id.
 
+    A member without readable user data counts with its owned partitions, and without copies.
     Each member counts as a process of its own, also if two have the same process id because a directory was
     copied.  As one process, each would be credited with the state of the other.
     """
     shared = _shared(subscriptions)
-    return {member.member_id: _planned_member(topology, member, subscriptions, shared) for member in members}
+    return {member.member_id: _planner_member(topology, member, subscriptions, shared) for member in members}
 
 
 def process_warning(subscriptions: Subscriptions) -> str:
     """Return a warning that names members with the same process id; empty if there are none."""
-    groups = sorted(sorted(map(shown, ids)) for ids in _shared(subscriptions).values())
-    if not groups:
+    duplicates = sorted(sorted(map(shown, ids)) for ids in _shared(subscriptions).values())
+    if not duplicates:
         return ""
-    names = listed(groups, MOST_NAMES, name=lambda ids: listed(ids, MOST_NAMES), between="; ")
+    names = listed(duplicates, MOST_NAMES, name=lambda ids: listed(ids, MOST_NAMES), between="; ")
     return (
-        f"members have the same process id: {names}; was a store_dir copied? "
-        "Each counts as a process of its own; stop the copies and delete their file `process`"
+        f"members have the same process id: {names}. Was a store_dir copied? Stop the member of each copied "
+        "store_dir, delete its file `process`, and start the member again. Until then each member counts as "
+        "a process of its own"
     )
 
 
-def _planned_member(
+def _planner_member(
     topology: Topology, member: Member, subscriptions: Subscriptions, shared: Mapping[UUID, list[str]]
 ) -> planner.StatefulMember:
     subscription = subscriptions.get(member.member_id)
@@ -64,7 +66,7 @@ def _planned_member(
 
 
 def _shared(subscriptions: Subscriptions) -> dict[UUID, list[str]]:
-    """Return the process ids of more than one member, and these members."""
+    """Map each process id that several members have to these members."""
     members_of: dict[UUID, list[str]] = {}
     for member_id, subscription in subscriptions.items():
         if subscription.process_id:

@@ -18,13 +18,17 @@ from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
 
 @dataclass(frozen=True, slots=True)
 class StatefulOptions(Options):
-    """Options of ``stateful``; all members should have the same, because any member may become leader.
+    """Options of ``stateful``.
+
+    Those up to ``probing_rebalance_interval_ms`` must be the same in all members of a group, because any
+    member may become leader.
 
     Attributes:
         topology: the subtopologies of the application.
-        acceptable_recovery_lag: records; a copy that lacks no more counts as caught up.
+        acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
-        max_warmup_replicas: warm-ups built at a time, in the whole group, so that tasks can move.
+        max_warmup_replicas: warm-ups built at a time in the whole group.  While topologies differ, the limit
+            holds for each set of subtopologies that the same members can run.
         balance_factor: number of tasks by which two members may differ.
         probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
         process_id: id of the directory with this member's state, different for each member; None: a new id,

@@ -30,9 +30,9 @@ def subgroups(topology: Topology, group: Group) -> list[Subgroup]:
     ids: dict[tuple[str, ...], list[str]] = {}
     for subtopology in topology.subtopologies:
         topics = group.topics.keys() & subtopology.topics
-        able = tuple(member.member_id for member in group.members if topics <= member.topics)
-        ids.setdefault(able, []).append(subtopology.id)
-    return [Subgroup(tuple(subtopologies), able) for able, subtopologies in ids.items()]
+        able_members = tuple(member.member_id for member in group.members if topics <= member.topics)
+        ids.setdefault(able_members, []).append(subtopology.id)
+    return [Subgroup(tuple(subtopologies), able_members) for able_members, subtopologies in ids.items()]
 
 
 def merge_plans(plans: Sequence[planner.StatefulPlan]) -> planner.StatefulPlan:
@@ -53,15 +53,20 @@ def merge_plans(plans: Sequence[planner.StatefulPlan]) -> planner.StatefulPlan:
 
 
 def topology_warning(topology: Topology, group: Group) -> str:
-    """Return a warning that names members without some topics; empty if there are none."""
+    """Return a warning that names members without all existing source topics; empty if there are none."""
     existing = {topic for topic in topology.topics if topic in group.topics}
     missing = {member.member_id: sorted(existing - member.topics) for member in group.members}
     lines = [
-        f"{shown(member_id)} lacks {listed(topics, MOST_NAMES)}"
+        f"{shown(member_id)} without {listed(topics, MOST_NAMES)}"
         for member_id, topics in sorted(missing.items())
         if topics
     ]
-    return f"members differ in topology: {listed(lines, MOST_NAMES, between='; ')}" if lines else ""
+    if not lines:
+        return ""
+    return (
+        f"members do not subscribe to all source topics: {listed(lines, MOST_NAMES, between='; ')}. Expected "
+        "during a rolling deploy; otherwise deploy the same topology on all members"
+    )
 
 
 def _merged(plans: Iterable[Tasks]) -> Tasks:

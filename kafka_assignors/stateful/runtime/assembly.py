@@ -96,7 +96,7 @@ def assemble(
             process_id=state_dir.process_id,
             holdings=holdings,
             on_duties=on_duties,
-            **options.planning,
+            **options.assignor_options,
         )
         find_changelogs = partial(
             changelogs_of,

@@ -42,7 +42,7 @@ class CommitResult:
 
 
 class Commits:
-    """Commits a member's tasks.  One thread at a time."""
+    """Commits a member's tasks.  Not thread-safe."""
 
     def __init__(
         self,
@@ -69,30 +69,32 @@ class Commits:
 
         Raises:
             Exception: from ``before_commit``, except for retriable errors of Kafka.
-            StateError: a store failed, but is not damaged.  Offsets of changes in the changelogs are
-                committed, or kept for the next attempt.
+            StateError: a store failed, but is not damaged.  If its changes are in the changelog, their
+                offsets are committed, or kept for the next attempt.
             ChangelogError: a changelog refuses a record.
             KafkaError: the group refuses the offsets for good.  `CommitFailedError`: this consumer has a new
                 member id, and no listener callback reported the loss.
         """
         actives = list(actives)
-        if not self._offsets and not any(active.done for active in actives):
-            if any(active.unproven is not None for active in actives) and self._may_write(actives, wait_s):
-                return self._finish(actives, StoreResult())
+        has_work = self._offsets or any(active.done for active in actives)
+        needs_repair = any(active.unproven is not None for active in actives)
+        if not has_work:
+            if needs_repair and self._may_write(actives, wait_s):
+                return self._repair_changelogs(actives, StoreResult())
             return CommitResult(is_complete=True)
         if not self._may_write(actives, wait_s) or not self._run_before_commit(actives, wait_s):
             return CommitResult(is_complete=False)
         try:
             stored = commit_tasks(actives, self._writer, self._lease.is_valid)
         except ChangelogUnreachableError as error:
-            log.warning("%s; trying again", error)
+            log.warning("commit: %s; trying again", error)
             return CommitResult(is_complete=False)
         self._offsets |= stored.offsets
         if not self._commit_offsets():
             return self._outcome(stored, is_complete=False)
-        return self._finish(actives, stored)
+        return self._repair_changelogs(actives, stored)
 
-    def _finish(self, actives: Iterable[ActiveTask], stored: StoreResult) -> CommitResult:
+    def _repair_changelogs(self, actives: Iterable[ActiveTask], stored: StoreResult) -> CommitResult:
         """Repair changelogs for ``Lease.patience_s`` at most; the next commit repairs the rest."""
         until = time.monotonic() + self._lease.patience_s
 
@@ -144,7 +146,7 @@ class Commits:
         return bool(member_id)
 
     def forget(self, partitions: Collection[TopicPartition]) -> None:
-        """Drop uncommitted offsets of partitions that are given up."""
+        """Drop uncommitted offsets of revoked partitions."""
         for partition in partitions:
             self._offsets.pop(partition, None)
 
@@ -164,7 +166,8 @@ class Commits:
             # A copy, because a commit that timed out may still be waiting to be sent.
             self._consumer.commit(dict(self._offsets), timeout_ms=max(1, timeout_ms))
         except _REBALANCED as error:
-            log.warning("commit: offsets refused, the group has rebalanced: %s", error)
+            # They are committed after the join, or the next owner processes the records again.
+            log.warning("commit: offsets refused until the join, because the group has rebalanced: %s", error)
             return False
         except KafkaError as error:
             if not error.retriable:

@@ -31,7 +31,7 @@ _AT_ONCE = 8  # copies opened or closed in one turn: each takes 10 ms, in which 
 
 
 class OpenCopies:
-    """Opens copies, passes them to active tasks, and closes them.  One thread at a time.
+    """Opens copies, passes them to active tasks, and closes them.  Not thread-safe.
 
     Raises:
         StateError: the directory cannot be read.
@@ -228,7 +228,7 @@ class OpenCopies:
         """Flush and close all copies."""
         self._changelogs.stop()
         self._task_log.write()
-        self._task_log.close()
+        self._task_log.close(next((active.member_id for active in self._tasks.actives.values()), ""))
         for active in self._tasks.actives.values():
             active.undo()  # drops uncommitted work
             copy, active.copy, active.ready = active.copy, None, False

@@ -90,7 +90,7 @@ class TaskListener(AsyncConsumerRebalanceListener):
             self._events.put(Assigned(frozenset(assigned), member_id_of(self._consumer)))
 
     async def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
-        """Wait until the tasks are committed and their stores handed over."""
+        """Wait until the tasks are committed, and their stores are closed or kept as standbys."""
         if revoked and not is_closing(self._consumer):  # a closing member has committed already
             self._events.put(Revoked(frozenset(revoked)))
             await self._handled()

@@ -14,10 +14,7 @@ _SHARE = 0.05
 
 
 class FlushSchedule:
-    """Flushes each store every 30 s; less often if flushes would take over 5 % of the time.
-
-    One thread at a time.
-    """
+    """Flushes each store every 30 s; less often if that took over 5 % of the time.  Not thread-safe."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

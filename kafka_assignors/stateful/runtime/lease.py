@@ -28,17 +28,17 @@ from kafka_assignors.assignor.coordinator_access import (
 from kafka_assignors.errors import OptionError
 from kafka_assignors.stateful.shutdown import Shutdown
 
-_OF_SESSION = 0.5  # part of the session timeout
-_OF_POLL_INTERVAL = 0.25  # part of max_poll_interval_ms
-_HEARTBEATS = 2  # for a static member, because a new member with its instance id owns its tasks at once
+_SESSION_SHARE = 0.5
+_POLL_INTERVAL_SHARE = 0.25  # of max_poll_interval_ms
+_HEARTBEATS = 2  # intervals, for a static member: a new one with its instance id owns the tasks at once
 _CHECK_EVERY_S = 0.01
 
 
 class Lease:
-    """A member's right to write.  One thread at a time.
+    """A member's right to write.  Not thread-safe.
 
     Attributes:
-        patience_s: the age up to which a sign of membership counts, and the time a write may take after it.
+        patience_s: seconds for which a sign of membership is valid; also the longest time of a write.
 
     Raises:
         OptionError: ``max_poll_interval_ms`` is too short for the heartbeat interval.
@@ -48,9 +48,9 @@ class Lease:
         self._consumer: Any = consumer
         self._shutdown = shutdown or Shutdown()
         session_s, poll_s, heartbeat_s = timeouts(consumer)
-        if heartbeat_s > _OF_POLL_INTERVAL * poll_s:
+        if heartbeat_s > _POLL_INTERVAL_SHARE * poll_s:
             raise OptionError("max_poll_interval_ms", "must be at least four times heartbeat_interval_ms")
-        self.patience_s = min(_OF_SESSION * session_s, _OF_POLL_INTERVAL * poll_s)
+        self.patience_s = min(_SESSION_SHARE * session_s, _POLL_INTERVAL_SHARE * poll_s)
         if static_member_id(consumer) is not None:
             self.patience_s = min(self.patience_s, _HEARTBEATS * heartbeat_s)
         self._poll_limit_s = poll_s - self.patience_s
@@ -73,12 +73,12 @@ class Lease:
         return True
 
     def observe(self) -> None:
-        """Note a heartbeat that reported no rebalance.  Call it each turn, because a join hides it."""
+        """Note a heartbeat that reported no rebalance.  Call it each turn: a join hides the one before it."""
         if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
             self._stable_at = sent_at
 
     def renew(self, sent_at: float) -> None:
-        """Count an answered commit as a sign of membership when it was sent (``time.monotonic``)."""
+        """Count a commit as a sign of membership at the time it was sent (``time.monotonic``)."""
         self._renewed_at = sent_at
 
     def is_alone(self) -> bool:
@@ -98,7 +98,7 @@ class Lease:
     def wait_until_alone(self) -> bool:
         """Wait until `is_alone`, while time is left; return whether it is.
 
-        Without the wait, the next owner could write while the process before this one may still do so.
+        Without the wait, the next owner and the process before this one could both write.
         """
         while not (alone := self.is_alone()) and self._may_wait():
             time.sleep(_CHECK_EVERY_S)

@@ -1,4 +1,4 @@
-"""Gives assigned tasks their state, and takes it from tasks that are given up."""
+"""Gives assigned tasks their state, and takes it from revoked tasks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 
 class Ownership:
-    """Begins and ends the active tasks of a member.  One thread at a time."""
+    """Begins and ends the active tasks of a member.  Not thread-safe: the caller holds the member's lock."""
 
     def __init__(
         self,
@@ -53,9 +53,9 @@ class Ownership:
             active.partitions |= {partition}
             active.flowing = False
             self._to_begin.add(task)
-        self.begin_waiting()
+        self.begin_when_alone()
 
-    def begin_waiting(self) -> None:
+    def begin_when_alone(self) -> None:
         """Give assigned tasks their state, once no other process can write as this member."""
         if self._to_begin and self._lease.is_alone():
             tasks, self._to_begin = sorted(self._to_begin & self._tasks.actives.keys()), set()
@@ -63,21 +63,21 @@ class Ownership:
                 self._copies.begin(self._tasks.actives[task])
 
     def release(self, partitions: Collection[TopicPartition]) -> None:
-        """Give up partitions, and drop the uncommitted work of their tasks."""
+        """Release revoked or lost partitions, and drop the uncommitted work of their tasks."""
         self._commits.forget(partitions)
         for task in sorted(
             {self.task_of(partition) for partition in partitions} & self._tasks.actives.keys()
         ):
             active = self._tasks.actives[task]
-            began = active.undo()
+            rewind_offsets = active.undo()
             active.partitions -= frozenset(partitions)
             if not active.partitions:
                 del self._tasks.actives[task]
                 self._copies.end(active)
                 continue
-            for partition in began.keys() & active.partitions:
-                self._consumer.seek(partition, began[partition])
-        self._processing.clear_hold()
+            for partition in rewind_offsets.keys() & active.partitions:
+                self._consumer.seek(partition, rewind_offsets[partition])
+        self._processing.allow()
 
     def task_of(self, partition: TopicPartition) -> Task:
         """Return the task of a source partition."""
@@ -89,7 +89,7 @@ def process_functions(topology: Any, process: Any) -> dict[str, Process]:
     """Check ``process`` and return the function of each subtopology.
 
     Raises:
-        OptionError: it is no topology, or a subtopology has no function.
+        OptionError: no `Topology`, or ``process`` is neither a function nor one for each subtopology.
     """
     instance("topology", topology, Topology, "a Topology")
     ids = {subtopology.id for subtopology in topology.subtopologies}

@@ -24,7 +24,7 @@ Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 
 
 class Processing:
-    """Passes records to the application's callback, and commits.  One thread at a time.
+    """Passes records to the application's callback, and commits.  Not thread-safe.
 
     Args:
         consumer: the member.
@@ -58,7 +58,7 @@ class Processing:
         self._next_commit = 0.0
         self._committed_at = clock()  # a member that never commits is late, too
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
-        self._held = False  # whether memory is full, so nothing is processed until a commit succeeds
+        self._is_full = False  # whether memory is full, so nothing is processed until a commit succeeds
         self._rewound: dict[TopicPartition, int] = {}  # partition rewound in this turn -> its offset
 
     def process(self, batches: Iterable[Batch]) -> None:
@@ -80,7 +80,7 @@ class Processing:
         for active, error in result.damaged.items():
             self.suspend(active, error)
         if result.is_complete:
-            self._held = False
+            self._is_full = False
             self._committed_at = self._clock()
             for active in processed:
                 if active.copy is not None and active not in result.damaged:
@@ -124,7 +124,7 @@ class Processing:
 
     def resume_ready(self) -> None:
         """Resume fetching for all ready tasks, unless memory is full."""
-        if self._held:
+        if self._is_full:
             return
         for active in self._tasks.actives.values():
             if active.ready and not active.flowing:
@@ -137,9 +137,9 @@ class Processing:
             active.flowing = False
             self._consumer.pause(*(active.partitions & self._consumer.assignment()))
 
-    def clear_hold(self) -> None:
+    def allow(self) -> None:
         """Allow processing again, after revoked tasks have freed memory."""
-        self._held = False
+        self._is_full = False
 
     def _processed(self, active: ActiveTask, batch: list[ConsumerRecord]) -> int:
         """Process records; return their number, smaller than the batch if a commit must come first."""
@@ -167,12 +167,12 @@ class Processing:
         return len(batch)
 
     def _takes(self, active: ActiveTask) -> bool:
-        return active.ready and not self._held
+        return active.ready and not self._is_full
 
     def _make_room(self) -> bool:
         if self.commit(HEARTBEAT_WAIT_S):
             return True
-        self._held = True
+        self._is_full = True
         log.warning(
             "%d bytes of changes cannot be committed now: processing waits until they are",
             self._uncommitted_bytes(),

@@ -1,4 +1,4 @@
-"""Logs which tasks are assigned, given up, and kept as copies."""
+"""Logs which tasks are assigned, revoked, and kept as copies."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class TaskLog:
-    """Collects changes, and logs those of a kind in one line.  One thread at a time."""
+    """Collects changes, and logs all of one kind in one line.  Not thread-safe."""
 
     def __init__(self) -> None:
         self._owned: set[Task] = set()
@@ -28,7 +28,7 @@ class TaskLog:
             self._assigned.add(task)
 
     def revoked(self, task: Task) -> None:
-        """Note a task that is given up."""
+        """Note a revoked task."""
         if task in self._owned:
             self._owned.remove(task)
             self._revoked.add(task)
@@ -36,7 +36,7 @@ class TaskLog:
     def write(self) -> None:
         """Log the changes since the last call, if any."""
         if self._revoked:
-            log.info("gave up %s; %d left", _tasks(self._revoked), len(self._owned))
+            log.info("revoked %s; %d left", _tasks(self._revoked), len(self._owned))
         if self._assigned:
             log.info("assigned %s; %d in all", _tasks(self._assigned), len(self._owned))
         self._assigned.clear()
@@ -48,12 +48,13 @@ class TaskLog:
             log.info("keeping copies of %s, as standbys or warm-ups", _tasks(kept))
             self._copies = kept
 
-    def close(self) -> None:
-        """Log that the member closes."""
-        log.info("closing, with %s", _tasks(self._owned))
+    def close(self, member_id: str) -> None:
+        """Log that the member closes; ``member_id`` is empty if it owns no task."""
+        member = f"member {member_id}: " if member_id else ""
+        log.info("%sclosing, %s", member, _tasks(self._owned, "active task"))
 
 
-def _tasks(tasks: Iterable[Task]) -> str:
+def _tasks(tasks: Iterable[Task], noun: str = "task") -> str:
     names = [f"{id}_{partition}" for id, partition in sorted(tasks)]
-    count = f"{len(names)} task{'s' * (len(names) != 1)}"
+    count = f"{len(names)} {noun}{'s' * (len(names) != 1)}"
     return f"{count}: {listed(names, MOST_NAMES)}" if names else count

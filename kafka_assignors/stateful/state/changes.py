@@ -8,7 +8,7 @@ _OVERHEAD = 150  # bytes of a change in memory beside its key and value
 
 
 class Changes:
-    """The last change of each key.  One thread at a time.
+    """The last change of each key.  Not thread-safe.
 
     Attributes:
         values: key -> value; None: deleted.

@@ -32,7 +32,7 @@ class ClosedCopy:
 
 
 class ClosedCopies:
-    """Tracks closed copies by their checkpoints.  One thread at a time.
+    """Tracks closed copies by their checkpoints.  Not thread-safe.
 
     Raises:
         StateError: the directory cannot be read.

@@ -54,9 +54,7 @@ def is_stale(task: Task, changelog: Changelog, state_dir: StateDir) -> bool:
 
 
 class Copy:
-    """A task's open store.  A damaged store is logged, wiped, and restored from the beginning.
-
-    One thread at a time.
+    """A task's open store.  Not thread-safe.  A damaged store is logged, wiped, and restored from the start.
 
     Attributes:
         stale: whether deletes may be missing, so the copy is usable only if its changelog has nothing newer.

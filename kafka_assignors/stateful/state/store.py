@@ -40,7 +40,7 @@ class Store:
     """The state of one task: bytes to bytes, sorted by key.
 
     For the callback: `get`, `put`, `delete`, `range`, `prefix`, `approximate_bytes`.  The rest is for the
-    runtime.  One thread at a time.  A key has at least one byte.
+    runtime.  Not thread-safe.  A key has at least one byte.
 
     Raises:
         StateError: (all methods) the disk is full or broken, or the store is damaged or closed.

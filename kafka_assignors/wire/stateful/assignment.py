@@ -1,6 +1,6 @@
 """User data of an assignment of the strategy ``stateful``: a member's active, standby and warm-up tasks.
 
-Every version begins with int16 version and int16 the version that members should join with from now on.
+Every version begins with two int16: the version, and the version that members should join with from now on.
 Version 1: int64 time of the next probing rebalance (milliseconds since 1970, 0: none), a table of
 subtopologies, sections of active tasks, of standby tasks and of warm-up tasks (`task_section`).  Version 2
 adds the owners (`owners_section`).
@@ -19,7 +19,7 @@ from kafka_assignors.wire.primitives import Reader
 from kafka_assignors.wire.stateful import task_section
 from kafka_assignors.wire.stateful.owners_section import pack_owners, read_owners
 from kafka_assignors.wire.stateful.task_section import Task
-from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, check_header
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, check_header
 
 _HEAD = struct.Struct(">hhq")
 
@@ -32,7 +32,7 @@ class TaskAssignment:
         actives: tasks to process.
         standbys: tasks to keep a copy of.
         warmups: tasks to build a copy of, because they will move to this member.
-        next_probe_ms: time of the next probing rebalance, milliseconds since 1970; 0: none.
+        next_probe_ms: when this member requests a probing rebalance, milliseconds since 1970; 0: never.
         owners: endpoint -> its active tasks, for members with an endpoint.
         common_version: the version to join with from now on, or the latest the member supports if that is
             lower.
@@ -46,21 +46,21 @@ class TaskAssignment:
     common_version: int = LATEST_VERSION
 
 
-def encode(assignment: TaskAssignment, owners: bytes | None = None) -> bytes:
+def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> bytes:
     """Encode in the version that all members can read (``common_version``); version 1 omits the owners.
 
     Args:
         assignment: the assignment; tasks in any order.
-        owners: ``pack_owners(assignment.owners)``, encoded once for all members; None: encode it here.
+        packed_owners: ``pack_owners(assignment.owners)``, encoded once for all members; None: encode it here.
 
     Raises:
         CodecError: an unknown version, or a value out of range (such as a negative partition or time).
     """
     version = assignment.common_version
     if not 1 <= version <= LATEST_VERSION:
-        raise CodecError(f"version {version}, know 1 to {LATEST_VERSION}")
+        raise CodecError(f"version {version} cannot be written: this release writes 1 to {LATEST_VERSION}")
     if not 0 <= assignment.next_probe_ms < 2**63:
-        raise CodecError(f"a next probe at {assignment.next_probe_ms} ms")
+        raise CodecError(f"next_probe_ms is {assignment.next_probe_ms}: it must be from 0 to 2**63 - 1")
     actives, standbys, warmups = assignment.actives, assignment.standbys, assignment.warmups
     table, ids = task_section.pack_subtopologies(actives, standbys, warmups)
     parts = [
@@ -71,12 +71,12 @@ def encode(assignment: TaskAssignment, owners: bytes | None = None) -> bytes:
         task_section.pack_tasks(warmups, ids),
     ]
     if version >= 2:
-        parts.append(pack_owners(assignment.owners) if owners is None else owners)
+        parts.append(pack_owners(assignment.owners) if packed_owners is None else packed_owners)
     return b"".join(parts)
 
 
-def decode(data: bytes, latest: int = LATEST_VERSION) -> TaskAssignment | Newer:
-    """Decode an assignment, tasks in order, or the header of a newer leader's.
+def decode(data: bytes, latest: int = LATEST_VERSION) -> TaskAssignment | NewerHeader:
+    """Decode an assignment, with sorted tasks.  If a newer release wrote it, return only its header.
 
     Args:
         data: user data of an assignment.
@@ -91,13 +91,13 @@ def decode(data: bytes, latest: int = LATEST_VERSION) -> TaskAssignment | Newer:
         raise CodecError(f"stateful assignment: {error}") from None
 
 
-def _read(reader: Reader, latest: int) -> TaskAssignment | Newer:
+def _read(reader: Reader, latest: int) -> TaskAssignment | NewerHeader:
     version, common = reader.int16(), reader.int16()
     check_header(version, common)
     if version > latest:
-        return Newer(version, common)
+        return NewerHeader(version, common)
     if (next_probe_ms := reader.int64()) < 0:
-        raise CodecError(f"a next probe at {next_probe_ms} ms")
+        raise CodecError(f"next_probe_ms is {next_probe_ms}: it must be 0 or more")
     ids = task_section.read_subtopologies(reader)
     assignment = TaskAssignment(
         actives=task_section.read_tasks(reader, ids),

@@ -20,7 +20,7 @@ from kafka_assignors.plan.model import NO_GENERATION
 from kafka_assignors.wire.primitives import Reader
 from kafka_assignors.wire.stateful import task_section
 from kafka_assignors.wire.stateful.task_section import Task
-from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, check_header
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, check_header
 
 MOST_OTHERS = 1_000
 """A member sends at most this many lags of tasks that it has state of but does not own: 5 KB.  Such state is
@@ -90,8 +90,8 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
     return b"".join(parts)
 
 
-def decode(data: bytes, latest: int = LATEST_VERSION) -> Subscription | Newer:
-    """Decode a subscription, tasks in order, or the header of a newer release's.
+def decode(data: bytes, latest: int = LATEST_VERSION) -> Subscription | NewerHeader:
+    """Decode a subscription, with sorted tasks.  If a newer release wrote it, return only its header.
 
     Args:
         data: user data of a subscription.
@@ -106,12 +106,12 @@ def decode(data: bytes, latest: int = LATEST_VERSION) -> Subscription | Newer:
         raise CodecError(f"stateful user data: {error}") from None
 
 
-def _read(reader: Reader, latest: int) -> Subscription | Newer:
+def _read(reader: Reader, latest: int) -> Subscription | NewerHeader:
     version, supported = reader.int16(), reader.int16()
     process_id = UUID(bytes=reader.raw(16))
     check_header(version, supported)
     if version > latest:
-        return Newer(version, supported, process_id)
+        return NewerHeader(version, supported, process_id)
     generation, probe = reader.int32(), reader.int32()
     ids = task_section.read_subtopologies(reader)
     subscription = Subscription(
@@ -145,4 +145,4 @@ def _lags_to_send(subscription: Subscription) -> Mapping[Task, int]:
 
 def _check_version(version: int, latest: int) -> None:
     if not 1 <= version <= min(latest, LATEST_VERSION):
-        raise CodecError(f"version {version}, know 1 to {min(latest, LATEST_VERSION)}")
+        raise CodecError(f"version {version} cannot be written, only 1 to {min(latest, LATEST_VERSION)}")

@@ -3,8 +3,7 @@
 Both formats begin with the same two fields in every version: the version written, and the latest version the
 sender supports.  So a leader can read the header of a newer member.  The leader writes all assignments
 in the newest version that all members can read, with a request to use it.  The newer member then rejoins in
-that version.
-Kafka Streams does the same (KIP-268).
+that version, as in Kafka Streams (KIP-268).
 
 =======  ==========================================================================================
 version  adds
@@ -27,7 +26,7 @@ LATEST_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Newer:
+class NewerHeader:
     """The header of bytes that a newer release wrote.
 
     Attributes:
@@ -42,7 +41,7 @@ class Newer:
 
 
 class Supports(Protocol):
-    """A `Subscription`, or a `Newer`."""
+    """A `Subscription`, or a `NewerHeader`."""
 
     @property
     def latest_supported(self) -> int:

@@ -74,7 +74,7 @@ def test_wrong_password_is_one_warning(
         plan = leader.plan({names.topic(4): 4})
         assert [sum(map(len, topics.values())) for topics in plan.values()] == [2, 2]
     (warning,) = leader.end()
-    assert "no lag of 4 of 4 partitions" in warning
+    assert "lag unknown for 4 of 4 partitions" in warning
     assert "uthenticat" in warning
     assert PASSWORD[::-1] not in caplog.text
 
@@ -92,7 +92,7 @@ def test_denied_topic_is_shared_by_counts(
     plan = leader.plan({seen: 3, hidden: 2})
     assert sorted((sorted(topics[seen]) for topics in plan.values()), key=len) == [[0], [1, 2]]
     (warning,) = leader.end()
-    assert "no lag of 2 of 5 partitions" in warning
+    assert "lag unknown for 2 of 5 partitions" in warning
     assert hidden in warning
 
 

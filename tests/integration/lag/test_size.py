@@ -155,7 +155,7 @@ def test_forecasts_of_a_feed_decide_on_the_second_half_of_the_horizon(fresh: Fre
         code, report = size(group, "--load-topic", feed.topic)
         assert [step["arriving"] for step in report["steps"]] == [0, 216]
         assert report["advised"] == 3  # the partition without arrivals shares a member
-        problem = f"load feed {feed.topic}: no fresh forecast of 1 of 4 partitions"
+        problem = f"load feed {feed.topic}: no fresh forecast for 1 of 4 partitions"
         assert report["notes"] == [problem, ASSUMED]
 
 

@@ -188,6 +188,14 @@ def test_failure_before_the_query_worked_is_raised() -> None:
     assert query.stop() == 1
 
 
+def test_query_that_ends_by_itself_before_it_worked_is_named() -> None:
+    streams = list[Stream]()
+    query = RestartingQuery("load", starting(streams, []), Clock(), has_worked=lambda done: done > 1)
+    streams[0].query.isActive = False
+    with pytest.raises(PipelineError, match=r"^load: it ended by itself$"):
+        query.check()
+
+
 def test_query_that_has_worked_is_restarted_after_every_failure() -> None:
     clock, streams = Clock(), list[Stream]()
     query = RestartingQuery("load", starting(streams, []), clock, has_worked=lambda done: done > 1)

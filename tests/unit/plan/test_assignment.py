@@ -18,7 +18,7 @@ def test_an_assignment_equals_the_dictionaries_it_was_built_from() -> None:
     assert plan == PLAN
     assert list(plan) == ["a", "b", "c"]
     assert list(plan["a"]) == ["t0", "t1"]
-    assert plan.loads.tolist() == [3, 1, 0]
+    assert plan.counts.tolist() == [3, 1, 0]
 
 
 def test_only_equal_plans_are_equal() -> None:

@@ -26,8 +26,8 @@ def test_a_group_refuses_a_capacity_out_of_range(capacity: float) -> None:
 
 def test_only_ratios_count() -> None:
     assert Capacities([2.0, 3.0, 1.0]).parts.tolist() == [2, 3, 1]
-    assert Capacities([0.5, 0.5]).equal
-    assert Capacities([]).equal
+    assert Capacities([0.5, 0.5]).are_equal
+    assert Capacities([]).are_equal
 
 
 def test_median_ratio_halves_and_doubles_alike() -> None:

@@ -270,7 +270,7 @@ def test_member_runs_once(components: Everything, member: StatefulConsumer) -> N
     member.run()
     member.close()
     assert components.about("end") == ["end"]
-    with pytest.raises(StateClosedError, match="has been run"):
+    with pytest.raises(StateClosedError, match="ran or was closed"):
         member.run()
 
 

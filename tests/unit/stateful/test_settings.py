@@ -85,7 +85,7 @@ def test_compression_without_its_library_is_named(monkeypatch: pytest.MonkeyPatc
 
 def test_planning_options_and_defaults_equal_the_assignors() -> None:
     """Both classes declare them, so they could differ."""
-    ours = RuntimeOptions().planning
+    ours = RuntimeOptions().assignor_options
     theirs = StatefulAssignor(topology=TOPOLOGY).options
     assert ours == {name: getattr(theirs, name) for name in ours}
     assert set(ours) <= {field.name for field in fields(RuntimeOptions)}

@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from bench.lag.errors import sizes_of
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size.load import Forecasts
-from kafka_assignors.cli.size.recording import Recording, load_at_end
+from kafka_assignors.cli.size.recording import RecordingRequest, load_at_end
 from kafka_assignors.cli.size.report import headline
 from kafka_assignors.cli.size.sizes import SizeRequest, size_report
 from kafka_assignors.errors import HistoryError, MissingExtraError
@@ -24,7 +24,7 @@ from kafka_assignors.pipeline.backtest.recorded import assemble
 from kafka_assignors.simulation.sizing import Target
 
 REQUEST = SizeRequest("billing", Target(30, headroom=0), 3600, rate=10.0)
-RECORDING = Recording("pipeline", None, None, window_s=60.0)
+RECORDING = RecordingRequest("pipeline", None, None, window_s=60.0)
 NAN = float("nan")
 
 HOURS = [
@@ -80,7 +80,7 @@ def test_what_a_recording_does_not_have_is_noted() -> None:
         "the recording is too short to forecast 2 partitions: the last arrivals are taken to last",
     )
     shorter = load_at_end(rows, recorded, members, replace(REQUEST, horizon_s=45.0))
-    assert shorter.notes[1] == "a horizon of 45s has no two steps of the recording"
+    assert shorter.notes[1].startswith("the horizon of 45s cannot be divided into two or more parts")
     with pytest.raises(HistoryError, match="give --rate"):
         load_at_end(rows, recorded, members, replace(REQUEST, rate=None))
 

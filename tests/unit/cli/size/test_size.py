@@ -20,7 +20,7 @@ from kafka_assignors.cli.size.load import (
     group_load,
     has_stopped,
     member_rates,
-    partitions_of,
+    partition_counts,
     stuck_partitions,
 )
 from kafka_assignors.cli.size.report import SizeReport, headline, size_lines
@@ -94,11 +94,11 @@ def test_load_is_the_arrivals_of_the_look_for_the_horizon() -> None:
 
 def test_forecasts_are_the_second_step_and_do_not_touch_other_partitions() -> None:
     now = look([1, 2], [0, 0])
-    expected = Expected({TopicPartition("orders", 0): 600.0}, period_s=60.0, problem="no fresh forecast of 1")
+    expected = Expected({TopicPartition("orders", 0): 600.0}, period_s=60.0, problem="no forecast for 1")
     load = group_load(now, 3600, 10, expected=expected, source="feed")
     assert load.history.step_s == 1800
     assert (load.history.arrivals / 1800).tolist() == [[1, 2], [10, 2]]
-    assert load.notes == ("no fresh forecast of 1",)
+    assert load.notes == ("no forecast for 1",)
     assert load.forecasts == Forecasts("feed", 1, 60.0, mean_from_s=1800)
 
 
@@ -133,8 +133,8 @@ def test_members_count_with_their_own_capacities() -> None:
     load = group_load(now, 3600, 10)
     assert (load.history.service_rate, load.capacities) == (10, (1, 3))
     assert load.notes == (
-        "members have capacities from 1 to 3: newcomers count with their median, 1.73, "
-        "and the fastest leave first",
+        "members have capacities from 1 to 3: added members count with the median capacity, "
+        "1.73; the fastest are removed first",
     )
     assert set(capacities_of(look(rates, lags, capacities=(1.0, 3.0))).values()) == {1}  # counts decide
 
@@ -148,8 +148,8 @@ def test_members_count_with_the_capacities_that_they_measure() -> None:
     # A newcomer has capacity 1, as on the leader.
     assert (made.sizing.rate, made.sizing.fastest_rate) == (32, 64)
     assert (
-        "members have capacities from 0.5 to 2: newcomers count with their median, 1, "
-        "and the fastest leave first" in made.notes
+        "members have capacities from 0.5 to 2: added members count with the median capacity, 1; "
+        "the fastest are removed first" in made.notes
     )
     assert made.sizing.stay is not None
     assert made.sizing.stay.time_lag_s > 30  # the slow member has two partitions, 18 records/s
@@ -161,8 +161,8 @@ def test_members_count_with_the_capacities_that_they_measure() -> None:
 def test_topics_that_no_member_reads_any_more_do_not_count() -> None:
     now = look([1, 2], [0, 0])
     old = replace(now.partitions[0], tp=TopicPartition("old", 4), owner=None)
-    assert partitions_of(replace(now, partitions=(*now.partitions, old))) == {"orders": 2}
-    assert partitions_of(replace(now, partitions=(old,))) == {"old": 5}
+    assert partition_counts(replace(now, partitions=(*now.partitions, old))) == {"orders": 2}
+    assert partition_counts(replace(now, partitions=(old,))) == {"old": 5}
 
 
 def test_rates_are_those_of_members_with_lag_and_the_same_partitions_at_all_looks() -> None:

@@ -131,7 +131,7 @@ def test_screen_has_group_members_cause_and_moves(size: tuple[int, int]) -> None
         "last rebalance 12:00:04, 2 moved, within 2 s: second-round after joined (",
         "worker-2-9a8b7c6d  10.0.0.8      2  11,250  orders 2; payments 1",
         "12:00:02  joined (worker-3-5e6f7081); 2 moved, within 2 s",
-        "orders 3  worker-2-9a8b7c6d → worker-3-5e6f7081: released earlier",
+        "orders 3  worker-2-9a8b7c6d → worker-3-5e6f7081: revoked in an earlier round",
         "q quit",
     ):
         assert part in text

@@ -109,7 +109,7 @@ def test_generation_is_later_than_every_reported_one() -> None:
 def test_join_and_the_second_round_of_a_cooperative_group() -> None:
     first, second = rebalances(snapshot(0, *TWO), snapshot(1, *FIRST_ROUND), snapshot(2, *THREE))
     assert causes(first) == [f"joined ({W3})"]
-    assert reasons(first) == {"orders-1": MoveReason.RELEASED, "orders-3": MoveReason.RELEASED}
+    assert reasons(first) == {"orders-1": MoveReason.REVOKED, "orders-3": MoveReason.REVOKED}
     assert causes(second) == ["second-round"]
     assert second.moves == (
         Move(TopicPartition("orders", 1), W1, W3, MoveReason.HELD_BACK),

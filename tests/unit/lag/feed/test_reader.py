@@ -170,7 +170,7 @@ def test_malformed_record_is_ignored_counted_and_logged_once(caplog: pytest.LogC
     assert known(reader) == {0: 1, 2: 3}
     assert reader.ignored == 2 * len(bad)
     assert ours(caplog) == [
-        "load feed feed: ignored a record, more are not logged: "
+        "load feed feed: ignored a record; further ones are only counted: "
         "key: not JSON: line 1, column 1: Expecting value"
     ]
 
@@ -182,7 +182,7 @@ def test_malformed_record_is_ignored_counted_and_logged_once(caplog: pytest.LogC
         ([record(0, forecast(1, age_s=7_000))], 0, "its newest forecast is 7,000 s old", False),
         ([record(0, forecast(1))], 100, "its newest forecast is 100 s old", False),
         ([record(0, forecast(1, age_s=-90))], 0, "its newest forecast is 90 s ahead", False),
-        ([record(0, forecast(1))], 0, "no fresh forecast of 2 of 3 partitions", False),
+        ([record(0, forecast(1))], 0, "no fresh forecast for 2 of 3 partitions", False),
     ],
 )
 def test_problem_explains_missing_forecasts(
@@ -272,7 +272,7 @@ def test_failure_is_retried_with_growing_pauses_and_logged_once(
     assert reader.step() == 0
     assert known(reader) == {0: 1}
     assert ours(caplog) == [
-        "load feed feed: there is no such topic; retrying",
+        "load feed feed: there is no such topic; trying again in 1 s",
         "load feed feed: reading again",
     ]
     feed.error = TopicMissingError("there is no such topic")
@@ -320,7 +320,7 @@ def test_deleted_topic_is_noticed_without_poll_errors(caplog: pytest.LogCaptureF
     feed.now += 31
     feed.error = TopicMissingError("there is no such topic")
     assert reader.step() == 1
-    assert ours(caplog) == ["load feed feed: there is no such topic; retrying"]
+    assert ours(caplog) == ["load feed feed: there is no such topic; trying again in 1 s"]
 
 
 def test_read_once_reads_on_the_calling_thread(caplog: pytest.LogCaptureFixture) -> None:

@@ -14,7 +14,7 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from kafka_assignors.errors import LagError
+from kafka_assignors.errors import LagError, LagUnreachableError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.lag.fetch import link as fetch_link
 from kafka_assignors.lag.fetch.link import Link, client_without_topic_creation
@@ -104,6 +104,16 @@ def test_crashed_loop_raises_and_leaves_nothing_open(monkeypatch: pytest.MonkeyP
     link = fetcher._link
     fetcher.close()
     assert link is None or link.wait_shut(10)
+
+
+def test_fetch_after_the_links_thread_ended_asks_to_fetch_again() -> None:
+    fetcher = LagFetcher(NOWHERE, group_id="g")
+    fetcher._link = Link(NOWHERE)
+    fetcher._link.shut()
+    assert fetcher._link.wait_shut(10)
+    with pytest.raises(LagUnreachableError, match="fetch again"):
+        fetcher.fetch([TopicPartition("t", 0)], 1000)
+    assert "not connected" in repr(fetcher)
 
 
 def test_refused_settings_raise() -> None:

@@ -46,4 +46,4 @@ def test_log_lines_of_a_batch_are_limited(caplog: pytest.LogCaptureFixture) -> N
     SamplesTally().add(seen(0, 0, *((f"g{n:03}", "t", "not authorised") for n in range(100))))
     assert len(caplog.messages) == 21
     assert caplog.messages[0] == "no samples of group 'g000', topic 't': not authorised"
-    assert caplog.messages[-1] == "no samples: 80 more problems of this batch"
+    assert caplog.messages[-1] == "no samples: 80 more problems in this batch are not logged"

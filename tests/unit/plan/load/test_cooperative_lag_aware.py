@@ -112,14 +112,14 @@ def test_degenerate_groups() -> None:
     assert planned(Group((member("a", ()),), {"t0": 2}, lags=lags)) == {"a": {}}
     assert planned(Group((member("a"),), {"t0": 0}, lags=lags)) == {"a": {}}
     many = Group(tuple(member(f"m{i}") for i in range(5)), {"t0": 2}, lags=lags)
-    assert sorted(planned(many).loads.tolist()) == [0, 0, 0, 1, 1]
+    assert sorted(planned(many).counts.tolist()) == [0, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("skew", [1, 2, None])
 def test_sums_of_huge_lags_fit(skew: int | None) -> None:
     """Lags of the largest size are clipped, and the plan is still even."""
     group = Group((member("a"), member("b")), {"t0": 8}, lags={"t0": [2**63 - 1] * 8})
-    assert planned(group, skew).loads.tolist() == [4, 4]
+    assert planned(group, skew).counts.tolist() == [4, 4]
 
 
 def test_racks_count_only_without_lag() -> None:
@@ -145,7 +145,7 @@ def test_adversarial_lags_end_in_even_counts(kind: str) -> None:
             dict.fromkeys(topics, 10),
             lags={t: lags[10 * i : 10 * i + 10] for i, t in enumerate(topics)},
         )
-        assert planned(group, gain=0).loads.tolist() == [5] * 12
+        assert planned(group, gain=0).counts.tolist() == [5] * 12
 
 
 def test_less_than_a_record_a_partition_is_noise() -> None:

@@ -50,7 +50,7 @@ def test_load_is_reached_without_extra_moves(skew: int | None, partitions: int) 
         home = history(rng, group, owners, kept=0.9)
         best = lightest(problem, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
         for limit in {best.load, best.enough, (best.load + load_of(problem, owners)) // 2}:
-            plan = with_few_moves(problem, rule, owners, best=best, home=home, limit=limit)
+            plan = with_few_moves(problem, rule, owners, best=best, former_owners=home, limit=limit)
             assert is_valid(group, plan)
             assert within_skew(group, plan, skew)
             assert load_of(problem, plan) <= limit
@@ -72,7 +72,7 @@ def test_small_groups_get_the_fewest_moves(skew: int | None) -> None:
         owners = rng.choice(plans)
         home = history(rng, group, owners, kept=0.9)
         best = lightest(problem, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
-        plan = with_few_moves(problem, rule, owners, best=best, home=home, limit=best.enough)
+        plan = with_few_moves(problem, rule, owners, best=best, former_owners=home, limit=best.enough)
         fewest = min(moves_of(problem, p, home) for p in plans if load_of(problem, p) <= best.enough)
         assert moves_of(problem, plan, home) == fewest
 
@@ -102,7 +102,7 @@ def saved(
         CountRule(problem, skew),
         np.array(owners, np.int32),
         best=lightest_plan,
-        home=np.array(home, np.int32),
+        former_owners=np.array(home, np.int32),
         limit=limit,
     )
     return [int(m) for m in plan]

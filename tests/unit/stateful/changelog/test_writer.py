@@ -15,7 +15,7 @@ from kafka.errors import (
 )
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
-from kafka_assignors.plan import TopicPartition as OurPartition
+from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful.changelog import writer as changelog_writer
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter, WrittenRange
 from kafka_assignors.stateful.shutdown import Shutdown
@@ -93,11 +93,11 @@ def writer(
     return ChangelogWriter({}, patience_s=patience_s, shutdown=shutdown, connect=connect), made
 
 
-CHANGES = {OurPartition("log", 0): {b"a": b"1", b"b": None}}
+CHANGES = {TopicPartition("log", 0): {b"a": b"1", b"b": None}}
 
 
 def test_no_retry_is_sent_later_than_the_patience() -> None:
-    """Retries and the wait for metadata count."""
+    """The limit includes retries and the wait for metadata."""
     _, (producer,) = writer()
     config = producer.config
     assert config["acks"] == "all"
@@ -115,7 +115,7 @@ def test_write_returns_the_range_of_its_records() -> None:
 def test_lease_is_asked_before_each_portion_of_large_changes() -> None:
     ours, (producer,) = writer()
     allowed = iter([True, False])
-    large = {OurPartition("log", 0): {b"%d" % n: b"x" * 1024 * 1024 for n in range(9)}}
+    large = {TopicPartition("log", 0): {b"%d" % n: b"x" * 1024 * 1024 for n in range(9)}}
     with pytest.raises(ChangelogUnreachableError, match="lease has run out"):
         ours.write(large, lambda: next(allowed))
     assert 0 < len(producer.sent) < 9
@@ -155,7 +155,7 @@ def test_refused_record_leaves_nothing_to_be_sent(error: Exception) -> None:
 def test_records_not_flushed_in_time_are_dropped(
     refuses: dict[bytes, Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """kafka-python's own ``close`` gives up with pending records, and goes on sending."""
+    """kafka-python's ``close`` times out while records are pending, and its thread keeps sending them."""
     monkeypatch.setattr(changelog_writer, "_CHECK_EVERY_S", 0.05)
     ours, made = writer(refuses=refuses, stuck=True, patience_s=0.2)
     with pytest.raises(ChangelogUnreachableError):
@@ -195,7 +195,7 @@ def test_records_not_flushed_before_the_shutdown_deadline_are_dropped(
 
 
 def test_closed_writer_sends_nothing() -> None:
-    """Neither its pending records, nor later ones."""
+    """Pending records are dropped, and later writes are refused."""
     ours, (producer,) = writer(stuck=True)
     producer.pending.append(b"left")
     ours.close()
@@ -214,7 +214,7 @@ def test_lease_is_asked_before_each_portion_of_many_small_changes() -> None:
         asked.append(len(producer.sent))
         return True
 
-    ours.write({OurPartition("log", 0): {b"%d" % n: b"x" for n in range(5_000)}}, allowed)
+    ours.write({TopicPartition("log", 0): {b"%d" % n: b"x" for n in range(5_000)}}, allowed)
     assert asked == [0, 2_000, 4_000]
 
 

@@ -46,8 +46,9 @@ def test_subtopology_that_no_member_can_run_has_no_members() -> None:
 def test_warning_names_five_members() -> None:
     names = {f"m{number}": "tu" for number in range(7)}
     assert topology_warning(TOPOLOGY, group("tuvw", n="tuvw", **names)) == (
-        "members differ in topology: m0 lacks v, w; m1 lacks v, w; m2 lacks v, w; m3 lacks v, w; "
-        "m4 lacks v, w and 2 more"
+        "members do not subscribe to all source topics: m0 without v, w; m1 without v, w; m2 without v, w; "
+        "m3 without v, w; m4 without v, w and 2 more. Expected during a rolling deploy; otherwise deploy the "
+        "same topology on all members"
     )
 
 

@@ -186,9 +186,9 @@ def test_assigned_and_revoked_tasks_and_copies_are_logged(
     bench.copies.close()
     assert caplog.messages == [
         "assigned 2 tasks: s_0, s_1; 2 in all",
-        "gave up 1 task: s_1; 1 left",
+        "revoked 1 task: s_1; 1 left",
         "keeping copies of 1 task: s_1, as standbys or warm-ups",
-        "closing, with 1 task: s_0",
+        "member m-1: closing, 1 active task: s_0",
     ]
 
 

@@ -40,9 +40,9 @@ def test_revoked_tasks_are_logged_with_the_number_left(
     task_log.assigned(("t", 0))
     caplog.clear()
     task_log.write()
-    assert caplog.messages == ["gave up 1 task: s_1; 3 left", "assigned 1 task: t_0; 3 in all"]
-    task_log.close()
-    assert caplog.messages[-1] == "closing, with 3 tasks: s_0, s_2, t_0"
+    assert caplog.messages == ["revoked 1 task: s_1; 3 left", "assigned 1 task: t_0; 3 in all"]
+    task_log.close("m-1")
+    assert caplog.messages[-1] == "member m-1: closing, 3 active tasks: s_0, s_2, t_0"
 
 
 def test_line_names_five_tasks_at_most(task_log: TaskLog, caplog: pytest.LogCaptureFixture) -> None:

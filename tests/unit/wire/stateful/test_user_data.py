@@ -19,7 +19,7 @@ from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.assignment import TaskAssignment
 from kafka_assignors.wire.stateful.subscription import Subscription
 from kafka_assignors.wire.stateful.task_section import Task
-from kafka_assignors.wire.stateful.version import LATEST_VERSION, Newer, common_version
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, common_version
 
 PROCESS = UUID("00112233-4455-6677-8899-aabbccddeeff")
 SUBSCRIPTION = Subscription(
@@ -160,17 +160,17 @@ def test_a_probe_changes_the_bytes() -> None:
 
 
 def test_an_older_leader_reads_the_header_of_a_newer_member() -> None:
-    assert stateful_subscription.decode(stateful_subscription.encode(SUBSCRIPTION), latest=1) == Newer(
+    assert stateful_subscription.decode(stateful_subscription.encode(SUBSCRIPTION), latest=1) == NewerHeader(
         2, 2, PROCESS
     )
     future = bytes.fromhex("0007 0009") + PROCESS.bytes + b"fields of the future"
-    assert stateful_subscription.decode(future) == Newer(7, 9, PROCESS)
-    assert stateful_assignment.decode(bytes.fromhex("0007 0009") + b"future") == Newer(7, 9)
+    assert stateful_subscription.decode(future) == NewerHeader(7, 9, PROCESS)
+    assert stateful_assignment.decode(bytes.fromhex("0007 0009") + b"future") == NewerHeader(7, 9)
 
 
 def test_common_version_is_the_newest_that_all_can_read() -> None:
     old = replace(SUBSCRIPTION, latest_supported=1)
-    assert common_version([SUBSCRIPTION, Newer(7, 9, PROCESS)]) == LATEST_VERSION
+    assert common_version([SUBSCRIPTION, NewerHeader(7, 9, PROCESS)]) == LATEST_VERSION
     assert common_version([SUBSCRIPTION, old]) == 1
     assert common_version([]) == LATEST_VERSION
     assert common_version([SUBSCRIPTION], latest=1) == 1
@@ -183,7 +183,7 @@ def test_a_group_of_two_releases_settles_on_the_older_version() -> None:
         stateful_subscription.decode(data, latest=1)
         for data in (old, stateful_subscription.encode(SUBSCRIPTION))
     ]
-    assert isinstance(first[1], Newer)
+    assert isinstance(first[1], NewerHeader)
     asked = stateful_assignment.decode(
         stateful_assignment.encode(replace(ASSIGNMENT, common_version=common_version(first, latest=1)))
     )
@@ -203,7 +203,7 @@ def test_an_unknown_version_is_not_written(version: int) -> None:
         stateful_subscription.encode(SUBSCRIPTION, version=version)
     with pytest.raises(CodecError, match="version"):
         stateful_assignment.encode(replace(ASSIGNMENT, common_version=version))
-    with pytest.raises(CodecError, match="version 2, know 1 to 1"):
+    with pytest.raises(CodecError, match="version 2 cannot be written, only 1 to 1"):
         stateful_subscription.encode(replace(SUBSCRIPTION, latest_supported=1))
 
 
