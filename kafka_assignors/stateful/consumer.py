@@ -294,7 +294,10 @@ class StatefulConsumer:
         """
         with self._lock:
             self._processing.pause_tasks(self._tasks.actives.values())
-        while not (self._processing.commit() and self._tasks.is_proven):
+        while True:
+            with self._lock:  # a revocation may outlast the poll, and commit on its thread
+                if self._processing.commit() and self._tasks.is_proven:
+                    return
             if self._closing.to_commit_s(_RETRY_PAUSE_S) <= 0:
                 return
             self._poll()

@@ -215,6 +215,23 @@ def test_closing_member_commits_until_its_changelogs_are_repaired(
     assert components.about("commit", "end") == ["commit", "commit", "end"]
 
 
+def test_closing_member_commits_while_no_revocation_does(
+    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A revocation that outlasts the poll handles its events on a thread of its own."""
+    taken: list[bool] = []
+
+    def commit() -> bool:
+        other = threading.Thread(target=lambda: taken.append(member._lock.acquire(blocking=False)))
+        other.start()
+        other.join()
+        return True
+
+    monkeypatch.setattr(components, "commit", commit)
+    member.run()
+    assert taken == [False]
+
+
 def test_writer_closes_before_the_member_leaves_and_all_components_close() -> None:
     """A writer that closed later would write without owning the tasks."""
     did: list[str] = []
