@@ -13,8 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.cli.size.load import history_of
+from kafka_assignors.plan import NO_MEMBER
 from kafka_assignors.simulation import ChurnStep, History, Outcome, Pauses, Scenario, Strategy
-from kafka_assignors.simulation.churn import Act, first_members
+from kafka_assignors.simulation.churn import Act
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.simulate import Simulation
 from kafka_assignors.simulation.sizing import Target, size
@@ -153,7 +154,7 @@ class Sized:
         self._advised = sizing.advised
 
 
-class ScaledGroup:
+class ScaledGroup(Simulation):
     """A group that starts with one member and is scaled every 15 s.
 
     Attributes:
@@ -173,34 +174,39 @@ class ScaledGroup:
     ) -> None:
         # The churn only names the members; the autoscaler decides when they join and leave.
         named = (ChurnStep("join", history.length_s / 2),) * (history.partitions - 1)
-        self._group = Simulation(history, Scenario("day", strategy, 1, churn=named, pauses=pauses))
-        self._names = first_members(history.partitions)
-        self._length_s, self._rule, self._commit_age_s = history.length_s, rule, commit_age_s
+        super().__init__(history, Scenario("day", strategy, 1, churn=named, pauses=pauses))
+        self._rule, self._commit_age_s = rule, commit_age_s
         self._replicas = [0]  # as numbers of members, in the order of their start
         self.member_s, self.most, self.scalings = 0.0, 1, 0
 
     def play(self) -> Outcome:
         """Simulate the day and return its outcome."""
-        self._group.start()
-        for tick in range(1, int(self._length_s / SYNC_S)):
+        self._start()
+        length_s = self._history.length_s
+        for tick in range(1, int(length_s / SYNC_S)):
             self._until(tick * SYNC_S - self._commit_age_s)
-            committed = self._group.read
+            committed = self._work.read.copy()
             self._until(tick * SYNC_S)
             self._scale(committed)
-        self._until(self._length_s)
-        return self._group.build_outcome()
+        self._until(length_s)
+        return self._outcome.build(self._now, series=True)
 
     def _until(self, end: float) -> None:
-        self.member_s += max(end - self._group.now, 0.0) * len(self._replicas)
-        self._group.advance_to(end)
+        """Advance to a time (seconds), with all events and steps until then."""
+        self.member_s += max(end - self._now, 0.0) * len(self._replicas)
+        while self._now < end:
+            boundary = self._work.boundary
+            self._advance(min(end, boundary, self._events.next_at))
+            self._handle_due(boundary)
 
     def _scale(self, committed: Levels) -> None:
-        group, present, owners = self._group, self._group.present, self._group.owners
+        present, owner = sorted(self._group.present), self._group.owner
+        is_settled = not self._in_round and not (owner == NO_MEMBER).any()
         view = View(
-            group.now,
-            np.maximum(group.arrived - committed, 0.0),
-            group.arrived,
-            None if owners is None else np.searchsorted(present, owners),
+            self._now,
+            np.maximum(self._work.arrived - committed, 0.0),
+            self._work.arrived.copy(),
+            np.searchsorted(present, owner) if is_settled else None,
             len(present),
             len(self._replicas),
         )
@@ -209,8 +215,8 @@ class ScaledGroup:
         while len(self._replicas) < wanted:
             number = min(set(range(len(self._names))) - {*self._replicas})
             self._replicas.append(number)
-            group.apply(Act("join", group.now, self._names[number]))
+            self._apply(Act("join", self._now, self._names[number]))
         while len(self._replicas) > wanted and self._replicas[-1] in present:
             number = self._replicas.pop()  # Kubernetes ends the youngest pod
-            group.apply(Act("leave", group.now, self._names[number]))
+            self._apply(Act("leave", self._now, self._names[number]))
         self.most = max(self.most, len(self._replicas))

@@ -9,13 +9,15 @@ import argparse
 import statistics
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
 from bench.lag.forecasts import table
 from bench.lag.lags import lags_of
-from kafka_assignors.plan import Group, Member, plan_cooperative_lag_aware, resolve
+from kafka_assignors.plan import Assignment, Claims, Group, Member, plan_cooperative_lag_aware, resolve
 from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simulate
 
 CAPACITIES = {"m1": 1.0, "m2": 1.0, "m3": 2.0, "m4": 4.0}
@@ -26,17 +28,22 @@ HEAD = ("lag", "partitions", "equal plan", "by capacity, even counts", "by capac
 
 def drain_s(history: History, skew: int | None, *, by_capacity: bool) -> float:
     """Simulate the members until the backlog is read; return the seconds."""
-    plan = partial(plan_cooperative_lag_aware, max_partition_skew=skew)
+    plan = partial(plan_cooperative_lag_aware if by_capacity else _plan_equal, max_partition_skew=skew)
     scenario = Scenario(
         "backlog",
         Strategy("cooperative-lag-aware", plan, cooperative=True, by_lag=True),
         len(CAPACITIES),
-        rates={name: RATE * capacity for name, capacity in CAPACITIES.items()},
-        capacities=CAPACITIES if by_capacity else {},
+        capacities=CAPACITIES,
         pauses=Pauses(heartbeat_s=0, join_s=0, refetch_s=0),
         drain_limit_s=1e6,
     )
     return simulate(history, scenario, series=False).drain_s or 0.0
+
+
+def _plan_equal(group: Group, claims: Claims, **options: Any) -> Assignment:
+    """Plan as if all members had the same capacity."""
+    equal = replace(group, members=tuple(replace(member, capacity=1.0) for member in group.members))
+    return plan_cooperative_lag_aware(equal, claims, **options)
 
 
 def backlog(shape: str, partitions: int, seed: int) -> History:

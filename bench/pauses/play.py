@@ -99,11 +99,15 @@ class Member:
         self._process.kill()
         self._process.wait()
         self._reader.join()
-        self._change(time.monotonic(), "R", self.owned)
+        self.disown()
 
     def freeze(self) -> None:
         """Suspend the process (SIGSTOP); other members may own its partitions when it continues."""
         self._process.send_signal(signal.SIGSTOP)
+        self.disown()
+
+    def disown(self) -> None:
+        """Count no partitions for a member that cannot report their loss."""
         self._change(time.monotonic(), "R", self.owned)
 
     def thaw(self) -> None:

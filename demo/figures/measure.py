@@ -10,7 +10,7 @@ from demo.figures import ownership, processing
 from demo.figures.lag import SAMPLE_NS, lag_result
 from demo.group.logs import NS, RunLogs
 from demo.results import HoldResult, PauseResult, StepResult, StrategyResult, WaitResult
-from kafka_assignors.simulation.churn import KINDS, Act, present_after
+from kafka_assignors.simulation.churn import KINDS, first_members
 
 
 def _median(values: Sequence[float]) -> float | None:
@@ -44,10 +44,15 @@ class _Run:
         """Return the generations that members joined in [begin, end)."""
         return {join.generation for joins in self.joins.values() for join in joins if begin <= join.t < end}
 
-    def present(self, index: int) -> tuple[str, ...]:
+    def present(self, index: int) -> list[str]:
         """Return the members that share all partitions after a step."""
-        acts = [Act(kind, 0.0, e.note) for e in self.steps[: index + 1] for kind in KINDS if e.event == kind]
-        return present_after(acts, self.logs.consumers)
+        present = list(first_members(self.logs.consumers))
+        for step in self.steps[: index + 1]:
+            if step.event == "join":
+                present.append(step.note)
+            else:
+                present.remove(step.note)
+        return present
 
     def kills_of_owner(self, partition: int) -> list[int]:
         """Return the steps that killed the owner of a partition."""

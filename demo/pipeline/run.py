@@ -30,7 +30,7 @@ from kafka_assignors.pipeline.backtest.results import RunResult
 from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import run_load_model
-from kafka_assignors.pipeline.session import SHORT_LIVED, session
+from kafka_assignors.pipeline.session import local_session
 from kafka_assignors.simulation import History
 
 if TYPE_CHECKING:
@@ -43,6 +43,9 @@ STEP_S = 0.5
 
 HORIZON_S = 10.0
 """Horizon of the load model's forecast: about as long as a backlog takes."""
+
+_SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Java options that reduce the time for compiling, because the session ends within minutes."""
 
 _NO_RATE = "records cost no work, so members have no speed"
 
@@ -110,7 +113,12 @@ class _Job:
         started, began = datetime.now(timezone.utc), time.monotonic()
         result, root = self.result, str(folder.absolute())
         self._show_state()
-        with session("demo", java_options=SHORT_LIVED, on_progress=self._show_progress) as spark:
+        with local_session(
+            "demo",
+            java_options=_SHORT_LIVED,
+            settings={"spark.log.level": "FATAL"},
+            on_progress=self._show_progress,
+        ) as spark:
             result["seconds"][STEPS[0]] = round(time.monotonic() - began, 3)
             with self._step("record"):
                 self._show_state("ends of the logs")
@@ -177,10 +185,13 @@ def _histories(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> d
 
 def _from_the_start(recorded: Recorded, name: str) -> Recorded:
     """Drop the first step, which ended before the work began; its records become the lag at the start."""
-    history = recorded.history
-    waiting = history.start_lags + history.arrivals[0]
-    return replace(
-        recorded,
-        history=replace(history.between(1, history.steps, waiting), group=name),
-        lag=recorded.lag[1:],
+    whole = recorded.history
+    history = replace(
+        whole,
+        group=name,
+        arrivals=whole.arrivals[1:],
+        start_lags=whole.start_lags + whole.arrivals[0],
+        expected=None if whole.expected is None else whole.expected[1:],
+        starts_at=whole.starts_at + whole.step_s,
     )
+    return replace(recorded, history=history, lag=recorded.lag[1:])

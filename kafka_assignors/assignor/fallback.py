@@ -41,13 +41,6 @@ def fallback_assignment(
     """Plan with the fallback, without partitions that another member still holds (KIP-429).
 
     Such a partition has no owner until the next rebalance.  Two owners would be worse.
-
-    Args:
-        fallback: makes the plan.
-        cluster: the leader's metadata.
-        members: the members in the JoinGroup response.
-        user_data: user data of each assignment.
-        held_by: returns the partitions that a member holds.
     """
     topics = {member.member_id: convert.topics_in(member.metadata) for member in members}
     wanted = frozenset[str]().union(*topics.values())

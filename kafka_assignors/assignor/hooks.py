@@ -149,13 +149,7 @@ class StrategyHooks(AbstractPartitionAssignor):
     def with_lags(
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
     ) -> Group:
-        """Add lag to the group, in a strategy that plans by it.
-
-        Args:
-            group: the group to plan for.
-            reports: its members with their decoded user data.
-            complaints: collects problems with the reports.
-        """
+        """Add lag from the members' reports to the group, in a strategy that plans by it."""
         return group
 
     @property

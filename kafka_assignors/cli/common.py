@@ -10,7 +10,7 @@ from typing import Any, BinaryIO, TypeVar
 
 import click
 
-from kafka_assignors.errors import OptionError
+from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.connection import connection_settings, read_properties
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -45,13 +45,31 @@ def client_settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str,
     Raises:
         click.UsageError: a setting is wrong or missing.  The message contains no secret.
     """
-    try:
-        properties = read_properties(config.read().decode()) if config else {}
+    with option_as_usage_error(str):
+        try:
+            properties = read_properties(config.read().decode()) if config else {}
+        except UnicodeDecodeError as error:
+            raise click.UsageError(f"--config: byte {error.start} is not {error.encoding}") from error
         return connection_settings(bootstrap, properties, os.environ)
-    except UnicodeDecodeError as error:
-        raise click.UsageError(f"--config: byte {error.start} is not {error.encoding}") from error
+
+
+@contextmanager
+def as_usage_error(where: str) -> Iterator[None]:
+    """Turn an error about an input into a usage error whose message begins with ``where``."""
+    try:
+        with option_as_usage_error(lambda _: where):
+            yield
+    except ProblemError as error:
+        raise click.UsageError(f"{where}: {error}") from error
+
+
+@contextmanager
+def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
+    """Turn an OptionError into a usage error that begins with what ``name`` makes of the option's name."""
+    try:
+        yield
     except OptionError as error:
-        raise click.UsageError(f"{error.option}: {error.reason}") from error
+        raise click.UsageError(f"{name(error.option)}: {error.reason}") from error
 
 
 @contextmanager

@@ -26,7 +26,7 @@ _WIDE = 10_000  # columns; longer than any line
 _GAP = 3  # between two columns
 _NARROW = 12  # columns; a name that is folded to fewer is unreadable
 _LINES_A_ROW = 4  # maximum lines of a row with long names; if too large, some lines stay empty
-_UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
+_UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![-\w])")
 
 
 def show(lines: RenderableType) -> None:
@@ -138,9 +138,14 @@ def partition_name(topic: str, partition: int) -> str:
     return f"{shown(topic)}-{partition}"
 
 
+def cut_uuids(text: str) -> str:
+    """Cut the UUIDs that a broker appends to member ids to 8 digits."""
+    return _UUID.sub(r"-\1", text)
+
+
 def short_names(member_ids: Iterable[str]) -> dict[str, str]:
     """Map member ids to names for tables, with the broker's UUID cut to 8 digits if names stay unique."""
     ids = list(member_ids)
-    short = [_UUID.sub(r"-\1", member_id) for member_id in ids]
+    short = list(map(cut_uuids, ids))
     names = short if len(set(short)) == len(short) else ids
     return {member_id: shown(name) for member_id, name in zip(ids, names, strict=True)}

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from kafka_assignors.consumer.continuous import make_continuous
-from kafka_assignors.consumer.continuous.consumer import ContinuousConsumer
+from kafka_assignors.consumer.continuous import ContinuousConsumer, make_continuous
 
 __all__ = ["ContinuousConsumer", "make_continuous"]

@@ -7,8 +7,7 @@ file              purpose                                                       
 ``samples``       the offsets of a partition at one time                           ``Sample``, ``position``
 ``counters``      end and committed offsets at the ends of steps                   ``Ends``
 ``commit_order``  commits of two writers with two clocks: advanced, reset, stale   ``CommitOrder``
-``age``           age of the oldest unread record                                  ``Growth``
-``steps``         from samples to steps                                            ``Steps``, ``LoadStep``
+``steps``         from samples to steps; age of the oldest unread record           ``Steps``, ``LoadStep``
 ``season``        daily and weekly season                                          ``Season``
 ``forecasters``   the forecasters of the mixture and its constants                 ``FORECASTERS``, ``favour``
 ``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``

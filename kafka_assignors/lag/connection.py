@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.lag.settings import PROTOCOLS, WITH_PASSWORD
-from kafka_assignors.validators import is_port, known_names, one_of, required, wrong
+from kafka_assignors.lag.settings import SECURITY, WITH_PASSWORD, check_security
+from kafka_assignors.validators import is_port, known_names, one_of, wrong
 
 ENVIRONMENT = "KAFKA_ASSIGNORS_"
 """Prefix of environment variables; the setting's name in capitals follows.
@@ -22,13 +22,9 @@ An example is ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``.
 """
 
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
-_SETTINGS = (
-    *("bootstrap_servers", "client_id", "proxy_url", "security_protocol"),
-    *("sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
-    *("sasl_kerberos_service_name", "sasl_kerberos_domain_name"),
-    *("ssl_check_hostname", "ssl_password", *_FILES),
-)
-_OF_SECURITY = tuple(name for name in _SETTINGS if name.startswith(("ssl_", "sasl_", "security_")))
+_OBJECTS = ("sasl_kerberos_name", "sasl_oauth_token_provider", "ssl_context")  # a file has only texts
+_OF_SECURITY = tuple(name for name in SECURITY if name not in _OBJECTS)
+_SETTINGS = ("bootstrap_servers", "client_id", "proxy_url", *_OF_SECURITY)
 _MECHANISMS = (*WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
 
 # Names in librdkafka's clients.
@@ -76,7 +72,12 @@ def connection_settings(
         settings["ssl_check_hostname"] = (
             one_of("ssl_check_hostname", check.lower(), ("true", "false")) == "true"
         )
-    _check_security(settings)
+    for name in _FILES:
+        if name in settings and not Path(settings[name]).is_file():
+            raise OptionError(name, f"no file {settings[name]!r}")
+    if settings.get("security_protocol", "").startswith("SASL") and settings.get("sasl_mechanism"):
+        one_of("sasl_mechanism", settings["sasl_mechanism"], _MECHANISMS)
+    check_security(settings)
     return settings
 
 
@@ -107,19 +108,6 @@ def _addresses(value: str | None) -> list[str]:
         if not (host and is_port(port)):
             raise wrong("bootstrap_servers", "HOST:PORT", address)
     return addresses
-
-
-def _check_security(settings: Mapping[str, Any]) -> None:
-    """Check settings that kafka-python would report as a failed connection, or not at all."""
-    protocol = one_of("security_protocol", settings.get("security_protocol", "PLAINTEXT"), PROTOCOLS)
-    for name in _FILES:
-        if name in settings and not Path(settings[name]).is_file():
-            raise OptionError(name, f"no file {settings[name]!r}")
-    if protocol.startswith("SASL"):
-        required(settings, f"security_protocol {protocol}", "sasl_mechanism")
-        mechanism = one_of("sasl_mechanism", settings["sasl_mechanism"], _MECHANISMS)
-        if mechanism in WITH_PASSWORD:
-            required(settings, f"sasl_mechanism {mechanism}", "sasl_plain_username", "sasl_plain_password")
 
 
 def read_properties(text: str) -> dict[str, str]:

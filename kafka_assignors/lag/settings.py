@@ -16,7 +16,7 @@ _CONNECTION = (
     *("connections_max_idle_ms", "metadata_max_age_ms", "receive_message_max_bytes"),
     *("receive_buffer_bytes", "send_buffer_bytes", "socket_options", "selector"),
 )
-_SECURITY = (
+SECURITY = (
     *("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
     *("sasl_kerberos_name", "sasl_kerberos_service_name", "sasl_kerberos_domain_name"),
     *("sasl_oauth_token_provider", "ssl_context", "ssl_check_hostname", "ssl_cafile", "ssl_certfile"),
@@ -88,9 +88,9 @@ def fetch_settings(
     for name in given:
         instance("consumer_config", name, str, "names of settings")
         # Ignoring a misspelt setting would connect with less security than the user asked for.
-        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_SECURITY, *_NOT_OF_CONNECTIONS):
+        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*SECURITY, *_NOT_OF_CONNECTIONS):
             raise OptionError(name, "KafkaConsumer has no such setting")
-    client = {name: given[name] for name in (*_CONNECTION, *_SECURITY) if name in given}
+    client = {name: given[name] for name in (*_CONNECTION, *SECURITY) if name in given}
     for name in _SECRET:
         if isinstance(client.get(name), str):
             client[name] = _Secret(client[name])
@@ -101,7 +101,7 @@ def fetch_settings(
         if scheme not in _PROXIES:
             known = ", ".join(f"{proxy}://" for proxy in _PROXIES)
             raise OptionError(name, f"expected to begin with one of {known}")
-    _check_security(client)
+    check_security(client)
     return FetchSettings(
         client=client,
         group_id=_group_id(given.get("group_id") if group_id is None else group_id),
@@ -145,7 +145,7 @@ def _check_servers(value: object) -> None:
             raise wrong("bootstrap_servers", "HOST:PORT", server)
 
 
-def _check_security(client: Mapping[str, Any]) -> None:
+def check_security(client: Mapping[str, Any]) -> None:
     """Check settings that kafka-python would report as a failed connection."""
     protocol = one_of("security_protocol", client.get("security_protocol", "PLAINTEXT"), PROTOCOLS)
     if not protocol.startswith("SASL"):

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 MEMORY = "1g"
 """Memory of the JVM of a local session; its Python workers need more."""
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Java options of a session that ends within minutes: they reduce the time for compiling."""
-
 OFFSET_FETCHING = "spark.sql.streaming.kafka.useDeprecatedOffsetFetching"
 """Must be true: Spark's newer way to fetch offsets reads __consumer_offsets as empty, without an error."""
 
@@ -103,7 +100,6 @@ def session(
     *,
     cores: int | None = None,
     memory: str = MEMORY,
-    java_options: str = "",
     on_progress: OnProgress = silent,
 ) -> Iterator[SparkSession]:
     """Take the session of ``spark-submit`` with its master, size and jars, or else make a local one.
@@ -113,12 +109,7 @@ def session(
     """
     if not submitted():
         with local_session(
-            name,
-            cores=cores,
-            memory=memory,
-            java_options=java_options,
-            settings=_SILENT,
-            on_progress=on_progress,
+            name, cores=cores, memory=memory, settings=_SILENT, on_progress=on_progress
         ) as local:
             yield local
         return

@@ -98,17 +98,6 @@ def rehearse(steps: Sequence[ChurnStep], consumers: int) -> tuple[Act, ...]:
     return tuple(acts)
 
 
-def present_after(acts: Sequence[Act], consumers: int) -> tuple[str, ...]:
-    """Return the members present after all ``acts``, oldest first."""
-    present = list(first_members(consumers))
-    for act in acts:
-        if act.kind == "join":
-            present.append(act.member)
-        else:
-            present.remove(act.member)
-    return tuple(present)
-
-
 def client_id(member: str) -> str:
     """Return the client id of a member, which begins with a hash, as the names in many deployments do.
 

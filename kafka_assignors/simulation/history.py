@@ -173,28 +173,6 @@ class History:
             expected=None if self.expected is None else self.expected * factor,
         )
 
-    def between(self, first: int, last: int, start_lags: Counts | None = None) -> History:
-        """Return the steps from ``first`` to before ``last``.
-
-        Args:
-            first: the first step.
-            last: the step after the last one.
-            start_lags: by partition, lag at the start of ``first``, records; 0 by default.
-
-        Raises:
-            ProblemError: the history has no such steps.
-        """
-        if not 0 <= first < last <= self.steps:
-            raise ProblemError(f"history.between: steps {first} to {last} of {self.steps}")
-        return replace(
-            self,
-            arrivals=self.arrivals[first:last],
-            start_lags=np.zeros(self.partitions, np.int64) if start_lags is None else start_lags,
-            pace=None if self.pace is None else self.pace[first:last],
-            expected=None if self.expected is None else self.expected[first:last],
-            starts_at=self.starts_at + first * self.step_s,
-        )
-
 
 def _above_0(name: str, value: float) -> None:
     if not 0 < value < float("inf"):

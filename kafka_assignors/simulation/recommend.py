@@ -46,11 +46,6 @@ class Recommendation:
     scenarios: int
     notes: tuple[str, ...] = ()
 
-    @property
-    def best(self) -> tuple[Ranked, ...]:
-        """The strategies in first place."""
-        return tuple(ranked for ranked in self.ranking if ranked.place == 1)
-
 
 @dataclass(slots=True)
 class _Contender:

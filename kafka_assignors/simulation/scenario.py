@@ -10,7 +10,7 @@ from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.plan.capacity import LEAST, MOST, in_units
 from kafka_assignors.plan.load.skew import RebalanceOnSkew
 from kafka_assignors.simulation.churn import Act, ChurnStep, first_members, rehearse
-from kafka_assignors.validators import is_number, positive, seconds, whole, wrong
+from kafka_assignors.validators import positive, seconds, whole, wrong
 
 Plan = Callable[[Group, Claims], Assignment]
 """The planner of a strategy: a pure function, the one the consumers run."""
@@ -102,9 +102,8 @@ class Scenario:
         strategy: plans the rounds.
         members: number of members at the start, ``m1`` to ``mN``, with their partitions assigned.
         service_rate: records/s of one member while it has lag; None: the history's.
-        rates: records/s of members with another rate, by name.
-        capacities: ``capacity`` option of members that set it, by name.  A member without an entry in
-            ``rates`` reads the service rate times its capacity.
+        capacities: ``capacity`` option of members that set it, by name.  A member reads the service rate
+            times its capacity.
         churn: joins, leaves and kills; leave and kill take the oldest member.
         pauses: cost of a rebalance.
         replan_s: seconds between rebalances that are requested regardless of lag; None: never.
@@ -123,7 +122,6 @@ class Scenario:
     strategy: Strategy
     members: int
     service_rate: float | None = None
-    rates: Mapping[str, float] = field(default_factory=dict)
     capacities: Mapping[str, float] = field(default_factory=dict)
     churn: tuple[ChurnStep, ...] = ()
     pauses: Pauses = Pauses()
@@ -138,9 +136,6 @@ class Scenario:
         for option, value in (("service_rate", self.service_rate), ("replan_s", self.replan_s)):
             if value is not None:
                 positive(option, value)
-        for member, rate in self.rates.items():
-            if not is_number(rate) or rate <= 0:
-                raise wrong("rates", f"a number above 0 for {member}", rate)
         for member, capacity in self.capacities.items():
             if in_units(capacity) is None:
                 raise wrong("capacities", f"from {LEAST} to {MOST:g} for {member}", capacity)

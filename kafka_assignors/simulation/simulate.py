@@ -12,12 +12,11 @@ from collections.abc import Collection
 import numpy as np
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.plan import NO_MEMBER
 from kafka_assignors.simulation.churn import Act, first_members
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.events import Event, EventQueue
 from kafka_assignors.simulation.group import GroupModel
-from kafka_assignors.simulation.history import Counts, History, Levels
+from kafka_assignors.simulation.history import History
 from kafka_assignors.simulation.leader import Leader
 from kafka_assignors.simulation.outcome import Move, Outcome
 from kafka_assignors.simulation.outcome_builder import OutcomeBuilder
@@ -47,10 +46,9 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
 
 
 class Simulation:
-    """The state of one simulation.
+    """The state of one simulation, which `run` runs with the churn of its scenario.
 
-    ``simulate`` runs it with the churn of its scenario.  A caller that decides on the churn during the
-    simulation calls ``start``, then ``advance_to`` and ``apply`` in turn, and at last ``build_outcome``.
+    A subclass may decide on the churn during the simulation instead, as ``bench.lag.autoscaler`` does.
 
     Args:
         history: the arrivals.
@@ -71,11 +69,7 @@ class Simulation:
         names = list(first_members(scenario.members)) + [a.member for a in self._acts if a.kind == "join"]
         self._names, self._number = names, {name: number for number, name in enumerate(names)}
         capacities = [scenario.capacities.get(name, 1.0) for name in names]
-        rates = [
-            scenario.rates.get(name, rate * capacity)
-            for name, capacity in zip(names, capacities, strict=True)
-        ]
-        self._work = Consumption(history, np.array([*rates, 0.0]))
+        self._work = Consumption(history, rate * np.array([*capacities, 0.0]))
         self._group = GroupModel(scenario.strategy, dict(history.topics), names, capacities)
         self._leader = Leader(history, scenario, self._group, names)
         self._outcome = OutcomeBuilder(history, scenario, rate)
@@ -95,7 +89,7 @@ class Simulation:
     def run(self, *, series: bool) -> Outcome:
         """Simulate until the last record is read, or the limit."""
         history = self._history
-        self.start()
+        self._start()
         for number, act in enumerate(self._acts):
             self._events.schedule(act.at, "churn", number)
         if self._scenario.replan_s is not None:
@@ -111,46 +105,7 @@ class Simulation:
             self._handle_due(boundary)
         if self._work.step * history.step_s < self._now:
             self._record_step()
-        return self.build_outcome(series=series)
-
-    def advance_to(self, end: float) -> None:
-        """Advance to a time (seconds), with all events and steps until then."""
-        while self._now < end:
-            boundary = self._work.boundary
-            self._advance(min(end, boundary, self._events.next_at))
-            self._handle_due(boundary)
-
-    def build_outcome(self, *, series: bool = True) -> Outcome:
-        """Return the figures until now."""
         return self._outcome.build(self._now, series=series)
-
-    @property
-    def now(self) -> float:
-        """Seconds since the start."""
-        return self._now
-
-    @property
-    def arrived(self) -> Levels:
-        """Records that arrived since the start, by partition, the lag at the start included."""
-        arrived: Levels = self._work.arrived.copy()
-        return arrived
-
-    @property
-    def read(self) -> Levels:
-        """Records read since the start, by partition."""
-        read: Levels = self._work.read.copy()
-        return read
-
-    @property
-    def present(self) -> list[int]:
-        """Numbers of the members in the group, ascending; those of the start have the lowest."""
-        return sorted(self._group.present)
-
-    @property
-    def owners(self) -> Counts | None:
-        """Owner of each partition, as a number; None if the group rebalances, or a partition has no owner."""
-        is_settled = not self._in_round and not (self._group.owner == NO_MEMBER).any()
-        return self._group.owner.copy() if is_settled else None
 
     def _handle_due(self, boundary: float) -> None:
         """Handle the events that are due now, and the end of a step at ``boundary``."""
@@ -175,7 +130,7 @@ class Simulation:
             self._reads[self._group.present].all()
         )
 
-    def start(self) -> None:
+    def _start(self) -> None:
         """Start with the scenario's first members, and their partitions assigned."""
         owners, first = self._scenario.owners, first_members(self._scenario.members)
         for number in range(len(first)):
@@ -229,7 +184,7 @@ class Simulation:
 
     def _handle(self, event: Event, number: int) -> None:
         if event == "churn":
-            self.apply(self._acts[number])
+            self._apply(self._acts[number])
         elif event == "join":
             self._starting -= 1
             self._is_alive[number] = True
@@ -257,7 +212,7 @@ class Simulation:
         self._leader.removed(number)
         self._group.remove(number)
 
-    def apply(self, act: Act) -> None:
+    def _apply(self, act: Act) -> None:
         """Let a member join, leave or die now."""
         number = self._number[act.member]
         self._outcome.record_disturbance(self._now, float(self._work.lag().sum()))

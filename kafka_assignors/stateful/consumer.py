@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
+from queue import SimpleQueue
 from types import TracebackType
 from typing import Any
 
@@ -34,7 +35,7 @@ from kafka_assignors.errors import StateClosedError
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.metrics import register_metrics
 from kafka_assignors.stateful.runtime.assembly import assemble
-from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revoked, TaskListener
+from kafka_assignors.stateful.runtime.events import Assigned, Event, Lost, Revoked, TaskListener
 from kafka_assignors.stateful.runtime.ownership import Ownership, process_functions
 from kafka_assignors.stateful.runtime.processing import HEARTBEAT_WAIT_S
 from kafka_assignors.stateful.runtime.tasks import MemberTasks, Process
@@ -88,7 +89,7 @@ class StatefulConsumer:
         self._used = threading.Lock()  # taken by the first call of `run` or `close`, and never released
         self._ran = False
         self._lock = threading.RLock()
-        self._events = Events()
+        self._events: SimpleQueue[Event] = SimpleQueue()
         self._components = components = assemble(
             topology,
             store_dir,
@@ -188,11 +189,6 @@ class StatefulConsumer:
         return self._holdings.lags
 
     @property
-    def restored_records(self) -> int:
-        """Changelog records applied to copies of this member so far."""
-        return self._reader.applied
-
-    @property
     def restored(self) -> Mapping[Task, int]:
         """Task -> changelog records applied to its copy so far, as standby, warm-up or while restoring."""
         return self._reader.applied_to
@@ -255,8 +251,8 @@ class StatefulConsumer:
     def _handle_events(self) -> None:
         """Handle the queued events, on the polling thread or on the thread that `TaskListener` waits for."""
         with self._lock:
-            while (event := self._events.next()) is not None:
-                match event:
+            while not self._events.empty():
+                match event := self._events.get():
                     case Duties():
                         self._tasks.duties = event
                     case Revoked(partitions):

@@ -41,46 +41,6 @@ class RestoreRate:
         return 1000 * (restored - before) / (now_ms - since_ms) if now_ms > since_ms else 0.0
 
 
-class StatefulMetrics:
-    """Measures a member.  Any thread may read it.
-
-    Attributes:
-        values: metric name -> function of the time in milliseconds.
-    """
-
-    def __init__(
-        self, tasks: MemberTasks, reader: ChangelogReader, processing: Processing, copies: OpenCopies
-    ) -> None:
-        self._tasks = tasks
-        self._reader = reader
-        rate = RestoreRate(lambda: reader.applied, 1000 * time.monotonic())
-        self.values: dict[str, Callable[[float], float]] = {
-            "active-running-tasks": lambda _: sum(self._actives().values()),
-            "active-restoring-tasks": lambda _: len(self._restoring()),
-            "standby-tasks": lambda _: len({*tasks.duties.standbys} - self._actives().keys()),
-            "warmup-tasks": lambda _: len({*tasks.duties.warmups} - self._actives().keys()),
-            "restore-lag": lambda _: sum(self._lags(self._restoring())),
-            "copy-lag": lambda _: sum(self._lags(tasks.copies)),
-            "copy-lag-max": lambda _: max(self._lags(tasks.copies), default=0),
-            "restored-records-total": lambda _: reader.applied,
-            "restored-records-rate": rate.per_second,
-            "last-commit-seconds-ago": lambda _: processing.commit_age_s,
-            "last-checkpoint-seconds-ago": lambda _: copies.checkpoint_age_s,
-        }
-
-    def _actives(self) -> dict[Task, bool]:
-        """Return each active task, and whether it is ready."""
-        return {task: active.ready for task, active in self._tasks.actives.copy().items()}
-
-    def _restoring(self) -> set[Task]:
-        return {task for task, ready in self._actives().items() if not ready}
-
-    def _lags(self, tasks: set[Task]) -> list[int]:
-        """Return the lags of these tasks' copies that are measured already."""
-        lags = self._reader.lags
-        return [lags[task] for task in tasks if task in lags]
-
-
 def register_metrics(
     recorder: Recorder,
     tasks: MemberTasks,
@@ -90,6 +50,31 @@ def register_metrics(
     copies: OpenCopies,
 ) -> None:
     """Add the metrics of a member to its consumer's registry.  Never raises; they end with the consumer."""
-    values = StatefulMetrics(tasks, reader, processing, copies).values
+
+    def actives() -> dict[Task, bool]:
+        """Return each active task, and whether it is ready."""
+        return {task: active.ready for task, active in tasks.actives.copy().items()}
+
+    def restoring() -> set[Task]:
+        return {task for task, ready in actives().items() if not ready}
+
+    def lags(of: set[Task]) -> list[int]:
+        """Return the lags of these tasks' copies that are measured already."""
+        known = reader.lags
+        return [known[task] for task in of if task in known]
+
+    values: dict[str, Callable[[float], float]] = {
+        "active-running-tasks": lambda _: sum(actives().values()),
+        "active-restoring-tasks": lambda _: len(restoring()),
+        "standby-tasks": lambda _: len({*tasks.duties.standbys} - actives().keys()),
+        "warmup-tasks": lambda _: len({*tasks.duties.warmups} - actives().keys()),
+        "restore-lag": lambda _: sum(lags(restoring())),
+        "copy-lag": lambda _: sum(lags(tasks.copies)),
+        "copy-lag-max": lambda _: max(lags(tasks.copies), default=0),
+        "restored-records-total": lambda _: reader.applied,
+        "restored-records-rate": RestoreRate(lambda: reader.applied, 1000 * time.monotonic()).per_second,
+        "last-commit-seconds-ago": lambda _: processing.commit_age_s,
+        "last-checkpoint-seconds-ago": lambda _: copies.checkpoint_age_s,
+    }
     for metric in STATEFUL:
         recorder.add_gauge(STATEFUL_GROUP, metric.name, values[metric.name])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kafka.codec import has_gzip, has_lz4, has_snappy, has_zstd
@@ -115,16 +115,9 @@ class RuntimeOptions:
 
     @property
     def assignor_options(self) -> dict[str, Any]:
-        """Options of the assignor."""
-        return {
-            "acceptable_recovery_lag": self.acceptable_recovery_lag,
-            "num_standby_replicas": self.num_standby_replicas,
-            "max_warmup_replicas": self.max_warmup_replicas,
-            "balance_factor": self.balance_factor,
-            "probing_rebalance_interval_ms": self.probing_rebalance_interval_ms,
-            "rack": self.rack,
-            "endpoint": self.endpoint,
-        }
+        """The options that the assignor has as well."""
+        of_assignor = {field.name for field in fields(StatefulOptions)}
+        return {field.name: getattr(self, field.name) for field in fields(self) if field.name in of_assignor}
 
 
 def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:

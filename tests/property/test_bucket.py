@@ -61,10 +61,18 @@ class Both:
         assert sorted(self.together) == sorted(self.one_by_one)
         bucket = self.bucket()
         for row, (_, _, number) in enumerate(bucket.keys):
-            assert comparable(bucket.partition(row)) == comparable(self.alone[number])
+            assert comparable(partition_of(bucket, row)) == comparable(self.alone[number])
 
     def _add_one(self, number: int, rows: list[LoadRow]) -> None:
         self.one_by_one += listed(LoadRows.of((0, row) for row in rows), [key(number)])
+
+
+def partition_of(bucket: Bucket, row: int) -> Partition:
+    """Return the state of a partition, with its waiting samples."""
+    partition = bucket.odd_state(row) if row in bucket.odd else bucket.table.restore(row)
+    columns = [column.tolist() for column in bucket.waiting.where(bucket.waiting.row == row)[1:]]
+    partition.waiting = [Sample(*values) for values in zip(*columns, strict=True)]
+    return partition
 
 
 def key(number: int) -> Key:

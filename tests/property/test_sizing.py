@@ -63,11 +63,10 @@ def test_size_of_a_step_is_the_least_for_its_load(
 ) -> None:
     sizing = size(load, strategy, target)
     step = data.draw(st.integers(0, load.steps - 1))
-    start = load.start_lags if step == 0 else None
+    start = load.start_lags if step == 0 else np.zeros_like(load.start_lags)
     length = max(load.length_s, np.ceil(10 * target.max_time_lag_s / load.step_s) * load.step_s)
-    alone = load.between(step, step + 1, start)
-    arrivals = np.rint(alone.arrivals * length / load.step_s).astype(np.int64)
-    lasting = replace(alone, step_s=length, arrivals=arrivals)
+    arrivals = np.rint(load.arrivals[step : step + 1] * length / load.step_s).astype(np.int64)
+    lasting = replace(load, step_s=length, arrivals=arrivals, start_lags=start)
     expected = min(tried(lasting, strategy, target), sizing.horizon.members)
     assert sizing.steps[step].least.members == expected
 

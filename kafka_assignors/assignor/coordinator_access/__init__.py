@@ -5,14 +5,11 @@ membership, and has no public call that requests a rebalance.  The consumer's co
 It calls the assignor, so the first call finds it on the call stack.  The tests in
 ``tests/unit/assignor/test_coordinator_access.py`` pin the private parts.
 
-- ``access``: `CoordinatorAccess`, for an assignor.
+- ``access``: `CoordinatorAccess`, for an assignor; finds the coordinator that calls it.
 - ``facts``: `CoordinatorFacts`, the state that an assignor reads.
-- ``calling``: finds the coordinator that calls an assignor.
 - ``consumer``: functions of a given consumer, for listeners and the stateful consumer.
-- ``leading``: the leader's id, the last round that ended, and the metadata that a leader planned with.
 - ``metrics``: records a coordinator's rebalances in its consumer's metrics.
-- ``unfolding``: reads folded assignments, whose partitions are in the user data.
-- ``wrapping``: adds a step to a method of one coordinator.
+- ``responses``: steps added to a coordinator: keep the leader and the last round, read folded assignments.
 """
 
 from __future__ import annotations

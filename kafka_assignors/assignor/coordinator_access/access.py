@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
+import sys
 import weakref
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import suppress
+from types import FrameType
 from typing import Any, TypeVar
 
+from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.errors import CoordinatorNotAvailableError, for_code
 from kafka.future import Future
 from kafka.protocol.admin import DescribeGroupsRequest
 
-from kafka_assignors.assignor.coordinator_access.calling import calling_coordinator, client_rack_of
 from kafka_assignors.assignor.coordinator_access.facts import CoordinatorFacts
-from kafka_assignors.assignor.coordinator_access.leading import (
-    remember_planned_metadata,
-    remember_rounds,
-    repeat_update_under_way,
-)
 from kafka_assignors.assignor.coordinator_access.metrics import record_metrics, recorder_of
-from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
+from kafka_assignors.assignor.coordinator_access.responses import remember_rounds, unfold_assignments
 from kafka_assignors.metrics import Recorder
 from kafka_assignors.plan.cause import Cause
 
 T = TypeVar("T")
 
+_MAX_FRAMES = 8  # the coordinator calls its assignors directly, or through a user's wrapper
 _SHARED = "_kafka_assignors_"
 """Prefix of the attributes that this module stores on a coordinator."""
 
@@ -43,11 +41,11 @@ class CoordinatorAccess(CoordinatorFacts):
 
     def attach(self) -> bool:
         """Find the coordinator that calls; return False if another one called before."""
-        caller = calling_coordinator()
+        caller = _calling_coordinator()
         attached = self._live()
         if caller is not None and attached is None:
             self._coordinator = weakref.ref(caller)
-            self._client_rack = client_rack_of(caller)
+            self._client_rack = _client_rack_of(caller)
             remember_rounds(caller)
             record_metrics(caller)
             self.rejoin_causes = self.shared("rejoin_causes", self.rejoin_causes)
@@ -72,8 +70,8 @@ class CoordinatorAccess(CoordinatorFacts):
     def remember_planned_metadata(self) -> None:
         """Have the leader join again if and only if the metadata changes after this plan."""
         if (coordinator := self._live()) is not None and not self.is_unknown_version():
-            remember_planned_metadata(coordinator)
-            repeat_update_under_way(coordinator)
+            _remember_planned_metadata(coordinator)
+            _repeat_update_under_way(coordinator)
 
     def on_metadata_update(self, do: Callable[[], None]) -> None:
         """Call ``do`` on the I/O thread after each metadata update."""
@@ -200,3 +198,56 @@ class CoordinatorAccess(CoordinatorFacts):
                 coordinator.request_rejoin()
 
         return request
+
+
+def _calling_coordinator() -> ConsumerCoordinator | None:
+    """Find the coordinator that is nearest on the stack; None without one."""
+    for frame in _callers():
+        if isinstance(caller := frame.f_locals.get("self"), ConsumerCoordinator):
+            return caller
+    return None
+
+
+def _client_rack_of(coordinator: ConsumerCoordinator) -> str | None:
+    """Find ``client_rack`` among the arguments of the coordinator's constructor, which drops it.
+
+    None if the setting is empty, or if the constructor is not on the stack.
+    """
+    for frame in _callers():
+        if frame.f_locals.get("self") is coordinator and frame.f_code.co_name == "__init__":
+            rack = frame.f_locals.get("configs", {}).get("client_rack")
+            return rack if isinstance(rack, str) and rack else None
+    return None
+
+
+def _callers() -> Iterator[FrameType]:
+    """Yield the frames of the assignor's method and of its callers, the nearest first."""
+    frame: FrameType | None = sys._getframe(2)
+    for _ in range(_MAX_FRAMES):
+        if frame is None:
+            return
+        yield frame
+        frame = frame.f_back
+
+
+def _remember_planned_metadata(coordinator: ConsumerCoordinator) -> None:
+    """Compare later metadata with all topics that the leader plans now.
+
+    A join forgets the other members' topics, and an update during it makes a snapshot without them.
+    kafka-python takes that snapshot for the planned one.  So the next update looks like a change, and the
+    leader joins again: for ever, if each join takes longer than ``metadata_max_age_ms``.
+    """
+    planned = coordinator._build_metadata_snapshot(coordinator._subscription, coordinator._cluster)
+    coordinator._metadata_snapshot = coordinator._assignment_snapshot = planned
+
+
+def _repeat_update_under_way(coordinator: ConsumerCoordinator) -> None:
+    """Request another metadata update if one is under way.
+
+    The leader has just requested an update with the topics of all members.  The response to an earlier
+    request lists fewer topics, but kafka-python takes it for this one too.  Topics that only other members
+    read would have no owner for ``metadata_max_age_ms``.
+    """
+    cluster = coordinator._cluster
+    if cluster.metadata_refresh_in_progress:
+        cluster.request_update().add_callback(lambda _updated: cluster.request_update())

@@ -12,7 +12,7 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access.consumer import partition_counts
-from kafka_assignors.assignor.coordinator_access.leading import leader_of, synced_generation_of
+from kafka_assignors.assignor.coordinator_access.responses import leader_of, synced_generation_of
 
 _PRIVATE = (
     *("_assignors", "_cluster", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),

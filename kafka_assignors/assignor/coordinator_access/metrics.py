@@ -14,7 +14,7 @@ from typing import Any
 from kafka import KafkaConsumer
 from kafka.coordinator.consumer import ConsumerCoordinator
 
-from kafka_assignors.assignor.coordinator_access.wrapping import add_step
+from kafka_assignors.assignor.coordinator_access.responses import add_step
 from kafka_assignors.metrics import NO_METRICS, Recorder
 
 _RECORDER = "_kafka_assignors_recorder"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,7 +25,7 @@ from kafka_assignors.cli.backtest.options import (
 )
 from kafka_assignors.cli.backtest.request import BacktestRequest
 from kafka_assignors.cli.backtest.view import backtest_lines, show_scenarios
-from kafka_assignors.cli.common import output_option, sigterm_as_interrupt
+from kafka_assignors.cli.common import option_as_usage_error, output_option, sigterm_as_interrupt
 from kafka_assignors.cli.pipeline.spark import (
     is_of_spark,
     recording_folder,
@@ -36,7 +35,7 @@ from kafka_assignors.cli.pipeline.spark import (
 from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import show
-from kafka_assignors.errors import KafkaAssignorsError, OptionError
+from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.files import prepare, save
 from kafka_assignors.pipeline.backtest.grid import Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
@@ -186,7 +185,7 @@ def command(
     request = BacktestRequest(
         strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,), replicates, seed
     )
-    with _errors_name_options():  # refuses invalid combinations before the history is read
+    with option_as_usage_error(_option):  # refuses invalid combinations before the history is read
         candidates(strategies, parameters.choices, forecasts=True)
     require_plotly("spark")
     require_spark()
@@ -206,7 +205,7 @@ def command(
         if local is None:
             prepare(folder)
         view.step(Progress("reading the history"))
-        with _errors_name_options():
+        with option_as_usage_error(_option):
             recorded = read_history(
                 spark,
                 history_folder,
@@ -239,14 +238,8 @@ def command(
         raise KafkaAssignorsError(f"{failed}; {results['failures'][0]}")
 
 
-@contextmanager
-def _errors_name_options() -> Iterator[None]:
-    """Turn an OptionError into a usage error that names the command-line option."""
-    try:
-        yield
-    except OptionError as error:
-        option = _OPTIONS.get(error.option, f"--param {error.option}")
-        raise click.UsageError(f"{option}: {error.reason}") from error
+def _option(name: str) -> str:
+    return _OPTIONS.get(name, f"--param {name}")
 
 
 def _run(

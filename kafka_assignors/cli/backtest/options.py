@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import click
 
+from kafka_assignors.cli.common import as_usage_error
 from kafka_assignors.cli.plan.options import KNOWN, option_names
 from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
@@ -52,7 +53,8 @@ def read_parameters(ctx: click.Context, _: click.Parameter, given: Iterable[str]
             raise click.UsageError(f"--param {name}: given twice; give all its values at once")
         parsed = [json_or_text(value) for value in _split(f"--param {name}", values)]
         if name in SURROUNDINGS:
-            surroundings[name] = [_seconds(name, value) for value in parsed]
+            with as_usage_error(f"--param {name}"):
+                surroundings[name] = [float(seconds(name, value)) for value in parsed]
         elif name in CHOICES:
             choices[name] = parsed
         else:
@@ -145,10 +147,3 @@ def _split(option: str, text: str) -> list[str]:
     if len(parts) > _LONGEST:
         raise click.UsageError(f"{option}: {len(parts):,} values given, at most {_LONGEST} are allowed")
     return parts
-
-
-def _seconds(name: str, value: Parameter) -> float:
-    try:
-        return float(seconds(name, value))
-    except OptionError as error:
-        raise click.UsageError(f"--param {name}: {error.reason}") from error

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from kafka_assignors.cli.exporter.reading import UNKNOWN, ClusterReading
+from kafka_assignors.cli.exporter.server import KEPT_INTERVALS, ReadingPage
 from kafka_assignors.cli.group_lag import PartitionLag
-
-KEPT_INTERVALS = 3
-"""The last reading stays on the page for this many intervals while no newer one succeeds."""
 
 
 class Metric(NamedTuple):
@@ -57,17 +53,14 @@ class _Figures(NamedTuple):
     is_complete: bool
 
 
-class LagPage(Collector):
-    """The metrics of the last reading.  Any thread may use it."""
+class LagPage(ReadingPage[ClusterReading]):
+    """The metrics of the last reading of the cluster."""
 
     def __init__(
         self, cluster_name: str, interval_s: float, clock: Callable[[], float] = time.monotonic
     ) -> None:
+        super().__init__(interval_s, clock)
         self._cluster_name = cluster_name
-        self._interval_s = interval_s
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._is_up = False
         self._last: _Figures | None = None
 
     def publish(self, reading: ClusterReading) -> None:
@@ -86,11 +79,6 @@ class LagPage(Collector):
             last, self._is_up = self._last, reading.is_complete
             if figures.is_complete or last is None or not last.is_complete or self._is_old(last):
                 self._last = figures
-
-    def fail(self) -> None:
-        """Note that a reading failed.  The last figures stay for ``KEPT_INTERVALS`` intervals."""
-        with self._lock:
-            self._is_up = False
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """Return the metrics without samples, so that a scrape can select some: ``/metrics?name[]=NAME``."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
 
 import click
 from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
@@ -19,6 +21,9 @@ from kafka_assignors.validators import is_port
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+KEPT_INTERVALS = 3
+"""The last reading stays on its page for this many intervals while no newer one succeeds."""
 
 Route = Callable[[], tuple[HTTPStatus, bytes]]
 """Returns the status and the JSON of a page."""
@@ -33,17 +38,30 @@ class Problems(Protocol):
 
 
 ReadingT = TypeVar("ReadingT", bound=Problems)
-ReadingT_contra = TypeVar("ReadingT_contra", contravariant=True)
 
 
-class ReadingPage(Protocol[ReadingT_contra]):
-    """A page that shows the last reading."""
+class ReadingPage(Collector, Generic[ReadingT]):
+    """The metrics of the last reading.  Any thread may use it.
 
-    def publish(self, reading: ReadingT_contra) -> None:
+    Args:
+        interval_s: seconds between two readings.
+        clock: in seconds, as ``time.monotonic``.
+    """
+
+    def __init__(self, interval_s: float, clock: Callable[[], float]) -> None:
+        self._interval_s = interval_s
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._is_up = False
+
+    @abstractmethod
+    def publish(self, reading: ReadingT) -> None:
         """Replace the figures."""
 
     def fail(self) -> None:
-        """Note that a reading failed."""
+        """Note that a reading failed.  The last figures stay for ``KEPT_INTERVALS`` intervals."""
+        with self._lock:
+            self._is_up = False
 
 
 class Address(NamedTuple):

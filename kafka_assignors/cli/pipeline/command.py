@@ -8,11 +8,10 @@ from pathlib import Path
 
 import click
 
-from kafka_assignors.cli.common import reset_option
+from kafka_assignors.cli.common import option_as_usage_error, reset_option
 from kafka_assignors.cli.pipeline.recording import RecordingOptions, recording_command
 from kafka_assignors.cli.plan.forecasts import MAX_AGE_MS
 from kafka_assignors.cli.plan.notes import print_notes
-from kafka_assignors.errors import OptionError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
 from kafka_assignors.pipeline.model.model import FORGET_S
@@ -107,10 +106,8 @@ def run(
 
     With the same folder, it continues where it ended last time. `kafka-assignors backtest` reads the folder.
     """
-    try:
+    with option_as_usage_error(lambda name: f"--{name.removesuffix('_s')}"):
         load = LoadSettings(step_s=step_s, horizon_s=horizon_s, delay_s=delay_s, reset=reset, zone=zone)
-    except OptionError as error:
-        raise click.UsageError(f"--{error.option.removesuffix('_s')}: {error.reason}") from error
     options = replace(
         recording.pipeline,
         load=load,

@@ -8,17 +8,21 @@ import re
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import click
 
 from kafka_assignors.background import Background
-from kafka_assignors.cli.common import client_settings, connection_options, output_option
+from kafka_assignors.cli.common import (
+    client_settings,
+    connection_options,
+    option_as_usage_error,
+    output_option,
+)
 from kafka_assignors.cli.pipeline.spark import spark_size_options
 from kafka_assignors.cli.progress import ProgressView
-from kafka_assignors.errors import OptionError
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport
 from kafka_assignors.pipeline.session import session
@@ -27,6 +31,17 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kafka_assignors.pipeline.run import OnReport
+
+_EVENTS = {
+    "late": "samples were late",
+    "ahead": "samples were ahead of this machine's clock",
+    "duplicates": "samples were duplicates",
+    "refused": "samples were older than the model's state",
+    "gone": "sample files were deleted before they were read",
+    "gaps": "steps without samples",
+    "resets": "steps with a recreated topic or a reset group",
+}
+"""Counts of a `LoadReport` -> description."""
 
 _LINE_EVERY_S = 10.0  # between two lines of progress, if not on a terminal
 
@@ -61,14 +76,8 @@ class RecordingOptions:
             def show_totals(report: PipelineReport) -> None:
                 view.update(in_a_line(report))
 
-            try:
-                if self.once:
-                    report = runner(spark, options, stop=None, on_report=show_totals)
-                else:
-                    with stopping(self.for_s) as stop:
-                        report = runner(spark, options, stop=stop, on_report=show_totals)
-            except OptionError as error:
-                raise click.UsageError(f"{error.option}: {error.reason}") from error
+            with option_as_usage_error(str), nullcontext() if self.once else stopping(self.for_s) as stop:
+                report = runner(spark, options, stop=stop, on_report=show_totals)
         if self.as_json:
             click.echo(json.dumps(as_json(report, options.root)))
         else:
@@ -241,16 +250,8 @@ def lines(report: PipelineReport) -> Iterator[str]:
     load = report.load
     if load.batches:
         yield f"load model: {load.samples:,} samples to {load.steps:,} steps"
-        for count, event in (
-            (load.late, "samples were late"),
-            (load.ahead, "samples were ahead of this machine's clock"),
-            (load.duplicates, "samples were duplicates"),
-            (load.refused, "samples were older than the model's state"),
-            (load.gone, "sample files were deleted before they were read"),
-            (load.gaps, "steps without samples"),
-            (load.resets, "steps with a recreated topic or a reset group"),
-        ):
-            if count:
+        for name, event in _EVENTS.items():
+            if count := getattr(load, name):
                 yield f"  {count:,} {event}"
         if load.unread:
             yield f"  not read, because they appeared after the model started: {', '.join(load.unread)}"
@@ -284,13 +285,7 @@ def as_json(report: PipelineReport, root: str) -> dict[str, Any]:
         "load": {
             "samples": load.samples,
             "steps": load.steps,
-            "late": load.late,
-            "ahead": load.ahead,
-            "duplicates": load.duplicates,
-            "refused": load.refused,
-            "gone": load.gone,
-            "gaps": load.gaps,
-            "resets": load.resets,
+            **{name: getattr(load, name) for name in _EVENTS},
             "unread": list(load.unread),
         },
         "feed": {"sent": report.fed, "failed_batches": report.unfed},

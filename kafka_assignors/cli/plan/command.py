@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 import click
 
 from kafka_assignors.assignor.base import Assignor
-from kafka_assignors.cli.common import client_settings, connection_options, output_option
+from kafka_assignors.cli.common import as_usage_error, client_settings, connection_options, output_option
 from kafka_assignors.cli.fields import load
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.plan.forecasts import read_feed, with_forecasts
@@ -31,9 +31,8 @@ from kafka_assignors.cli.plan.strategy_plan import lower_bound, solve
 from kafka_assignors.cli.plan.view import comparison, one_plan
 from kafka_assignors.cli.plan.what_if import joined, without
 from kafka_assignors.cli.tables import show
-from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.feed.sources import Expected
-from kafka_assignors.plan import Group, Member, shown
+from kafka_assignors.plan import shown
 from kafka_assignors.plan.stateful import plan_stateful
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 
@@ -129,7 +128,8 @@ def command(
     settings = {} if file is not None else client_settings(bootstrap, config)
     problem = _from_file(file, content) if file is not None else _from_cluster(settings, str(group_id))
     given = dict(named_value(text) for text in options)
-    own = [_own(strategy)] if strategy is not None and strategy not in STRATEGIES else []
+    with as_usage_error("--strategy"):
+        own = [load_strategy(strategy)] if strategy is not None and strategy not in STRATEGIES else []
     in_file = {name: value for name, value in problem.options.items() if name not in given}
     check_options("options.", in_file, own)
     check_options("--option ", given, own)
@@ -151,7 +151,8 @@ def command(
         if not no_lag and any(assignor.by_lag for assignor in assignors):
             group, lag_notes = with_live_lag(group, settings, group_id, reset)
             notes += lag_notes
-    group, departed = _without(group, leavers)
+    with as_usage_error("--without"):
+        group, departed = without(group, leavers)
     group = joined(group, joiners, departed)
 
     lag_only = group
@@ -176,17 +177,8 @@ def command(
 def _load(file: BinaryIO | None) -> object:
     if file is None:
         return None
-    try:
+    with as_usage_error(_name(file)):
         return load(file.read())
-    except ProblemError as error:
-        raise click.UsageError(f"{_name(file)}: {error}") from error
-
-
-def _without(group: Group, leavers: tuple[str, ...]) -> tuple[Group, tuple[Member, ...]]:
-    try:
-        return without(group, leavers)
-    except ProblemError as error:
-        raise click.UsageError(f"--without: {error}") from error
 
 
 def _refuse_partition_options(given: object) -> None:
@@ -200,10 +192,8 @@ def _plan_stateful(
     file: BinaryIO, content: object, options: tuple[str, ...], *, as_json: bool, everything: bool
 ) -> None:
     """Plan the tasks of a stateful group (KIP-441), which has a JSON format of its own."""
-    try:
+    with as_usage_error(_name(file)):
         problem = parse_stateful(content, dict(named_value(text) for text in options))
-    except ProblemError as error:
-        raise click.UsageError(f"{_name(file)}: {error}") from error
     plan = plan_stateful(problem.group, problem.options)
     if as_json:
         click.echo(json.dumps(stateful_json(plan)))
@@ -212,10 +202,8 @@ def _plan_stateful(
 
 
 def _from_file(file: BinaryIO, content: object) -> Problem:
-    try:
+    with as_usage_error(_name(file)):
         problem = parse(content)
-    except ProblemError as error:
-        raise click.UsageError(f"{_name(file)}: {error}") from error
     if problem.strategy is not None:
         _strategy(problem.strategy, None)  # refuses an unknown one even if --strategy names another
     return problem
@@ -242,13 +230,6 @@ def _expected(
 
 
 # --- the strategy ------------------------------------------------------------------------------------------
-
-
-def _own(name: str) -> type[Assignor]:
-    try:
-        return load_strategy(name)
-    except OptionError as error:
-        raise click.UsageError(f"--strategy: {error.reason}") from error
 
 
 def _strategy(name: str, group_id: str | None) -> type[Assignor]:

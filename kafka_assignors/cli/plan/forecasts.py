@@ -6,10 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import click
-
 from kafka_assignors.assignor.base import Assignor
-from kafka_assignors.errors import OptionError
+from kafka_assignors.cli.common import as_usage_error
 from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import UNKNOWN_LAG, Group, enough_expected, with_expected
@@ -22,10 +20,8 @@ TIMEOUT_S = 10.0
 
 def read_feed(group: Group, settings: Mapping[str, Any], group_id: str, topic: str) -> Expected:
     """Read the feed's forecasts of a group once, from its beginning, for at most 10 s."""
-    try:
+    with as_usage_error("--load-topic"):
         feed = LoadFeed(topic)
-    except OptionError as error:
-        raise click.UsageError(f"--load-topic: {error.reason}") from error
     reader = feed.reader({**settings, "group_id": group_id}, MAX_AGE_MS)
     try:
         reader.read_once(TIMEOUT_S)

@@ -11,7 +11,7 @@ import click
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.options import plan_options
-from kafka_assignors.errors import OptionError
+from kafka_assignors.cli.common import option_as_usage_error
 from kafka_assignors.plan import shown
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.strict_json import json_or_text
@@ -76,11 +76,8 @@ def _foreign(kind: type[Assignor], names: Iterable[str]) -> Iterator[tuple[str, 
 def with_options(kind: type[Assignor], in_file: Mapping[str, Any], given: Mapping[str, Any]) -> Assignor:
     """Build the strategy with its options; those of the command line override the file's."""
     names = option_names(kind)
-    try:
+    with option_as_usage_error(lambda name: f"{'--option ' if name in given else 'options.'}{name}"):
         return kind(**{name: value for name, value in {**in_file, **given}.items() if name in names})
-    except OptionError as error:
-        where = "--option " if error.option in given else "options."
-        raise click.UsageError(f"{where}{error.option}: {error.reason}") from error
 
 
 def assumed(assignors: Sequence[Assignor], runs: str | None, given: Collection[str]) -> list[str]:

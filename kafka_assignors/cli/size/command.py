@@ -14,9 +14,9 @@ from typing import Any, BinaryIO
 import click
 from rich.console import Console
 
-from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.cli.backtest.options import read_moment
 from kafka_assignors.cli.common import (
+    as_usage_error,
     client_settings,
     connection_options,
     output_option,
@@ -33,7 +33,7 @@ from kafka_assignors.cli.size.recording import RecordingRequest, recorded_size
 from kafka_assignors.cli.size.report import SizeReport, size_lines
 from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
 from kafka_assignors.cli.tables import duration, show
-from kafka_assignors.errors import MissingExtraError, OptionError
+from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.lag import Reset
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.rates import WINDOW_S
@@ -153,7 +153,8 @@ def command(
     if horizon_s < max_time_lag_s:
         raise click.UsageError("--horizon must not be shorter than --max-time-lag")
     target = Target(max_time_lag_s, headroom)
-    own = [] if strategy is None else [_known(strategy)]
+    with as_usage_error("--strategy"):
+        own = [] if strategy is None else [load_strategy(strategy)]
     given = dict(named_value(text) for text in options)
     check_options("--option ", given, own)
     for kind in own:
@@ -221,10 +222,3 @@ def _forecasts(
     settings: Mapping[str, Any], group_id: str, topic: str, partitions: Mapping[str, int]
 ) -> Expected:
     return read_feed(Group((), partitions), settings, group_id, topic)
-
-
-def _known(strategy: str) -> type[Assignor]:
-    try:
-        return load_strategy(strategy)
-    except OptionError as error:
-        raise click.UsageError(f"--strategy: {error.reason}") from error

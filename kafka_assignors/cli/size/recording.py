@@ -14,7 +14,7 @@ from kafka_assignors.cli.size.sizes import DEFAULT, SizeRequest, size_report
 from kafka_assignors.cli.tables import counted, duration
 from kafka_assignors.errors import HistoryError
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.bucket.parts import forecast_parts
+from kafka_assignors.forecast.bucket.model import forecast_parts
 from kafka_assignors.forecast.settings import QUARTER
 from kafka_assignors.pipeline.backtest.parts import MICROSECONDS, LoadColumns
 from kafka_assignors.pipeline.backtest.recorded import Recorded, assemble

@@ -11,14 +11,16 @@ from http import HTTPStatus
 
 import click
 from prometheus_client.core import GaugeMetricFamily
-from prometheus_client.registry import Collector
 
 from kafka_assignors.cli.common import sigterm_as_interrupt
-from kafka_assignors.cli.exporter.server import parse_address, reading_repeatedly, serving
+from kafka_assignors.cli.exporter.server import (
+    KEPT_INTERVALS,
+    ReadingPage,
+    parse_address,
+    reading_repeatedly,
+    serving,
+)
 from kafka_assignors.cli.size.report import SizeReport
-
-KEPT_INTERVALS = 3
-"""The last size stays on the pages for this many intervals while no newer look succeeds."""
 
 METRICS = {
     "kafka_assignors_size_up": "1 if the last look at the group gave a size, else 0",
@@ -30,21 +32,12 @@ METRICS = {
 }
 
 
-class SizePage(Collector):
-    """The last size.  Any thread may use it.
-
-    Args:
-        group_id: the group, a label of all metrics.
-        interval_s: seconds between two looks.
-        clock: in seconds, as ``time.monotonic``.
-    """
+class SizePage(ReadingPage[SizeReport]):
+    """The last size; ``group_id`` is a label of all its metrics."""
 
     def __init__(self, group_id: str, interval_s: float, clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(interval_s, clock)
         self._group_id = group_id
-        self._kept_s = KEPT_INTERVALS * interval_s
-        self._clock = clock
-        self._lock = threading.Lock()
-        self._is_up = False
         self._last: tuple[float, SizeReport] | None = None
 
     def publish(self, reading: SizeReport) -> None:
@@ -53,11 +46,6 @@ class SizePage(Collector):
             self._is_up = not reading.is_kept
             since = self._last[0] if self._last is not None and reading.is_kept else self._clock()
             self._last = since, reading
-
-    def fail(self) -> None:
-        """Note that a look failed.  The last size stays for ``KEPT_INTERVALS`` intervals."""
-        with self._lock:
-            self._is_up = False
 
     def as_json(self) -> tuple[HTTPStatus, bytes]:
         """Return status and JSON of the page; status 503, by which KEDA falls back, without a recent size."""
@@ -86,7 +74,7 @@ class SizePage(Collector):
 
     def _fresh(self) -> SizeReport | None:
         with self._lock:
-            if self._last is None or self._clock() - self._last[0] > self._kept_s:
+            if self._last is None or self._clock() - self._last[0] > KEPT_INTERVALS * self._interval_s:
                 return None
             return self._last[1]
 

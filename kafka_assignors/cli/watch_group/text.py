@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timezone
 from itertools import groupby
@@ -10,12 +9,11 @@ from itertools import groupby
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from kafka_assignors.cli.tables import counted
+from kafka_assignors.cli.tables import counted, cut_uuids
 from kafka_assignors.cli.watch_group.history import Move, MoveReason, Rebalance
 from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause, RebalanceCause
 
-_UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MOVE_LINES = 20  # of one rebalance
 _UNKNOWN = "unknown: nothing that a broker describes has changed"
 
@@ -31,7 +29,7 @@ def rebalance_lines(rebalance: Rebalance, width: int, now_s: float) -> Iterator[
 
 def label(name: str) -> str:
     """Return a member's name with the broker's UUID cut to 8 digits."""
-    return _UUID.sub(r"-\1", shown(name))
+    return cut_uuids(shown(name))
 
 
 def middle(text: str, width: int) -> str:
@@ -70,8 +68,8 @@ def _cause(cause: RebalanceCause) -> str:
     if cause.cause is Cause.UNKNOWN:
         return _UNKNOWN
     if cause.cause is Cause.GONE:  # the broker does not describe whether a member left or was lost
-        return _UUID.sub(r"-\1", f"left or lost{str(cause).removeprefix('gone')}")
-    return _UUID.sub(r"-\1", str(cause))
+        return cut_uuids(f"left or lost{str(cause).removeprefix('gone')}")
+    return cut_uuids(str(cause))
 
 
 def facts_of(rebalance: Rebalance) -> str:

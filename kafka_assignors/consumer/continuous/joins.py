@@ -21,8 +21,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access import recorder_of
-from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
-from kafka_assignors.consumer.continuous.membership import Membership
+from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat, Membership
 from kafka_assignors.consumer.continuous.offsets import Offsets
 
 log = logging.getLogger("kafka_assignors")

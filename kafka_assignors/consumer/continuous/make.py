@@ -1,4 +1,4 @@
-"""``make_continuous``: gives a consumer a coordinator whose ``poll()`` does not wait for joins."""
+"""``ContinuousConsumer`` and ``make_continuous``: the coordinator's ``poll()`` does not wait for joins."""
 
 from __future__ import annotations
 
@@ -14,6 +14,22 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka_assignors.assignor.coordinator_access import consumer_recorder, recorder_of
 
 log = logging.getLogger("kafka_assignors")
+
+
+class ContinuousConsumer(KafkaConsumer):
+    """A ``KafkaConsumer`` whose ``poll()`` delivers records during a rebalance, of the partitions it keeps.
+
+    For cooperative strategies.  With an eager strategy, without a group, or (after one warning) with an
+    unknown version of kafka-python it behaves as a ``KafkaConsumer``.
+
+    Args:
+        *topics: as for ``KafkaConsumer``.
+        **configs: as for ``KafkaConsumer``.
+    """
+
+    def __init__(self, *topics: str, **configs: Any) -> None:
+        super().__init__(*topics, **configs)
+        make_continuous(self)
 
 
 def make_continuous(consumer: KafkaConsumer) -> bool:

@@ -8,7 +8,6 @@ are *odd*.
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 
 import numpy as np
@@ -118,15 +117,6 @@ class Bucket:
         """Return an odd state without its waiting samples, which are in ``waiting``."""
         partition = self.odd[row]
         partition.newest, partition.waiting = int(self.table.newest[row]), []
-        return partition
-
-    def partition(self, row: int) -> Partition:
-        """Return a copy of the state of a partition, with its waiting samples."""
-        plain = row not in self.odd
-        partition = self.table.restore(row) if plain else copy.deepcopy(self.odd_state(row))
-        waiting = self.waiting.where(self.waiting.row == row)
-        columns = [column.tolist() for column in waiting[1:]]
-        partition.waiting = [Sample(*values) for values in zip(*columns, strict=True)]
         return partition
 
     def _duplicate_or_late(self, samples: Samples) -> tuple[Bools, Bools]:

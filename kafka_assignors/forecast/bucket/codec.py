@@ -27,11 +27,11 @@ import numpy as np
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.forecast import codec as partition_codec
-from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.steps import Samples
 from kafka_assignors.forecast.bucket.table import Table, last_samples
 from kafka_assignors.forecast.settings import LoadSettings
+from kafka_assignors.forecast.steps import MOST_POINTS
 
 VERSION = 5
 PARTS = ("names", "hot", "scores", "season", "odd")

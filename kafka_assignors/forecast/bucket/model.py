@@ -1,4 +1,4 @@
-"""One step of the model for many partitions at once, with the results of ``forecast.model``, bit for bit."""
+"""The model of many partitions at once, with the results of ``forecast.model``, bit for bit."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kafka_assignors.forecast.forecasters import (
     WIDER,
     favour,
 )
-from kafka_assignors.forecast.settings import QUARTER, SECOND
+from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
 _SEASONAL = [forecaster.seasonal for forecaster in FORECASTERS]
 _TREND = np.array([[forecaster.trend] for forecaster in FORECASTERS])
@@ -265,6 +265,32 @@ class Models:
             arrivals=mixture,
             error=np.where(table.scored[rows] >= LEAST_SCORES, error, np.nan),
         )
+
+
+def forecast_parts(arrivals: Ints, end: int, settings: LoadSettings, parts: int) -> Floats:
+    """Learn arrivals, and forecast from their end on.
+
+    Cost: about half a millisecond per step, plus 0.3 microseconds per step and partition.
+
+    Args:
+        arrivals: records of each step, of shape (steps, partitions).
+        end: end of the last step, microseconds since 1970.
+        settings: length of a step and of the horizon.
+        parts: number of equal parts of the horizon.
+
+    Returns:
+        Records of each part, of shape (parts, partitions).  NaN: the arrivals cover less than about one
+        and a half horizons, which is too short to know the error of a forecast.
+    """
+    table = Table(settings)
+    table.grow(arrivals.shape[1])
+    models, first = Models(table), end - len(arrivals) * settings.step
+    for number, arrived in enumerate(arrivals, 1):
+        models.learn(slice(None), first + number * settings.step, arrived)
+    expected = np.full((parts, table.size), np.nan)
+    for row in np.flatnonzero(table.scored >= LEAST_SCORES).tolist():
+        expected[:, row] = table.model(row).parts(end, parts)
+    return expected
 
 
 def _mean(weights: Floats, values: Floats | list[Floats]) -> Floats:

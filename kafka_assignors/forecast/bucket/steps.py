@@ -1,4 +1,4 @@
-"""From samples to steps for many partitions, with the rules of ``forecast.counters``, ``steps`` and ``age``.
+"""From samples to steps for many partitions, with the rules of ``forecast.counters`` and ``steps``.
 
 `take` computes the counters of all samples at once, because a step needs only the two samples around each of
 its ends.  The age of the oldest unread record needs the step before, so `time_lags` is called step by step.
@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.bucket.rows import INTERPOLATED, MISSING, OK
 from kafka_assignors.forecast.bucket.table import Bools, Ints, State, Table, last_samples
 from kafka_assignors.forecast.counters import on_line
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN
+from kafka_assignors.forecast.steps import MOST_POINTS
 
 _EXACT = 2.0**62  # products below have at most 63 bits
 _HALF = MOST_POINTS // 2

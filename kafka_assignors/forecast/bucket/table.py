@@ -20,7 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.forecast.age import MOST_POINTS
 from kafka_assignors.forecast.counters import EndMark, GroupMark
 from kafka_assignors.forecast.fold import Partition
 from kafka_assignors.forecast.forecasters import FORECASTERS, NORMAL, OTHERS
@@ -28,6 +27,7 @@ from kafka_assignors.forecast.model import Model, Pending
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, position
 from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS, WHOLE, slots_of
 from kafka_assignors.forecast.settings import LoadSettings
+from kafka_assignors.forecast.steps import MOST_POINTS
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]

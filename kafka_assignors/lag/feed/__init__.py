@@ -1,6 +1,5 @@
 """Forecasts of load from the feed topic.
 
 - ``load_feed``: `LoadFeed`, the public face.  ``sources``: sources of forecasts for a leader.
-- ``arrivals``: arrivals that several forecasts expect over one period.
 - ``reader``: follows the topic on a thread.  ``consumer``: its connection.
 """

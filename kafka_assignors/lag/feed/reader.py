@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import LagClosedError
-from kafka_assignors.lag.feed.arrivals import expected_of, period_ms
 from kafka_assignors.lag.feed.consumer import FeedConsumer, FeedRecord
-from kafka_assignors.lag.feed.sources import Expected
+from kafka_assignors.lag.feed.sources import Expected, expected_of, period_ms
 from kafka_assignors.lag.sources import one_line
 from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.wire import load_feed

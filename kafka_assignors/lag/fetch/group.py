@@ -2,19 +2,22 @@
 
 This module accepts any group, also one whose members' bytes cannot be decoded.  Such a member has no known
 partitions.  kafka-python's own ``describe_groups`` raises for the whole group.
+
+kafka-python has no request for groups of the new protocol (KIP-848).  The two JSON files beside this module
+are its schemas, and kafka-python makes classes of them, as of its own schemas.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from kafka.errors import GroupIdNotFoundError, KafkaError, for_code
+from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors.errors import GroupError
-from kafka_assignors.lag.fetch.consumer_group import ConsumerGroupDescribeResponse
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire.budget import unfold
 
@@ -22,6 +25,14 @@ NEW_PROTOCOL = "Consumer"
 """``GroupState.state`` of a group of the new protocol (KIP-848)."""
 REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
 """States of a group during a rebalance; the last two belong to KIP-848."""
+
+
+class ConsumerGroupDescribeRequest(ApiMessage, load_json=__package__):  # type: ignore[call-arg]  # its base is Any
+    """Requests the members of groups."""
+
+
+class ConsumerGroupDescribeResponse(ApiMessage, load_json=__package__):  # type: ignore[call-arg]  # its base is Any
+    """Returns the members of groups, with their current and target assignments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +87,11 @@ class GroupState:
     commits: Mapping[TopicPartition, int]
     epoch: int | None = None
     new_state: str = ""
+
+
+def describe_request(group_ids: Sequence[str]) -> Any:
+    """Request the members of groups."""
+    return ConsumerGroupDescribeRequest(group_ids=list(group_ids), include_authorized_operations=False)
 
 
 def describe_error(described: Any) -> KafkaError | None:

@@ -19,10 +19,9 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.consumer_group import describe_request
 from kafka_assignors.lag.fetch.errors import is_silence, may_pass
 from kafka_assignors.lag.fetch.gathering import Gathering
-from kafka_assignors.lag.fetch.group import GroupState, describe_error, is_new, state_of
+from kafka_assignors.lag.fetch.group import GroupState, describe_error, describe_request, is_new, state_of
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.sending import Sender
 from kafka_assignors.lag.settings import FetchSettings

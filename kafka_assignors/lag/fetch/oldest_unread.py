@@ -112,11 +112,6 @@ class OldestUnreadFetch:
         )
 
     @property
-    def is_complete(self) -> bool:
-        """Whether no retry could add a result: all brokers answered, and all partitions have a leader."""
-        return self.failure is None and not self._pending(self._next)
-
-    @property
     def connection_failed(self) -> bool:
         """Whether a broker did not answer, so that a new link may help."""
         return self.failure is not None or any(p in self._unanswered for p in self._pending(self._next))

@@ -121,13 +121,7 @@ def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, in
 
 
 def offset_list_request(partitions: Collection[TopicPartition], which: int, isolation: int) -> Any:
-    """Build a request for the earliest or latest offsets.
-
-    Args:
-        partitions: the partitions.
-        which: ``BEGIN`` or ``END``.
-        isolation: as in ``FetchSettings``.
-    """
+    """Build a request for the earliest (``BEGIN``) or latest (``END``) offsets."""
     topic = ListOffsetsRequest.ListOffsetsTopic
     partition_type = topic.ListOffsetsPartition
     return ListOffsetsRequest(

@@ -12,6 +12,7 @@ from kafka_assignors.files import atomic_write
 from kafka_assignors.pipeline.backtest.job import TrialResult
 from kafka_assignors.pipeline.backtest.page import render
 from kafka_assignors.pipeline.backtest.results import Results
+from kafka_assignors.pipeline.backtest.summary import FIGURES
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.tables.storage import Storage
 
@@ -27,24 +28,8 @@ RESULTS: dict[str, str] = {
     "churn": "string",
     "replicate": "int32",
     "service_rate": "double",
-    "arrived": "int64",
-    "served": "double",
-    "left": "double",
-    "drain_s": "double",
-    "recovery_s": "double",
-    "largest_lag": "double",
-    "mean_lag": "double",
-    "largest_member_lag": "double",
-    "time_lag_p50": "double",
-    "time_lag_p99": "double",
-    "time_lag_max": "double",
-    "moved": "int64",
-    "r_score": "double",
-    "r_score_mean": "double",
-    "rebalances": "int64",
-    "pause_s": "double",
-    "unserved_s": "double",
-    "simulated_s": "double",
+    **dict.fromkeys(FIGURES, "double"),
+    **dict.fromkeys(("arrived", "moved", "rebalances"), "int64"),
     "error": "string",
 }
 """Columns of results.parquet, one row per scenario (docs/reference/backtest.md); ``parameters`` is JSON."""

@@ -44,8 +44,24 @@ class GroupResult(TypedDict):
     forecasts: bool
 
 
-class CandidateResult(TypedDict):
-    """The figures of a candidate (see `Outcome`): means over the situations in which it did not fail.
+class CandidateFigures(TypedDict):
+    """The figures of a candidate (see `Outcome`): means over the situations in which it did not fail."""
+
+    drain_s: float | None
+    recovery_s: float | None
+    largest_lag: float | None
+    mean_lag: float | None
+    largest_member_lag: float | None
+    time_lag_p50: float | None
+    time_lag_p99: float | None
+    moved: float | None
+    r_score: float | None
+    rebalances: float | None
+    pause_s: float | None
+
+
+class CandidateResult(CandidateFigures):
+    """A candidate, its figures and its place.
 
     With replicates, a figure is the median of the means of the replicates, and ``intervals`` has the 5th and
     the 95th percentile of these means.  Without replicates, ``intervals`` is empty.  A situation without
@@ -65,17 +81,6 @@ class CandidateResult(TypedDict):
     scenarios: int
     failed: int
     drained: int
-    drain_s: float | None
-    recovery_s: float | None
-    largest_lag: float | None
-    mean_lag: float | None
-    largest_member_lag: float | None
-    time_lag_p50: float | None
-    time_lag_p99: float | None
-    moved: float | None
-    r_score: float | None
-    rebalances: float | None
-    pause_s: float | None
     intervals: dict[str, tuple[float, float]]
 
 

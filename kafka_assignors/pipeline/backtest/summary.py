@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timezone
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.results import (
     KIND,
     VERSION,
+    CandidateFigures,
     CandidateResult,
     GroupRanking,
     GroupResult,
@@ -188,28 +189,19 @@ def _candidate(
             intervals[figure] = low, high
         return middle
 
-    return CandidateResult(
-        candidate=str(strategy),
-        strategy=strategy.name,
-        parameters=dict(strategy.parameters),
-        place=ranked.place if ranked else None,
-        reasons=list(ranked.reasons) if ranked else [why],
-        scenarios=len(tried),
-        failed=failed,
-        drained=sum(outcome.drain_s is not None for outcome in outcomes),
-        drain_s=median("drain_s"),
-        recovery_s=median("recovery_s"),
-        largest_lag=median("largest_lag"),
-        mean_lag=median("mean_lag"),
-        largest_member_lag=median("largest_member_lag"),
-        time_lag_p50=median("time_lag_p50"),
-        time_lag_p99=median("time_lag_p99"),
-        moved=median("moved"),
-        r_score=median("r_score"),
-        rebalances=median("rebalances"),
-        pause_s=median("pause_s"),
-        intervals=intervals,
-    )
+    figures = cast(CandidateFigures, {name: median(name) for name in CandidateFigures.__annotations__})
+    return {
+        "candidate": str(strategy),
+        "strategy": strategy.name,
+        "parameters": dict(strategy.parameters),
+        "place": ranked.place if ranked else None,
+        "reasons": list(ranked.reasons) if ranked else [why],
+        "scenarios": len(tried),
+        "failed": failed,
+        "drained": sum(outcome.drain_s is not None for outcome in outcomes),
+        **figures,
+        "intervals": intervals,
+    }
 
 
 # --- the histories and the plots ---------------------------------------------------------------------------

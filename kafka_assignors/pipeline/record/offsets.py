@@ -108,8 +108,7 @@ def decode(records: DataFrame, groups: Groups) -> DataFrame:
         record: ``record_partition``, ``record_offset`` and ``record_time``.
 
         ``landed``: whether the record is a commit or tombstone of a wanted group without a problem.
-        ``counted``: some rows have a text for ``offsets_counts.added_up``; together, the texts count all
-        rows.
+        ``counted``: some rows have a text for ``OffsetsTally.add``; together, the texts count all rows.
     """
     return records.select("key", "value", "partition", "offset", "timestamp").mapInArrow(
         partial(decode_batches, groups=groups), COLUMNS

@@ -7,48 +7,28 @@ them again for each batch of a stream.
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterable
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 
-class Counts(TypedDict):
-    """Counts of records.
-
-    Attributes:
-        records: number of records.
-        kinds: number of records without a problem, by kind.
-        problems: number of records by problem.
-        first: problem -> record time (microseconds since 1970), partition and offset of its first record.
-        landed: number of commits and tombstones of the wanted groups.
-        times: first and last time of these, microseconds since 1970; empty if there are none.
-    """
-
-    records: int
-    kinds: dict[str, int]
-    problems: dict[str, int]
-    first: dict[str, list[int]]
-    landed: int
-    times: list[int]
-
-
 def counted(decoded: Any) -> str:
-    """Return the `Counts` of a batch of ``offsets_decoder``, with ``landed``, as JSON."""
+    """Return the counts of a batch of ``offsets_decoder``, as JSON for ``OffsetsTally.add``."""
     problem, landed = decoded.column("problem"), decoded.column("landed")
     times = pc.min_max(decoded.column("time").filter(landed).cast(pa.int64())).as_py()
-    counts = Counts(
-        records=len(decoded),
-        kinds=_of_each(decoded.column("kind").filter(problem.is_null())),
-        problems=_of_each(problem.drop_null()),
-        first=_first(decoded.filter(problem.is_valid())),
-        landed=landed.true_count,
-        times=[time for time in (times["min"], times["max"]) if time is not None],
+    return json.dumps(
+        {
+            "records": len(decoded),
+            "kinds": _of_each(decoded.column("kind").filter(problem.is_null())),
+            "problems": _of_each(problem.drop_null()),
+            "first": _first(decoded.filter(problem.is_valid())),
+            "landed": landed.true_count,
+            "since": times["min"],
+            "until": times["max"],
+        }
     )
-    return json.dumps(counts)
 
 
 def _of_each(names: Any) -> dict[str, int]:
@@ -56,6 +36,7 @@ def _of_each(names: Any) -> dict[str, int]:
 
 
 def _first(bad: Any) -> dict[str, list[int]]:
+    """Return problem -> record time (microseconds since 1970), partition and offset of its first record."""
     if not len(bad):
         return {}
     positions = [
@@ -69,19 +50,3 @@ def _first(bad: Any) -> dict[str, list[int]]:
         coded.dictionary[int(code)].as_py(): [int(column[order[n]]) for column in positions]
         for code, n in zip(codes, firsts, strict=True)
     }
-
-
-def added_up(texts: Iterable[str]) -> Counts:
-    """Sum the counts of several texts of `counted`."""
-    total = Counts(records=0, kinds={}, problems={}, first={}, landed=0, times=[])
-    for text in texts:
-        counts: Counts = json.loads(text)
-        total["records"] += counts["records"]
-        total["kinds"] = dict(Counter(total["kinds"]) + Counter(counts["kinds"]))
-        total["problems"] = dict(Counter(total["problems"]) + Counter(counts["problems"]))
-        for problem, position in counts["first"].items():
-            total["first"][problem] = min(position, total["first"].get(problem, position))
-        total["landed"] += counts["landed"]
-        times = [*total["times"], *counts["times"]]
-        total["times"] = [min(times), max(times)] if times else []
-    return total

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
+from operator import itemgetter
 from typing import Any
 
-from kafka_assignors.pipeline.record.offsets_counts import added_up
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 
 _LOG = logging.getLogger(__name__)
@@ -60,8 +61,11 @@ class OffsetsTally:
 
     def add(self, seen: Mapping[str, Any]) -> None:
         """Add a batch, as counted by `observed`; log the first record with each problem."""
-        counts = added_up(seen["counted"])
-        for problem, (_, partition, offset) in counts["first"].items():
+        batch = [json.loads(text) for text in seen["counted"]]
+        positions = [position for counts in batch for position in counts["first"].items()]
+        positions.sort(key=itemgetter(1), reverse=True)  # so the earliest of each problem stays in the dict
+        first = {problem: (partition, offset) for problem, (_, partition, offset) in positions}
+        for problem, (partition, offset) in first.items():
             if problem not in self.report.problems:
                 _LOG.warning(
                     "offsets topic: a record was dropped, %s: offset %d of partition %d; more like it are "
@@ -70,16 +74,24 @@ class OffsetsTally:
                     offset,
                     partition,
                 )
-        times = [_EPOCH + timedelta(microseconds=time) for time in counts["times"]]
-        self.report += OffsetsReport(
-            counts["records"],
-            counts["kinds"],
-            counts["problems"],
-            {problem: (partition, offset) for problem, (_, partition, offset) in counts["first"].items()},
-            counts["landed"],
-            min(times, default=None),
-            max(times, default=None),
-        )
+        before = replace(self.report, first={**first, **self.report.first})
+        self.report = sum(map(_report, batch), before)
+
+
+def _report(counts: Mapping[str, Any]) -> OffsetsReport:
+    """Return the counts of a text of ``offsets_counts.counted`` as a report, without ``first``."""
+    since, until = (
+        None if counts[name] is None else _EPOCH + timedelta(microseconds=counts[name])
+        for name in ("since", "until")
+    )
+    return OffsetsReport(
+        counts["records"],
+        counts["kinds"],
+        counts["problems"],
+        landed=counts["landed"],
+        since=since,
+        until=until,
+    )
 
 
 def observed() -> list[Any]:

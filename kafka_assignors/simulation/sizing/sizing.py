@@ -120,14 +120,6 @@ class Sizing:
         is_late = self.stay is not None and self.stay.time_lag_s > TOLERANCE * self.target.max_time_lag_s
         return self.is_right and is_reachable and is_late
 
-    @property
-    def reason(self) -> Reason | None:
-        """Why the advised size is not smaller; None: no simulated size is the reason."""
-        for least in (self.steps[0].least, *(step.least for step in self.steps[1:2]), self.horizon):
-            if least.members >= self.advised:
-                return least.reason
-        return None
-
 
 def size(
     history: History,

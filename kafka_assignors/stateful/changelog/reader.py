@@ -117,10 +117,12 @@ class ChangelogReader:
         # Taken by the reader if it answers in time, or by the caller that gives up.
         decision = threading.Lock()
 
+        kept = self._tailing.kept
+
         def order() -> None:
             copies: list[Copy] = []
             try:
-                copies.extend(copy for task in tasks if (copy := self._tailing.take_out(task)) is not None)
+                copies.extend(copy for task in tasks if (copy := kept.take_out(task)) is not None)
             finally:
                 if decision.acquire(blocking=False):
                     answer.put(copies)
@@ -161,7 +163,7 @@ class ChangelogReader:
     @property
     def lags(self) -> Mapping[Task, int]:
         """Task -> records to apply, for the reader's copies and closed ones."""
-        return self._tailing.lags
+        return self._tailing.kept.lags
 
     @property
     def applied(self) -> int:
@@ -202,7 +204,7 @@ class ChangelogReader:
         for order in _drained(self._orders):  # an order may hold a copy
             self._guarded(order)
         self._consumer.close(autocommit=False)
-        return [*self._tailing.copies, *(copy for copy, _ in self.restored())]
+        return [*(tailed.copy for tailed in self._tailing.kept), *(copy for copy, _ in self.restored())]
 
     # --- the thread
 

@@ -21,7 +21,7 @@ class TailedCopies:
     """The copies by task; the consumer is assigned their changelogs.  One thread.
 
     Attributes:
-        lags: task -> records to apply; any thread may read it.
+        lags: task -> records to apply, also of closed copies; any thread may read it.
     """
 
     def __init__(

@@ -35,6 +35,7 @@ class Tailing:
     """Copies, and the consumer that reads their changelogs.  One thread.
 
     Attributes:
+        kept: the copies that this thread owns, and the lags of all copies.
         closed_copies: copies on disk that no thread has open; only their lags are measured.
         applied: records applied to all copies.
         applied_to: task -> records applied to its copy.
@@ -62,36 +63,22 @@ class Tailing:
         self.applied = 0
         self.applied_to: dict[Task, int] = {}
         self._progress = RestoreProgress(self.applied_to, clock)
-        self._kept = TailedCopies(consumer, self._progress, on_failed)
-
-    @property
-    def copies(self) -> list[Copy]:
-        """The copies that this thread owns."""
-        return [tailed.copy for tailed in self._kept]
-
-    @property
-    def lags(self) -> Mapping[Task, int]:
-        """Task -> records to apply."""
-        return self._kept.lags
+        self.kept = TailedCopies(consumer, self._progress, on_failed)
 
     def begin(self, copy: Copy, waiter: object) -> None:
         """Bring a copy with a changelog up to date."""
         if copy.changelog is None:
             raise ValueError(f"task {copy} has no changelog")
-        lag = self.lags.get(copy.task) if copy.position else None  # measured while it was closed
+        lag = self.kept.lags.get(copy.task) if copy.position else None  # measured while it was closed
         tailed = TailedCopy(copy, copy.changelog, waiter, lag, self._clock())
         self._follow(tailed, stood_by=False)
-        self._kept.add(tailed)
+        self.kept.add(tailed)
 
     def set_waiter(self, task: Task, waiter: object) -> None:
         """Set the waiter of a copy; None: a standby or warm-up."""
-        if tailed := self._kept.get(task):
+        if tailed := self.kept.get(task):
             tailed.waiter, tailed.end = waiter, None  # the changelog may have grown since
             self._follow(tailed, stood_by=True)
-
-    def take_out(self, task: Task) -> Copy | None:
-        """Remove a copy and return it; None: this thread does not own it."""
-        return self._kept.take_out(task)
 
     def read(self) -> bool:
         """Apply fetched records; False: there are no copies.
@@ -101,12 +88,12 @@ class Tailing:
             Exception: a copy failed.  Records of the other copies are applied, and this one is read again
                 from its position.
         """
-        if not self._kept:
+        if not self.kept:
             return False
         self._pause_standbys()
         drop_exhausted_batch(self._consumer)
         failed: Exception | None = None
-        by_partition = {tailed.partition: tailed for tailed in self._kept}
+        by_partition = {tailed.partition: tailed for tailed in self.kept}
         for partition, records in self._consumer.poll(_POLL_MS).items():
             if (tailed := by_partition.get(partition)) is None:
                 continue
@@ -114,7 +101,7 @@ class Tailing:
                 self._apply(tailed, records)
             except Exception as error:  # the consumer is past records that are not applied
                 failed = error
-                self._kept.seek(tailed, tailed.copy.position)
+                self.kept.seek(tailed, tailed.copy.position)
         if failed is not None:
             raise failed
         self._flush_one()
@@ -127,19 +114,19 @@ class Tailing:
             Whether the lags were measured.
         """
         is_due = self._clock() - self._ends_asked_at >= _ENDS_EVERY_S or any(
-            tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self._kept
+            tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self.kept
         )
         if is_due:
             self._ends_asked_at = self._clock()
             self._update_ends()
-        waited_for = any(tailed.waiter is not None for tailed in self._kept)
+        waited_for = any(tailed.waiter is not None for tailed in self.kept)
         if is_due or (waited_for and self._clock() - self._settled_at >= _SETTLE_EVERY_S):
             self._settle()
         return is_due
 
     def reposition(self) -> None:
         """Seek all copies to their positions.  A position outside its changelog moves into it first."""
-        by_partition = {tailed.partition: tailed for tailed in self._kept}
+        by_partition = {tailed.partition: tailed for tailed in self.kept}
         begins, ends = self._ends.first(by_partition), self._ends.last(by_partition)
         for partition in begins.keys() & ends.keys():
             tailed = by_partition[partition]
@@ -157,21 +144,21 @@ class Tailing:
                     tailed.copy,
                 )
                 position = begins[partition]
-            self._kept.seek(tailed, position)
+            self.kept.seek(tailed, position)
 
     def on_truncation(self, error: LogTruncationError) -> None:
         """Restart copies beyond a divergent offset, because an unclean leader has written other records."""
         for partition, divergent in error.divergent_offsets.items():
-            tailed = next((tailed for tailed in self._kept if tailed.partition == partition), None)
+            tailed = next((tailed for tailed in self.kept if tailed.partition == partition), None)
             if tailed is None:
                 continue
             position = tailed.copy.position
             if divergent is None or divergent.offset < position:
                 why = "it was created again, or an out-of-sync replica became leader"
-                self._kept.restart(
+                self.kept.restart(
                     tailed, f"differs before offset {position}, the position of the copy: {why}"
                 )
-            self._kept.seek(tailed, tailed.copy.position)
+            self.kept.seek(tailed, tailed.copy.position)
 
     # --- steps
 
@@ -187,9 +174,9 @@ class Tailing:
         if self._rate_limit.exhausted() or any(
             # A pause would not help a task whose changelog does not answer.
             tailed.waiter is not None and not self._ends.is_silent(tailed.partition)
-            for tailed in self._kept
+            for tailed in self.kept
         ):
-            must_pause = {tailed.partition for tailed in self._kept if tailed.waiter is None}
+            must_pause = {tailed.partition for tailed in self.kept if tailed.waiter is None}
         paused = self._consumer.paused()
         if to_pause := must_pause - paused:
             self._consumer.pause(*to_pause)
@@ -199,13 +186,13 @@ class Tailing:
     def _apply(self, tailed: TailedCopy, records: Iterable[Any]) -> None:
         tailed.heard = True
         for portion, size in portions(records):
-            if tailed not in self._kept:
+            if tailed not in self.kept:
                 return
             if tailed.waiter is None:
                 self._rate_limit.took(size)
             changes = [(record.key, record.value) for record in portion if record.key]
             before = tailed.copy.store
-            self._kept.guard(tailed, partial(tailed.copy.apply, changes, portion[-1].offset + 1))
+            self.kept.guard(tailed, partial(tailed.copy.apply, changes, portion[-1].offset + 1))
             if tailed.copy.store is not before:
                 return  # the copy was wiped and restarts
             self.applied += len(changes)
@@ -215,14 +202,14 @@ class Tailing:
     def _update_ends(self) -> None:
         closed = self.closed_copies
         partitions = {task: KafkaPartition(*copy.changelog.partition) for task, copy in closed.items()}
-        ends = self._ends.last({*partitions.values(), *(tailed.partition for tailed in self._kept)})
+        ends = self._ends.last({*partitions.values(), *(tailed.partition for tailed in self.kept)})
         known = {task: lag for task, lag in self._closed_lags.items() if task in closed}
         self._closed_lags = known | {
             task: _lag(copy, ends[partitions[task]])
             for task, copy in closed.items()
             if partitions[task] in ends
         }
-        for tailed in list(self._kept):
+        for tailed in list(self.kept):
             if (end := ends.get(tailed.partition)) is None:
                 continue
             if end < tailed.copy.position:
@@ -235,12 +222,12 @@ class Tailing:
 
     def _restart_after_loss(self, tailed: TailedCopy, end: int) -> None:
         ends_at = f"ends at offset {end}, before {tailed.copy.position}, the position of the copy"
-        self._kept.restart(tailed, f"{ends_at}: it was truncated or created again")
+        self.kept.restart(tailed, f"{ends_at}: it was truncated or created again")
 
     def _use_or_restart(self, tailed: TailedCopy, end: int) -> None:
         """Use a stale copy only if its changelog has had no newer record."""
         if tailed.copy.stale and end > tailed.began:
-            self._kept.restart(tailed, "may have compacted deletes away since the copy was last in use")
+            self.kept.restart(tailed, "may have compacted deletes away since the copy was last in use")
         tailed.copy.stale = False
 
     def _settle(self) -> None:
@@ -248,7 +235,7 @@ class Tailing:
         self._settled_at = self._clock()
         self._read_positions()
         lags = {task: lag for task, lag in self._closed_lags.items() if task in self.closed_copies}
-        for tailed in list(self._kept):
+        for tailed in list(self.kept):
             if tailed.end is not None:
                 tailed.lag = max(0, tailed.end - tailed.position)
                 self._progress.note_lag(tailed, tailed.lag)
@@ -256,7 +243,7 @@ class Tailing:
                     self._arrived(tailed, tailed.end)
             if tailed.lag is not None:
                 lags[tailed.copy.task] = tailed.lag
-        self._kept.lags = lags
+        self.kept.lags = lags
         self._progress.write()
 
     def _read_positions(self) -> None:
@@ -264,29 +251,29 @@ class Tailing:
 
         Copies without new records come first: compaction may have removed the rest of their changelogs.
         """
-        behind = [tailed for tailed in self._kept if tailed.end is not None and tailed.position < tailed.end]
+        behind = [tailed for tailed in self.kept if tailed.end is not None and tailed.position < tailed.end]
         for tailed in sorted(behind, key=lambda tailed: (tailed.heard, tailed.asked_at))[:_POSITIONS]:
             tailed.asked_at = self._clock()
             # No timeout: a longer one would wait for partitions without a leader.
             tailed.passed = self._consumer.position(tailed.partition, timeout_ms=0) or 0
-        for tailed in self._kept:
+        for tailed in self.kept:
             tailed.heard = False
 
     def _arrived(self, tailed: TailedCopy, end: int) -> None:
         before = tailed.copy.store
         if end > tailed.copy.position:
-            self._kept.guard(tailed, lambda: tailed.copy.apply((), end))
-        if tailed in self._kept and tailed.copy.store is before:
+            self.kept.guard(tailed, lambda: tailed.copy.apply((), end))
+        if tailed in self.kept and tailed.copy.store is before:
             self._progress.arrived(tailed)
-            self.take_out(tailed.copy.task)
+            self.kept.take_out(tailed.copy.task)
             self._on_restored(tailed.copy, tailed.waiter)
 
     def _flush_one(self) -> None:
         now = self._clock()
-        for tailed in self._kept:
+        for tailed in self.kept:
             if now - tailed.flushed_at >= _FLUSH_EVERY_S:
                 tailed.flushed_at = now
-                self._kept.guard(tailed, partial(_flush, tailed))
+                self.kept.guard(tailed, partial(_flush, tailed))
                 return
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
@@ -86,9 +86,5 @@ class StatefulOptions(Options):
 
     def for_planning(self) -> planner.TaskPlanOptions:
         """Return the options that the planner takes."""
-        return planner.TaskPlanOptions(
-            acceptable_recovery_lag=self.acceptable_recovery_lag,
-            num_standby_replicas=self.num_standby_replicas,
-            max_warmup_replicas=self.max_warmup_replicas,
-            balance_factor=self.balance_factor,
-        )
+        names = [field.name for field in fields(planner.TaskPlanOptions)]
+        return planner.TaskPlanOptions(**{name: getattr(self, name) for name in names})

@@ -1,6 +1,6 @@
 """A stateful member between rebalances, and during one.
 
-- ``assembly``: creates and closes the components.  ``events``: rebalance events and their queue.
+- ``assembly``: creates and closes the components.  ``events``: rebalance events.
 - ``tasks``: active tasks.  ``ownership``: begins and ends them.
 - ``processing``: passes records to the callback.  ``commits``: commits, in order.  ``repair``: of changelogs.
 - ``copies``: copies of tasks, open and closed.  ``flushes``: when stores are flushed.

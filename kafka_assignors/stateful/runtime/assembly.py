@@ -13,10 +13,8 @@ from typing import Any
 
 from kafka_assignors.consumer import ContinuousConsumer
 from kafka_assignors.lag.settings import fetch_settings
-from kafka_assignors.stateful.changelog.known import KnownChangelogs
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
-from kafka_assignors.stateful.changelog.topics import changelogs_of
-from kafka_assignors.stateful.changelog.values import last_values
+from kafka_assignors.stateful.changelog.topics import KnownChangelogs, changelogs_of
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.assignor import StatefulAssignor
@@ -24,6 +22,7 @@ from kafka_assignors.stateful.runtime.commits import Commits
 from kafka_assignors.stateful.runtime.copies import OpenCopies
 from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.processing import Processing
+from kafka_assignors.stateful.runtime.repair import last_values
 from kafka_assignors.stateful.runtime.tasks import MemberTasks
 from kafka_assignors.stateful.settings import RuntimeOptions, checked_config
 from kafka_assignors.stateful.shutdown import Shutdown

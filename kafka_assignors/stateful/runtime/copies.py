@@ -11,8 +11,8 @@ import time
 from collections.abc import Callable
 
 from kafka_assignors.errors import ChangelogError, StateDamagedError, StateError, StateLockedError
-from kafka_assignors.stateful.changelog.known import KnownChangelogs
 from kafka_assignors.stateful.changelog.reader import ChangelogReader
+from kafka_assignors.stateful.changelog.topics import KnownChangelogs
 from kafka_assignors.stateful.duties import Holdings
 from kafka_assignors.stateful.runtime.flushes import FlushSchedule
 from kafka_assignors.stateful.runtime.task_log import TaskLog

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from queue import Empty, SimpleQueue
+from queue import SimpleQueue
 
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import TopicPartition
@@ -50,24 +50,7 @@ class Lost:
 
 
 Event = Assigned | Revoked | Lost | Duties
-
-
-class Events:
-    """A queue from the I/O thread to the thread that handles the events."""
-
-    def __init__(self) -> None:
-        self._queue: SimpleQueue[Event] = SimpleQueue()
-
-    def put(self, event: Event) -> None:
-        """Add an event."""
-        self._queue.put(event)
-
-    def next(self) -> Event | None:
-        """Remove and return the next event; None: there is none."""
-        try:
-            return self._queue.get_nowait()
-        except Empty:
-            return None
+"""The I/O thread queues events; the thread that has the member's lock takes them."""
 
 
 class TaskListener(AsyncConsumerRebalanceListener):
@@ -77,7 +60,9 @@ class TaskListener(AsyncConsumerRebalanceListener):
         error: raised by ``handle``, for the polling thread to raise again.
     """
 
-    def __init__(self, consumer: KafkaConsumer, events: Events, handle: Callable[[], None]) -> None:
+    def __init__(
+        self, consumer: KafkaConsumer, events: SimpleQueue[Event], handle: Callable[[], None]
+    ) -> None:
         self.error: BaseException | None = None
         self._consumer = consumer
         self._events = events

@@ -16,6 +16,7 @@ from kafka_assignors import CooperativeStickyAssignor
 from tests.integration.conftest import FreshNames
 from tests.integration.groups.test_continuous import Polled
 from tests.integration.guarded import Guarded
+from tests.integration.proxy import Proxy
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.long
@@ -88,7 +89,22 @@ class Noted(ConsumerRebalanceListener):
         self._note(revoked, gained=False)
 
 
-@pytest.mark.parametrize("how", ["kill", "stop", "cut"])
+def fail(member: Member, how: str, proxy: Proxy) -> None:
+    """Kill or suspend a member, or cut its connections: until it is removed, or until it connects again."""
+    if how == "kill":
+        member.kill()
+    elif how == "stop":
+        member.freeze()
+    else:
+        accepted, proxy.mode = proxy.accepted, "cut"
+        if how == "cut":
+            member.disown()
+        else:
+            until(lambda: proxy.accepted > accepted)
+            proxy.reset()
+
+
+@pytest.mark.parametrize("how", ["kill", "stop", "cut", "cut for a moment"])
 @pytest.mark.parametrize("step", ["joining", "answered"])
 def test_busy_member_that_fails_in_a_join_loses_nothing(
     step: str, how: str, guarded: Guarded, names: FreshNames, tmp_path: Path
@@ -134,12 +150,7 @@ def test_busy_member_that_fails_in_a_join_loses_nothing(
         until(lambda: _state(guarded, topic) == "PreparingRebalance")
         if step == "answered":
             until(lambda: not rest.poll() and _state(guarded, topic) == "Stable")
-        if how == "kill":
-            busy.kill()
-        elif how == "stop":
-            busy.freeze()
-        else:
-            guarded.proxy.mode = "cut"
+        fail(busy, how, guarded.proxy)
         with rest:
             until(lambda: owned() == everything)
             send()

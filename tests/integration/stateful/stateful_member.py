@@ -114,7 +114,7 @@ def watch(consumer: StatefulConsumer, counting: Counting) -> None:
             "probing": duties.probe_at is not None,
             "generation": duties.generation,
             "lags": sorted([p, lag] for (_, p), lag in consumer.lags.items()),
-            "restored": consumer.restored_records,
+            "restored": sum(consumer.restored.values()),
             "processed": counting.records,
         }
         if now != last:

@@ -47,7 +47,7 @@ from kafka_assignors.assignor.coordinator_access import (
     timeouts,
     wait_for_job,
 )
-from kafka_assignors.assignor.coordinator_access.unfolding import unfold_assignments
+from kafka_assignors.assignor.coordinator_access.responses import unfold_assignments
 from kafka_assignors.background import Background
 from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES

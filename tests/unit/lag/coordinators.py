@@ -12,10 +12,7 @@ from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import FindCoordinatorRequest
 
-from kafka_assignors.lag.fetch.consumer_group import (
-    ConsumerGroupDescribeRequest,
-    ConsumerGroupDescribeResponse,
-)
+from kafka_assignors.lag.fetch.group import ConsumerGroupDescribeRequest, ConsumerGroupDescribeResponse
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.many_groups import GroupsFetch
 from tests.unit.lag.cluster import run_now

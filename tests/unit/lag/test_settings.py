@@ -57,11 +57,11 @@ def test_defaults_are_the_consumers() -> None:
 
 def test_each_setting_exists_in_consumer_and_admin_client() -> None:
     """Pins kafka-python: a name that one of them drops would stop every fetch."""
-    names = {*module._CONNECTION, *module._SECURITY}
+    names = {*module._CONNECTION, *module.SECURITY}
     assert names <= set(KafkaAdminClient.DEFAULT_CONFIG)
     assert names <= set(KafkaConsumer.DEFAULT_CONFIG)
     security = {n for n in KafkaConsumer.DEFAULT_CONFIG if n.startswith(("ssl_", "sasl_", "security_"))}
-    assert security == {*module._SECURITY, *module._NOT_OF_CONNECTIONS}
+    assert security == {*module.SECURITY, *module._NOT_OF_CONNECTIONS}
 
 
 def test_arguments_override_the_configuration() -> None:

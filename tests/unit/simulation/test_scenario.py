@@ -16,7 +16,6 @@ from tests.support.histories import BY_RANGE, COOPERATIVE
     [
         ({"members": 0}, "members.*expected a whole number from 1, got 0"),
         ({"service_rate": 0.0}, "service_rate"),
-        ({"rates": {"m1": -1.0}}, "rates.*m1"),
         ({"replan_s": float("nan")}, "replan_s"),
         ({"drain_limit_s": -1.0}, "drain_limit_s"),
         ({"owners": ("m1", "m3")}, "owners.*m3 is not a member"),
@@ -40,5 +39,5 @@ def test_members_are_assigned_to_steps_in_the_order_of_time() -> None:
 
 
 def test_scenario_can_be_pickled() -> None:
-    scenario = Scenario("h", COOPERATIVE, 3, rates={"m1": 5.0}, churn=parse("join@1"))
+    scenario = Scenario("h", COOPERATIVE, 3, capacities={"m1": 5.0}, churn=parse("join@1"))
     assert pickle.loads(pickle.dumps(scenario)) == scenario  # noqa: S301  # our own bytes

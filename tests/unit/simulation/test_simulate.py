@@ -83,22 +83,27 @@ def test_percentiles_of_time_lag_are_over_partitions_and_time() -> None:
     assert outcome.series.time_lag[:101].tolist() == near_list([n / 3 for n in range(101)])
 
 
-def test_pace_and_rates_of_members_change_the_drain_time() -> None:
+def test_pace_and_rate_change_the_drain_time() -> None:
     loaded = replace(history(*[[0]] * 20, start=[100]), pace=np.array([0.5] * 10 + [2.0] * 10))
     assert simulate(loaded, Scenario("h", BY_RANGE, 1)).drain_s == near(12.5)
-    assert simulate(loaded, Scenario("h", BY_RANGE, 1, rates={"m1": 40.0})).drain_s == near(5)
     assert simulate(loaded, Scenario("h", BY_RANGE, 1, service_rate=20.0)).drain_s == near(10)
     assert simulate(loaded, Scenario("h", BY_RANGE, 1, capacities={"m1": 2.0})).drain_s == near(10)
 
 
 def test_plans_and_reading_follow_capacity() -> None:
     """A plan without capacities gives the heavy partition to the same member, fast or slow."""
+
+    def plan_equal(group: Group, claims: Claims) -> Assignment:
+        equal = replace(group, members=tuple(replace(member, capacity=1.0) for member in group.members))
+        return COOPERATIVE_BY_LAG.plan(equal, claims)
+
+    without_capacity = replace(COOPERATIVE_BY_LAG, plan=plan_equal)
     loaded = history([0, 0], start=[90, 30])
     as_equals: list[float] = []
     for fast in ("m1", "m2"):
         by_capacity = simulate(loaded, Scenario("h", COOPERATIVE_BY_LAG, 2, capacities={fast: 3.0}))
         assert by_capacity.drain_s == near(3)
-        outcome = simulate(loaded, Scenario("h", COOPERATIVE_BY_LAG, 2, rates={fast: 30.0}))
+        outcome = simulate(loaded, Scenario("h", without_capacity, 2, capacities={fast: 3.0}))
         as_equals.append(outcome.drain_s or 0.0)
     assert sorted(as_equals) == near_list([3, 9])
     with pytest.raises(OptionError, match=r"'capacities': expected from 0\.0009765625 to 1024 for m2, got 0"):
@@ -183,7 +188,7 @@ def test_arrival_rate_is_the_mean_of_the_last_half_minute() -> None:
     loaded = history([80, 80], [0, 0], [40, 40], [0, 0], [0, 0], [0, 0], step_s=10, rate=10)
     outcome = simulate(
         loaded,
-        Scenario("h", STICKY, 1, churn=(ChurnStep("join", 48),), pauses=SETTLED, rates={"m2": 4.0}),
+        Scenario("h", STICKY, 1, churn=(ChurnStep("join", 48),), pauses=SETTLED, capacities={"m2": 0.4}),
     )
     [move] = outcome.moves
     assert (move.at, move.taker) == (near(49.5), "m2")

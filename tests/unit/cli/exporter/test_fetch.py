@@ -46,7 +46,7 @@ def whole(monkeypatch: pytest.MonkeyPatch) -> WholeCluster:
 
 def reader_of(*groups_like: str, topics_like: str = ".*") -> ClusterReader:
     """A reader of the groups that match."""
-    return ClusterReader({}, [re.compile(p) for p in groups_like], [re.compile(topics_like)], 0.5)
+    return ClusterReader({}, [re.compile(p) for p in groups_like], [re.compile(topics_like)], 30)
 
 
 def read(*groups_like: str, topics_like: str = ".*") -> ClusterReading:
@@ -150,7 +150,7 @@ def test_timestamp_that_a_broker_does_not_return_leaves_the_offsets_complete(
 
 
 def test_reading_without_seconds_reads_no_record(whole: WholeCluster) -> None:
-    reading = ClusterReader({}, [re.compile("a")], [re.compile(".*")], 0.5, with_seconds=False).read()
+    reading = ClusterReader({}, [re.compile("a")], [re.compile(".*")], 30, with_seconds=False).read()
     assert (lags(reading), reading.is_complete, reading.problems) == ({"a": [9]}, True, {})
     assert reading.groups["a"][0].seconds is None
     assert whole.logs.asked["Fetch"] == 0

@@ -8,7 +8,8 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from kafka_assignors.cli.exporter.page import KEPT_INTERVALS, METRICS, LagPage
+from kafka_assignors.cli.exporter.page import METRICS, LagPage
+from kafka_assignors.cli.exporter.server import KEPT_INTERVALS
 from tests.unit.cli.exporter.cluster_reading import a_reading
 
 # Metrics.scala of kafka-lag-exporter 0.8.2: name, help, labels.

@@ -10,8 +10,8 @@ import pytest
 from kafka.future import Future
 from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest
 
-from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
 from kafka_assignors.consumer.continuous.join_state import JoinState
+from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat
 from tests.unit.consumer.continuous.scripted import Scripted
 from tests.unit.consumer.continuous.situations import REBALANCE, busy, closing, unsubscribed
 

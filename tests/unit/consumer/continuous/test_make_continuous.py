@@ -14,7 +14,7 @@ from kafka.structs import MemberState
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, make_continuous
 from kafka_assignors.consumer.continuous import known_parts
 from kafka_assignors.consumer.continuous.coordinator import ContinuousCoordinator
-from kafka_assignors.consumer.continuous.heartbeat import EarlyHeartbeat
+from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat
 from tests.unit.conftest import MakeConsumer
 
 

@@ -150,4 +150,4 @@ def test_forgotten_partitions_leave_the_rows_of_the_others(stored: dict[str, byt
     theirs = sorted(values for values in zip(*expected, strict=True) if values[0] % 2)
     assert mine == theirs
     assert bucket.rows_of([("group", "topic", 0)]).tolist() == [PARTITIONS // 2]
-    assert bucket.partition(PARTITIONS // 2).last.time == UNKNOWN
+    assert bucket.table.restore(PARTITIONS // 2).last.time == UNKNOWN

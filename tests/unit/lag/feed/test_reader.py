@@ -12,9 +12,9 @@ import pytest
 from kafka_assignors.background import Background
 from kafka_assignors.errors import LagUnreachableError
 from kafka_assignors.lag.feed import reader as feed_reader
-from kafka_assignors.lag.feed.arrivals import expected_of
 from kafka_assignors.lag.feed.consumer import FeedConsumer, FeedRecord, TopicMissingError
 from kafka_assignors.lag.feed.reader import FeedReader
+from kafka_assignors.lag.feed.sources import expected_of
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
 from tests.support.feed_messages import HOUR_MS, MAX_AGE_MS, NOW_S, Feed, forecast, record

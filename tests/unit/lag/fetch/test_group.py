@@ -10,8 +10,13 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.errors import GroupError
-from kafka_assignors.lag.fetch.consumer_group import ConsumerGroupDescribeResponse, describe_request
-from kafka_assignors.lag.fetch.group import GroupMember, members_of, state_of
+from kafka_assignors.lag.fetch.group import (
+    ConsumerGroupDescribeResponse,
+    GroupMember,
+    describe_request,
+    members_of,
+    state_of,
+)
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget
 from kafka_assignors.wire.budget import MemberBudget

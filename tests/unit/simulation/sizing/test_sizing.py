@@ -87,7 +87,7 @@ def test_hot_partition_counts_with_what_a_member_of_its_own_reads_in_time() -> N
     assert flat([25] * 6, headroom=0).advised == 6
     minute = history([25 * 60, 60], *[[0, 60]] * 59, step_s=60)
     assert size(minute, STICKY, TARGET).advised == 2
-    reason = flat([25, 1, 1, 1], headroom=0).reason
+    reason = flat([25, 1, 1, 1], headroom=0).horizon.reason
     assert reason is not None
     assert (reason.members, reason.partition, reason.arriving) == (3, 0, 25)
     assert reason.is_mostly_one_partition
@@ -99,7 +99,7 @@ def test_partition_that_a_member_reads_only_without_headroom_shares_it_with_none
     sizing = flat([9, 3, 3, 3, 3, 3], headroom=0.2)
     assert [(hot.partition, hot.held) for hot in sizing.hot] == [(0, True)]
     assert (sizing.advised, sizing.holds) == (6, True)
-    reason = sizing.reason
+    reason = sizing.horizon.reason
     assert reason is not None
     assert (reason.members, reason.rate, reason.member_arriving) == (5, 8, 12)
     beyond = flat([11, 3, 3, 3, 3, 3], headroom=0.2)
@@ -112,7 +112,7 @@ def test_partition_that_becomes_hot_does_not_shrink_the_group() -> None:
 
 
 def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
-    reason = flat([9, 2, 2, 2], headroom=0).reason
+    reason = flat([9, 2, 2, 2], headroom=0).horizon.reason
     assert reason is not None
     assert (reason.members, reason.partition, reason.is_mostly_one_partition, reason.member_partitions) == (
         3,
@@ -120,13 +120,13 @@ def test_reason_names_the_partition_or_the_member_that_is_too_slow() -> None:
         True,
         2,
     )
-    reason = flat([4] * 6, headroom=0).reason
+    reason = flat([4] * 6, headroom=0).horizon.reason
     assert reason is not None
     assert (reason.members, reason.is_mostly_one_partition, reason.member_partitions) == (2, False, 3)
     assert reason.member_arriving == pytest.approx(12)
     assert reason.rate == 10
     assert reason.time_lag_s > 30
-    assert flat([1], headroom=0).reason is None
+    assert flat([1], headroom=0).horizon.reason is None
 
 
 def test_strategy_that_cannot_hold_it_gets_the_least_size_that_is_as_good() -> None:

@@ -51,6 +51,10 @@ class Bench:
     def clock(self) -> float:
         return self.now
 
+    @property
+    def copies(self) -> list[Copy]:
+        return [tailed.copy for tailed in self.tailing.kept]
+
     def copy(self, task: Task, keeps_deletes_s: float | None = None) -> Copy:
         changelog = Changelog(OurPartition("log", task[1]), None, keeps_deletes_s)
         return Copy(task, changelog, self.state_dir, self.stores)
@@ -62,7 +66,7 @@ class Bench:
         return copy
 
     def close(self) -> None:
-        for copy in [*self.tailing.copies, *(copy for copy, _ in self.restored)]:
+        for copy in [*self.copies, *(copy for copy, _ in self.restored)]:
             copy.drop()
         self.state_dir.close()
 
@@ -96,13 +100,13 @@ def test_standby_follows_its_changelog_and_has_a_lag(bench: Bench) -> None:
     bench.consumer.write(0, b"a", b"b", b"a")
     bench.turn()
     assert dict(copy.store.range()) == {b"a": b"2", b"b": b"1"}
-    assert (copy.position, bench.tailing.lags, bench.tailing.applied) == (3, {S0: 0}, 3)
+    assert (copy.position, bench.tailing.kept.lags, bench.tailing.applied) == (3, {S0: 0}, 3)
     assert bench.tailing.applied_to == {S0: 3}
     bench.consumer.held.add(TopicPartition("log", 0))
     bench.consumer.write(0, b"c")
     bench.now += 2.0
     bench.tailing.update_lags()
-    assert bench.tailing.lags == {S0: 1}
+    assert bench.tailing.kept.lags == {S0: 1}
     assert bench.restored == []
 
 
@@ -111,7 +115,7 @@ def test_restored_copy_is_returned_to_its_waiter(bench: Bench) -> None:
     copy = bench.begin(S0, WAITER)
     bench.turn()
     assert bench.restored == [(copy, WAITER)]
-    assert bench.tailing.copies == []
+    assert bench.copies == []
 
 
 def test_promoted_standby_asks_for_the_end_offset_again(bench: Bench) -> None:
@@ -209,7 +213,7 @@ def test_progress_without_a_waiter_is_not_logged(bench: Bench, caplog: pytest.Lo
     bench.begin(S0, WAITER)
     bench.tailing.set_waiter(S0, None)
     bench.begin(S1, WAITER)
-    taken = bench.tailing.take_out(S1)
+    taken = bench.tailing.kept.take_out(S1)
     for _ in range(7):
         bench.turn()
     assert caplog.messages == []
@@ -292,7 +296,7 @@ def test_closed_copies_have_a_lag(bench: Bench) -> None:
     bench.consumer.write(0, b"a", b"b", b"c")
     bench.tailing.closed_copies = {S0: ClosedCopy(Changelog(OurPartition("log", 0)), 1)}
     bench.turn()
-    assert bench.tailing.lags == {S0: 2}
+    assert bench.tailing.kept.lags == {S0: 2}
 
 
 def test_damaged_store_is_restored_from_the_beginning(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -354,7 +358,7 @@ def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: p
     fail_once(monkeypatch, StateFullError("no room"), first.store)
     bench.turn()
     assert [task for task, _ in bench.failed] == [S0]
-    assert bench.tailing.copies == [second]
+    assert bench.copies == [second]
     assert second.store.get(b"a") == b"0"
     with bench.state_dir.claim(S0):
         pass  # the directory is released
@@ -396,7 +400,7 @@ def test_end_offset_that_moves_back_ends_the_wait(bench: Bench) -> None:
     bench.consumer.held.add(TopicPartition("log", 0))
     copy = bench.begin(S0, WAITER)
     bench.tailing.update_lags()
-    assert bench.tailing.lags == {S0: 10}
+    assert bench.tailing.kept.lags == {S0: 10}
     lose(bench, 0, 6)
     bench.consumer.held.clear()
     for _ in range(2):
@@ -427,13 +431,13 @@ def test_closed_copy_ahead_of_its_changelog_has_its_whole_length_as_lag(bench: B
     bench.consumer.write(0, b"a", b"b")
     bench.tailing.closed_copies = {S0: ClosedCopy(Changelog(OurPartition("log", 0)), 5)}
     bench.turn()
-    assert bench.tailing.lags == {S0: 2}
+    assert bench.tailing.kept.lags == {S0: 2}
 
 
 def test_copy_taken_out_gets_no_more_records(bench: Bench) -> None:
     copy = bench.begin(S0)
-    assert bench.tailing.take_out(S0) is copy
-    assert bench.tailing.take_out(S0) is None
+    assert bench.tailing.kept.take_out(S0) is copy
+    assert bench.tailing.kept.take_out(S0) is None
     bench.consumer.write(0, b"a")
     assert not bench.tailing.read()
     assert copy.store.get(b"a") is None
@@ -468,7 +472,7 @@ def test_changelog_without_a_leader_delays_no_other(bench: Bench, caplog: pytest
     bench.turn()
     assert bench.restored == [(fine, WAITER)]
     bench.turn()
-    assert bench.tailing.lags == {S2: 0, ("s", 3): 2}
+    assert bench.tailing.kept.lags == {S2: 0, ("s", 3): 2}
     assert caplog.text.count("changelog log-0: no end offset: it has no leader") == 1
     for _ in range(3):
         bench.turn()
@@ -499,7 +503,7 @@ def test_copies_of_a_deleted_changelog_keep_their_lags(bench: Bench) -> None:
     bench.consumer.gone = {"log"}
     bench.turn()
     bench.tailing.reposition()
-    assert (bench.tailing.copies, bench.tailing.lags, bench.failed) == ([copy], {S0: 0}, [])
+    assert (bench.copies, bench.tailing.kept.lags, bench.failed) == ([copy], {S0: 0}, [])
 
 
 def test_promotion_without_an_end_offset_keeps_its_lag(bench: Bench) -> None:
@@ -510,7 +514,7 @@ def test_promotion_without_an_end_offset_keeps_its_lag(bench: Bench) -> None:
     bench.consumer.gone = {"log"}
     bench.tailing.set_waiter(S0, WAITER)
     bench.turn()
-    assert bench.tailing.lags == {S0: 0}
+    assert bench.tailing.kept.lags == {S0: 0}
 
 
 def test_opened_copy_keeps_the_lag_of_the_closed_one(bench: Bench) -> None:
@@ -524,7 +528,7 @@ def test_opened_copy_keeps_the_lag_of_the_closed_one(bench: Bench) -> None:
     bench.tailing.begin(copy, None)
     bench.now += 2.0
     bench.tailing.update_lags()
-    assert bench.tailing.lags == {S0: 1}
+    assert bench.tailing.kept.lags == {S0: 1}
 
 
 # --- no record is skipped
@@ -564,11 +568,11 @@ def test_copy_beyond_a_divergent_offset_restarts(
     bench.consumer.write(0, b"d")
     bench.tailing.on_truncation(LogTruncationError({at: divergent, TopicPartition("log", 7): None}))
     assert ("an out-of-sync replica became leader" in caplog.text) == restarts
-    assert bench.tailing.lags == ({} if restarts else {S0: 0}), "the member may report it at any time"
+    assert bench.tailing.kept.lags == ({} if restarts else {S0: 0}), "the member may report it at any time"
     bench.turn()
     assert (copy.store.get(b"never") is None) == restarts
     assert copy.store.get(b"d") == b"3"
-    assert bench.tailing.lags == {S0: 0}
+    assert bench.tailing.kept.lags == {S0: 0}
 
 
 def _old_copy(bench: Bench) -> Copy:
@@ -619,7 +623,7 @@ def test_stale_closed_copy_has_the_whole_changelog_as_lag(bench: Bench) -> None:
     for position, lag in ((3, 0), (2, 3)):
         bench.tailing.closed_copies = {S0: ClosedCopy(changelog, position, stale=True)}
         bench.turn()
-        assert bench.tailing.lags == {S0: lag}
+        assert bench.tailing.kept.lags == {S0: lag}
 
 
 # --- cost
@@ -661,17 +665,17 @@ def test_lags_are_updated_ten_times_a_second_while_a_task_waits(bench: Bench) ->
     """Once a second otherwise."""
     bench.begin(S0)
     bench.turn()
-    noted = bench.tailing.lags
+    noted = bench.tailing.kept.lags
     bench.now += 0.5
     bench.tailing.update_lags()
-    assert bench.tailing.lags is noted
+    assert bench.tailing.kept.lags is noted
     bench.consumer.leaderless = {TopicPartition("log", 0)}
     bench.tailing.set_waiter(S0, WAITER)
     bench.tailing.update_lags()
-    noted = bench.tailing.lags
+    noted = bench.tailing.kept.lags
     bench.now += 0.05
     bench.tailing.update_lags()
-    assert bench.tailing.lags is noted
+    assert bench.tailing.kept.lags is noted
     bench.now += 0.06
     bench.tailing.update_lags()
-    assert bench.tailing.lags is not noted
+    assert bench.tailing.kept.lags is not noted

@@ -16,7 +16,7 @@ import pytest
 from kafka_assignors.errors import StateDamagedError, StateError, StateFullError, TopologyError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Duties, StateDir, Stores, Subtopology, Topology
-from kafka_assignors.stateful.changelog.known import KnownChangelogs
+from kafka_assignors.stateful.changelog.topics import KnownChangelogs
 from kafka_assignors.stateful.runtime.copies import OpenCopies
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kafka.structs import TopicPartition
 
-from kafka_assignors.stateful.runtime.events import Assigned, Events, Lost, Revoked, TaskListener
+from kafka_assignors.stateful.runtime.events import Assigned, Event, Lost, Revoked, TaskListener
 
 T0 = TopicPartition("t", 0)
 
@@ -34,15 +35,15 @@ class Bench:
 
     def __init__(self) -> None:
         self.consumer = Consumer()
-        self.events = Events()
+        self.events: SimpleQueue[Event] = SimpleQueue()
         self.handled: list[tuple[object, str]] = []
         self.raises: BaseException | None = None
         consumer: Any = self.consumer
         self.listener = TaskListener(consumer, self.events, self.handle)
 
     def handle(self) -> None:
-        while (event := self.events.next()) is not None:
-            self.handled.append((event, threading.current_thread().name))
+        while not self.events.empty():
+            self.handled.append((self.events.get(), threading.current_thread().name))
         if self.raises is not None:
             raise self.raises
 
@@ -51,7 +52,7 @@ def test_assigned_partitions_are_paused_until_the_polling_thread_handles_them() 
     bench = Bench()
     asyncio.run(bench.listener.on_partitions_assigned([T0]))
     assert (bench.consumer.paused, bench.handled) == ([T0], [])
-    assert bench.events.next() == Assigned(frozenset({T0}), "m-1")
+    assert bench.events.get() == Assigned(frozenset({T0}), "m-1")
 
 
 @pytest.mark.parametrize("kind", [Revoked, Lost])
@@ -79,7 +80,7 @@ def test_closing_member_ignores_revocations() -> None:
     asyncio.run(bench.listener.on_partitions_revoked([T0]))
     asyncio.run(bench.listener.on_partitions_lost([T0]))
     assert bench.handled == []
-    assert bench.events.next() is None
+    assert bench.events.empty()
 
 
 def test_empty_callbacks_queue_no_event() -> None:
@@ -90,5 +91,5 @@ def test_empty_callbacks_queue_no_event() -> None:
         bench.listener.on_partitions_lost,
     ):
         asyncio.run(callback([]))
-    assert bench.events.next() is None
+    assert bench.events.empty()
     assert bench.consumer.paused == []

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.bucket.parts import forecast_parts
+from kafka_assignors.forecast.bucket.model import forecast_parts
 from kafka_assignors.forecast.model import Model
 from kafka_assignors.forecast.settings import SECOND
 

@@ -1,0 +1,98 @@
+"""Steps added to a coordinator's handling of JoinGroup and SyncGroup responses.
+
+They keep what kafka-python drops (the leader, the last round that ended), and read folded assignments, whose
+partitions are in the user data (`wire.budget`).
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kafka.coordinator.consumer import ConsumerCoordinator
+
+from kafka_assignors.wire import budget
+
+_LEADER = "_kafka_assignors_leader"
+"""The attribute in which this module stores the leader's member id on a coordinator."""
+
+_SYNCED = "_kafka_assignors_synced"
+"""The attribute for the generation of the last assignment that the broker sent."""
+
+_UNFOLDS = "_kafka_assignors_unfolds"
+"""The attribute that marks a coordinator that unfolds assignments."""
+
+
+def add_step(coordinator: ConsumerCoordinator, method: str, step: Callable[[Any, Any], Any]) -> bool:
+    """Pass what a method returns through ``step``, after the steps it has already.
+
+    The step is an attribute of the coordinator, so that its class stays as it is.
+
+    Args:
+        coordinator: the coordinator; only this one changes.
+        method: the name of a method that is not a coroutine.
+        step: (coordinator, result) -> result; not called if the method raises.
+
+    Returns:
+        Whether the coordinator has the method; an unknown version of kafka-python may not.
+    """
+    if not hasattr(coordinator, method):
+        return False
+    reference = weakref.ref(coordinator)
+    earlier = vars(coordinator).get(method)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        current: Any = reference()
+        # Looked up at each call because ContinuousConsumer replaces the coordinator's class later.
+        process = earlier or partial(getattr(type(current), method), current)
+        return step(current, process(*args, **kwargs))
+
+    setattr(coordinator, method, call)
+    return True
+
+
+def leader_of(coordinator: ConsumerCoordinator | None) -> str | None:
+    """Return the leader's member id from the last JoinGroup response; None if unknown."""
+    leader: str | None = getattr(coordinator, _LEADER, None)
+    return leader
+
+
+def synced_generation_of(coordinator: ConsumerCoordinator | None) -> int | None:
+    """Return the generation of the last assignment that the broker sent; None before the first."""
+    generation: int | None = getattr(coordinator, _SYNCED, None)
+    return generation
+
+
+def remember_rounds(coordinator: ConsumerCoordinator) -> None:
+    """Make a coordinator keep the leader and the generation of the responses to its joins."""
+    if hasattr(coordinator, _LEADER):
+        return
+
+    def remember_leader(current: Any, joined: Any) -> Any:
+        setattr(current, _LEADER, joined.leader)
+        return joined
+
+    def remember_generation(current: Any, assignment: Any) -> Any:
+        setattr(current, _SYNCED, current._generation.generation_id)
+        return assignment
+
+    if add_step(coordinator, "_process_join_group_response", remember_leader):
+        add_step(coordinator, "_process_sync_group_response", remember_generation)
+        setattr(coordinator, _LEADER, None)
+
+
+def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:
+    """Unfold each assignment that a SyncGroup response brings, before kafka-python decodes it.
+
+    Returns:
+        Whether the coordinator unfolds them; False in an unknown version of kafka-python.
+    """
+
+    def unfold(_current: Any, assignment: Any) -> bytes:
+        return budget.unfold(bytes(assignment))
+
+    if not hasattr(coordinator, _UNFOLDS) and add_step(coordinator, "_process_sync_group_response", unfold):
+        setattr(coordinator, _UNFOLDS, True)
+    return hasattr(coordinator, _UNFOLDS)
