@@ -158,7 +158,7 @@ class ChaosGroup(ABC):
             return [f"{self.name}: {error!r}"]
         if described["group_state"] != "Stable":
             return [f"{self.name}: {described['group_state']}"]
-        owned = {member["client_id"]: _assigned(member) for member in described["members"]}
+        owned = {self._name_of(member["client_id"]): _assigned(member) for member in described["members"]}
         if (running := {self._client(p) for p in self.running.values()}) != owned.keys():
             return [f"{self.name}: the broker's members are {sorted(owned)}, not {sorted(running)}"]
         partitions = {(self.topic, number) for number in range(self._partitions)}
@@ -198,6 +198,9 @@ class ChaosGroup(ABC):
     def _differing_views(self, owned: checks.Owned) -> list[str]:
         """Members whose own view differs from the broker's."""
         return []
+
+    def _name_of(self, client_id: str) -> str:
+        return client_id
 
     def _client(self, process: Process) -> str:
         return process.name

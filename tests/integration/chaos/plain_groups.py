@@ -126,6 +126,11 @@ class PlainChaosGroup(ChaosGroup):
             settings["group_instance_id"] = f"instance-{slot}"
         return MemberProcess(name, settings)
 
+    def _name_of(self, client_id: str) -> str:
+        """Return the process of a member; a broker that replaces a static member keeps its client id."""
+        process = self.running.get(int(_slot_of(client_id))) if self._family.is_static else None
+        return client_id if process is None else process.name
+
     def _further_checks(self, logs: list[EventLog]) -> list[str]:
         instance = _slot_of if self._family.is_static else str
         complaints = [

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, KafkaTimeoutError
 
 from tests.integration.chaos.event_log import Position
 from tests.integration.chaos.group import SESSION_S, ChaosGroup
@@ -63,7 +63,8 @@ class BackgroundProducer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
-        self._producer.close(timeout=0)
+        with suppress(KafkaTimeoutError):  # records may be pending after a failure, which must be shown
+            self._producer.close(timeout=0)
 
     def end(self) -> None:
         """Stop writing; returns when all records are acknowledged."""
