@@ -213,7 +213,7 @@ class FeedReader:
         is_repeated = self._problem_kind is type(error)
         level = logging.DEBUG if self._quiet or is_repeated else logging.WARNING
         self._problem_kind = type(error)
-        log.log(level, "load feed %s: %s; trying again in %.0f s", self._topic, self._problem, pause_s)
+        log.log(level, "load feed %s: %s; trying again in %.1f s", self._topic, self._problem, pause_s)
         return pause_s
 
     def _drop(self) -> None:

@@ -266,7 +266,7 @@ def test_missing_feed_is_not_created_but_read_once_it_exists(feed: Feed, lead: L
     leader.until(lambda: len([line for line in leader.logged(logging.DEBUG) if "no such topic" in line]) > 5)
     assert leader.loads == [0] * 4
     assert not feed.exists()
-    assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; trying again in 1 s"]
+    assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; trying again in 0.2 s"]
     feed.create().publish(t(100, 10, 10, 90))
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     assert len(leader.logged()) == 1
@@ -279,7 +279,7 @@ def test_recreated_feed_is_read_again(feed: Feed, lead: Lead) -> None:
     leader.until(lambda: leader.loads == [100, 10, 10, 90])
     feed.delete()
     leader.until(leader.logged)
-    assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; trying again in 1 s"]
+    assert leader.logged() == [f"load feed {feed.topic}: there is no such topic; trying again in 0.2 s"]
     assert not feed.exists()
     assert leader.loads == [100, 10, 10, 90]  # they are as good as they were
     feed.create(2)
@@ -334,7 +334,7 @@ def test_denied_feed_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead, ma
         leader.until(lambda: leader.plan() and leader.logged())
         assert leader.loads == [0] * 4
         assert leader.logged()[0] == (
-            f"load feed {feed.topic}: not authorised to read the topic {feed.topic}; trying again in 1 s"
+            f"load feed {feed.topic}: not authorised to read the topic {feed.topic}; trying again in 0.2 s"
         )
     allow_reading(guarded, feed.topic)
     leader.until(lambda: leader.loads == [100, 10, 10, 90])

@@ -272,7 +272,7 @@ def test_failure_is_retried_with_growing_pauses_and_logged_once(
     assert reader.step() == 0
     assert known(reader) == {0: 1}
     assert ours(caplog) == [
-        "load feed feed: there is no such topic; trying again in 1 s",
+        "load feed feed: there is no such topic; trying again in 1.0 s",
         "load feed feed: reading again",
     ]
     feed.error = TopicMissingError("there is no such topic")
@@ -320,7 +320,7 @@ def test_deleted_topic_is_noticed_without_poll_errors(caplog: pytest.LogCaptureF
     feed.now += 31
     feed.error = TopicMissingError("there is no such topic")
     assert reader.step() == 1
-    assert ours(caplog) == ["load feed feed: there is no such topic; trying again in 1 s"]
+    assert ours(caplog) == ["load feed feed: there is no such topic; trying again in 1.0 s"]
 
 
 def test_read_once_reads_on_the_calling_thread(caplog: pytest.LogCaptureFixture) -> None:
