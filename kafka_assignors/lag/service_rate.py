@@ -18,7 +18,7 @@ _LONGEST_WITHOUT_COMMIT_S = 300.0
 """Longest time without a commit that counts; after a longer one the member was paused, or never commits."""
 
 _BACKLOG = 2
-"""A partition has a backlog if its lag at a look is at least this many times what is read until the next."""
+"""A partition has a backlog at a look if its lag is this many times the records read until the next look."""
 
 _CHANGE = 1.25
 """A reported rate stays until the measured one differs by more than this factor, so that plans stay."""

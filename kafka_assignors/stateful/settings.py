@@ -116,8 +116,8 @@ class RuntimeOptions:
     @property
     def assignor_options(self) -> dict[str, Any]:
         """The options that the assignor has as well."""
-        of_assignor = {field.name for field in fields(StatefulOptions)}
-        return {field.name: getattr(self, field.name) for field in fields(self) if field.name in of_assignor}
+        of_assignor = {option.name for option in fields(StatefulOptions)}
+        return {name: getattr(self, name) for option in fields(self) if (name := option.name) in of_assignor}
 
 
 def checked_config(config: Mapping[str, Any]) -> dict[str, Any]:

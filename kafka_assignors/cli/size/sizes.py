@@ -142,7 +142,8 @@ class GroupSizes:
         if now.group.state in REBALANCING:  # the broker returns neither owners nor the strategy meanwhile
             return f"{group} is rebalancing"
         if given_up := self._given_up():
-            return f"{group} is between two rebalances: {counted(given_up, 'partition')} without an owner"
+            without_owner = f"{counted(given_up, 'partition')} without an owner"
+            return f"{group} is between two rounds of a rebalance: {without_owner}"
         if self._settled and not self._settled & (self._before or frozenset()):
             return (
                 f"{group} has just started: no member was there at the look before, "
@@ -153,7 +154,7 @@ class GroupSizes:
     def _given_up(self) -> int:
         """Return how many partitions of topics that members read have lost their owner since the last look.
 
-        Cooperative members give a partition up in one rebalance and take it in the next.
+        Cooperative members revoke a partition in one round of a rebalance, and get it in the next.
         """
         before, now = (report for _, report in list(self._looks)[-2:])
         topics = {topic for member in now.members for topic in member.topics}

@@ -58,7 +58,7 @@ def _moves(problem: LoadProblem, owners: Owners, former_owners: Owners) -> int:
 
 
 def _relabelled(problem: LoadProblem, owners: Owners, former_owners: Owners) -> Owners:
-    """Swap whole partition sets of members of equal capacity, so that each keeps more of what it owned.
+    """Let members of equal capacity exchange all their partitions if fewer partitions move then.
 
     Returns ``owners`` unchanged if subscriptions differ.
     """

@@ -86,5 +86,5 @@ class StatefulOptions(Options):
 
     def for_planning(self) -> planner.TaskPlanOptions:
         """Return the options that the planner takes."""
-        names = [field.name for field in fields(planner.TaskPlanOptions)]
+        names = [option.name for option in fields(planner.TaskPlanOptions)]
         return planner.TaskPlanOptions(**{name: getattr(self, name) for name in names})

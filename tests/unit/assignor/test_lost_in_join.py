@@ -30,7 +30,7 @@ LOST = [
 ]
 
 
-class RecordingListener(AsyncConsumerRebalanceListener):  # type: ignore[misc]
+class RecordingListener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # its base is Any
     """Records the calls of a listener."""
 
     def __init__(self) -> None:

@@ -252,10 +252,21 @@ def test_last_size_stays_while_cooperative_members_have_given_partitions_up() ->
     sizes.look()
     assert sizes.read().sizing.advised == 4
     kept = sizes.read()
-    why = "is between two rebalances: 2 partitions without an owner"
+    why = "is between two rounds of a rebalance: 2 partitions without an owner"
     assert (kept.notes, kept.sizing.advised) == ((f"group 'billing' {why}: this is the size of {TIME}",), 4)
     assert not sizes.read().is_kept  # a topic may have become smaller
     assert sizes.read().sizing.advised == 4
+
+
+def test_topic_that_members_no_longer_read_is_no_reason_to_keep_a_size() -> None:
+    calm = look([7, 7, 7, 7], [900] * 4)
+    members = tuple(replace(member, topics=frozenset({"other"})) for member in calm.group.members)
+    unsubscribed = replace(
+        calm,
+        group=replace(calm.group, members=members),
+        partitions=tuple(replace(partition, owner=None) for partition in calm.partitions),
+    )
+    assert not sized(replace(REQUEST, rate=10.0), calm, calm, unsubscribed).is_kept
 
 
 def test_unknown_lag_counts_as_at_an_earlier_look() -> None:

@@ -61,7 +61,7 @@ class Sent:
         }
 
 
-class Listener(AsyncConsumerRebalanceListener):  # type: ignore[misc]
+class Listener(AsyncConsumerRebalanceListener):  # type: ignore[misc]  # its base is Any
     """Records a listener's calls, and the requests sent before each."""
 
     def __init__(self, member: Scripted) -> None:
