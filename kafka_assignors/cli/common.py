@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO, NoReturn, TypeVar
 
 import click
 
@@ -84,3 +85,13 @@ def sigterm_as_interrupt() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def wait_for_interrupt() -> NoReturn:
+    """Wait until the handler of a signal raises.
+
+    The wait is renewed each second: this thread runs the handler, but a signal that the system delivers to
+    another thread does not wake it.
+    """
+    while True:
+        time.sleep(1)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import logging
 import re
-import threading
 from contextlib import suppress
 from re import Pattern
 from typing import BinaryIO
 
 import click
 
-from kafka_assignors.cli.common import client_settings, connection_options, sigterm_as_interrupt
+from kafka_assignors.cli.common import (
+    client_settings,
+    connection_options,
+    sigterm_as_interrupt,
+    wait_for_interrupt,
+)
 from kafka_assignors.cli.exporter.fetch import ClusterReader
 from kafka_assignors.cli.exporter.page import LagPage
 from kafka_assignors.cli.exporter.server import Address, address, reading_repeatedly, serving
@@ -99,7 +103,7 @@ def command(
         # kafka-python's errors repeat the problems that this command reports once.
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
         with reading_repeatedly(reader.read, page, interval, _log):
-            threading.Event().wait()
+            wait_for_interrupt()
 
 
 def _log(line: str) -> None:

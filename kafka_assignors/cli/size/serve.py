@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -12,7 +11,7 @@ from http import HTTPStatus
 import click
 from prometheus_client.core import GaugeMetricFamily
 
-from kafka_assignors.cli.common import sigterm_as_interrupt
+from kafka_assignors.cli.common import sigterm_as_interrupt, wait_for_interrupt
 from kafka_assignors.cli.exporter.server import (
     KEPT_INTERVALS,
     ReadingPage,
@@ -101,7 +100,7 @@ def serve(listen: str, read: Callable[[], SizeReport], group_id: str, interval_s
     ):
         _log(f"serving http://{served}/size and /metrics, looking every {interval_s:g} s")
         with reading_repeatedly(read, page, interval_s, _log):
-            threading.Event().wait()
+            wait_for_interrupt()
 
 
 def _log(line: str) -> None:

@@ -17,7 +17,7 @@ from prometheus_client.samples import Sample
 from kafka_assignors.broker.ports import HOST
 from tests.support.waiting import until
 
-COMMAND = [sys.executable, "-m", "kafka_assignors", "exporter"]
+COMMAND = [sys.executable, "-X", "faulthandler", "-m", "kafka_assignors", "exporter"]
 ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
@@ -81,6 +81,15 @@ def exporter(folder: Path, *words: str, **env: str) -> Iterator[Exporter]:
             running = Exporter(process, log)
             yield running
             process.send_signal(signal.SIGTERM)
-            assert process.wait(30) == 0, running.log()
+            assert _ended(process) == 0, running.log()
         finally:
             process.kill()
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int:
+    """Return the exit code; a process that does not end in time writes the stacks of its threads."""
+    try:
+        return process.wait(30)
+    except subprocess.TimeoutExpired:
+        process.send_signal(signal.SIGABRT)
+        return process.wait()
