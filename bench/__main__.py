@@ -1,6 +1,6 @@
 """``make bench``: times plans beside kafka-python, Java and Kafka Streams, and the fetching of lag.
 
-docs/benchmarks.md says what is measured and how.
+docs/benchmarks.md describes the measurements.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ LAG, STATEFUL = "lag", "stateful"
 
 
 def options_of(arguments: list[str]) -> argparse.Namespace:
-    """The checked arguments."""
+    """Parse and check the arguments."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
         "--patience", type=float, default=10.0, metavar="S",
@@ -63,7 +63,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
 
 
 def repeatable(options: argparse.Namespace) -> list[str]:
-    """Return the non-default arguments that select the measured problems."""
+    """Return the non-default arguments with which the measurement can be repeated."""
     default = options_of([])
     words = [] if options.patience == default.patience else ["--patience", f"{options.patience:g}"]
     words += [] if options.problems == default.problems else ["--problems", *options.problems]
@@ -84,7 +84,7 @@ def find_java(options: argparse.Namespace, report: Report, folder: Path) -> Java
 
 
 def measure(options: argparse.Namespace, console: Console) -> Report:
-    """Measure everything; save after each row."""
+    """Measure all selected problems; save after each row."""
     report = Report(machine(), repeatable(options))
     # The pictures reuse the rows of the table.
     known = options.table if set(GROWTH_PHASES) <= set(options.phases) else []
@@ -163,12 +163,12 @@ def measure_stateful(
 
 
 def line_of(row: Row, who: Sequence[str]) -> str:
-    """Print a measured row."""
+    """Return the times of a measured row, as a line for the terminal."""
     return "; ".join(f"{planner} {table.time_cell(row[planner])}" for planner in who if planner in row)
 
 
 def show(report: Report, console: Console) -> None:
-    """Print the main figures of a row, in the width of the terminal."""
+    """Print the main figures of all rows as tables, in the width of the terminal."""
     if report.rows:
         shown = Table(*table.SHORT_HEAD, title="ms, assign() and encoding: sticky / cooperative")
         for row in report.rows:
@@ -191,7 +191,7 @@ def show(report: Report, console: Console) -> None:
 
 
 def end(number: int, _: object) -> None:
-    """Exit on a signal: end the measured program and delete its files."""
+    """Exit on a signal.  The exit also ends the measured program and deletes its files."""
     sys.exit(128 + number)
 
 

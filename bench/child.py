@@ -1,7 +1,7 @@
 """The measuring process: ``python -m bench.child``, started by the benchmark only.
 
-Every figure thus comes from a process that has done nothing else: neither heap nor collector nor peak know of
-another one.  Answers are lines of JSON, each printed as soon as it is known.
+Each measurement runs in a new process, so that no earlier one affects its heap, garbage collector or peak of
+memory.  The process prints facts as lines of JSON, each as soon as it is known.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.stateful.problems import measure as measure_stateful
 
 
 def main(task: str, order: dict[str, Any]) -> None:
-    """Do one task, as ordered by the benchmark."""
+    """Do one task; ``order`` holds its arguments."""
     if task == "measure":
         for facts in measure(order["kind"], Path(order["group"]), Path(order["plan"]), order["longest"]):
             answer(facts)
@@ -32,7 +32,7 @@ def main(task: str, order: dict[str, Any]) -> None:
         for facts in measure_stateful(size, order["event"], play=order["play"]):
             answer(facts)
         return
-    gc.disable()  # the others only make and read values; nothing is timed
+    gc.disable()  # the other tasks only create and read values; nothing is timed
     problem = Problem(*order["problem"])
     base = read_plan(Path(order["base"])) if order["base"] else {}
     if task == "write":

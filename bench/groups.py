@@ -1,8 +1,8 @@
 """Groups and plans as files: the bytes of subscriptions and assignments, for programs in Python and Java.
 
-A group holds topics with their counts, then members with their subscriptions; a plan holds members with
-their assignments.  Numbers are 32 bits, big-endian; a name has its length (16 bits) in front, bytes theirs
-(32 bits).  Everybody reads the same history, each in the format of its own protocol.
+A group holds topics with their numbers of partitions, then members with their subscriptions.  A plan holds
+members with their assignments.  Numbers are 32 bits, big-endian.  A name follows its length (16 bits), and
+bytes follow theirs (32 bits).  All planners read the same history, each in the format of its own protocol.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kafka_assignors import CooperativeStickyAssignor, StickyAssignor
 
 GENERATION = 5
 
-# By the history they write: Java reads our history, kafka-python's sticky reads only its own.
+# The assignors whose members send the history: Java reads ours, kafka-python's sticky reads only its own.
 ASSIGNORS: Mapping[str, type[Any]] = {
     "sticky": StickyAssignor,
     "cooperative": CooperativeStickyAssignor,
@@ -35,7 +35,7 @@ class Senders:
         self._sent: dict[tuple[str, str], tuple[list[str], bytes]] = {}
 
     def write(self, path: Path, kind: str, moment: Moment) -> None:
-        """Assign every member its owned partitions, and keep the subscription it then sends."""
+        """Write a group to a file, with the subscription that each member sends for its owned partitions."""
         sent = {member: self._sends(kind, moment, member) for member in moment.subscriptions}
         with path.open("wb") as file:
             file.write(struct.pack(">i", len(moment.counts)))
@@ -50,7 +50,7 @@ class Senders:
         if topics != before:
             assignor = ASSIGNORS[kind]()
             if (owned := moment.owned.get(member)) is not None:
-                # One generation for all phases after the first, so the history is the same in each.
+                # All phases after the first have one generation, so a member's history is the same in each.
                 assignor.on_assignment(ConsumerProtocolAssignment(0, sorted(owned.items()), b""), GENERATION)
             sent = bytes(assignor.metadata(topics).encode())
             self._sent[kind, member] = topics, sent
@@ -58,20 +58,19 @@ class Senders:
 
 
 def read_group(path: Path) -> tuple[Counts, dict[str, bytes]]:
-    """The topics' counts, and every member's subscription."""
+    """Return the topics' numbers of partitions, and every member's subscription."""
     with path.open("rb") as file:
         counts = {_read_name(file): _read_number(file) for _ in range(_read_number(file))}
         return counts, _read_members(file)
 
 
 def write_plan(path: Path, assignments: Mapping[str, bytes]) -> None:
-    """Write every member's assignment."""
     with path.open("wb") as file:
         _write_members(file, assignments)
 
 
 def read_plan(path: Path) -> Plan:
-    """Member -> topic -> partitions."""
+    """Return member -> topic -> partitions."""
     with path.open("rb") as file:
         assignments = _read_members(file)
     return {member: _assigned(data) for member, data in assignments.items()}

@@ -15,11 +15,11 @@ from kafka_assignors.errors import KafkaAssignorsError
 
 SOURCE = Path(__file__).parent / "java" / "AssignBench.java"
 
-RUNS_S = 5.0  # the median's runs, and before them the warm-up, go no further than this
+RUNS_S = 5.0  # no run of the warm-up begins later than this, and no run of the median
 
 
 class NoJavaError(Exception):
-    """Java cannot be measured here; the text has the reason."""
+    """Java cannot be measured here; the message is the reason."""
 
 
 class JavaBrokenError(NoJavaError):
@@ -28,7 +28,7 @@ class JavaBrokenError(NoJavaError):
 
 @dataclass(frozen=True, slots=True)
 class JavaPeer:
-    """The compiled harness, and what it needs on the class path."""
+    """The compiled harness and its class path."""
 
     java: Path
     class_path: str
@@ -43,19 +43,19 @@ def java_peer(folder: Path) -> JavaPeer:
     """Compile the harness into ``folder``.
 
     Raises:
-        NoJavaError: there is no JDK 17 or newer, or the jars cannot be had.
+        NoJavaError: there is no JDK 17 or newer, or the jars cannot be fetched.
     """
     return JavaPeer(*compiled(folder, SOURCE))
 
 
 def compiled(folder: Path, *sources: Path, beside: Sequence[Path] = ()) -> tuple[Path, str]:
-    """Compile Java into ``folder``, with kafka-clients of the broker's lock and the jars ``beside`` it.
+    """Compile Java sources into ``folder``, with kafka-clients of the broker's lock and the jars ``beside``.
 
     Returns:
-        The launcher, and the class path to run it with.
+        The launcher and the class path.
 
     Raises:
-        NoJavaError: as above.
+        NoJavaError: as `java_peer`.
     """
     try:
         java = find_java()
@@ -63,7 +63,7 @@ def compiled(folder: Path, *sources: Path, beside: Sequence[Path] = ()) -> tuple
         jars = fetch_jars("java-peer", jars=wanted)
     except KafkaAssignorsError as error:
         raise NoJavaError(str(error)) from error
-    # A java on the PATH is often a link into its JDK, without a link to the compiler beside it.
+    # The java on PATH is often a link into its JDK, without a link to the compiler beside it.
     places = [java.path.with_name("javac"), java.path.resolve().with_name("javac")]
     if (javac := next(filter(Path.exists, places), None)) is None:
         raise NoJavaError(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 def machine() -> dict[str, str]:
-    """Facts by name, for people."""
+    """Return the facts by name, as text for a person."""
     return {
         "date": time.strftime("%Y-%m-%d"),
         "cores": str(os.cpu_count()),
@@ -28,7 +28,7 @@ def _memory() -> str:
 
 
 def _processor() -> str:
-    """Return the processor's model; only Linux has it in a file."""
+    """Return the processor's model; only Linux has a file with it."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:

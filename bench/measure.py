@@ -24,11 +24,11 @@ ENOUGH_S, LEAST_RUNS, MOST_RUNS = 0.5, 3, 101
 
 
 def measure(kind: str, group: Path, plan: Path, longest: float) -> Iterator[Facts]:
-    """Facts as they become known; seconds and MB.
+    """Yield facts as they become known, in seconds and MB.
 
-    First ``decode`` (kafka-python's own decoding of every member), then ``first`` (the first ``assign()`` and
-    ``encode()`` of all assignments in this process) with ``memory`` (its peak, beyond what was there before),
-    then medians: ``assign``, and ``total`` with the encoding.
+    First ``decode`` (kafka-python's own decoding of every member).  Then ``first`` (the first ``assign()``
+    and ``encode()`` of all assignments in this process) with ``memory`` (the peak of this call above the
+    memory before it).  Then medians: ``assign``, and ``total`` with the encoding.
     """
     counts, sent = read_group(group)
     topics = cluster(counts)
@@ -61,7 +61,7 @@ def measure(kind: str, group: Path, plan: Path, longest: float) -> Iterator[Fact
     yield {"first": total, "memory": _beyond(before)}
     write_plan(plan, data)
     del data
-    # If the first call used up the time, it is the median; such a long call is no slower than later ones.
+    # A first call that used up the time is the median.  Such a long call is no slower than later ones.
     runs = repeated(lambda: run()[:2], longest - total) or [(assign, total)]
     yield {
         "assign": statistics.median(a for a, _ in runs),
@@ -92,7 +92,7 @@ def cluster(counts: Counts) -> ClusterMetadata:
 
 
 def repeated(run: Callable[[], T], longest: float) -> list[T]:
-    """Time three runs, or up to 101 within 0.5 s; start no run after ``longest`` seconds."""
+    """Collect three results, or up to 101 within 0.5 s; start no run after ``longest`` seconds."""
     done: list[T] = []
     started = time.perf_counter()
     while len(done) < MOST_RUNS:
@@ -109,7 +109,7 @@ def _timed(run: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - started, result
 
 
-# ru_maxrss is on every Unix, but a child inherits its parent's through exec; Linux can set the peak back.
+# Every Unix has ru_maxrss, but a child inherits its parent's through exec.  Linux can reset the peak.
 _STATUS, _PEAK = Path("/proc/self/status"), Path("/proc/self/clear_refs")
 
 

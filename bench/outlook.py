@@ -7,14 +7,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A peer's seconds for an amount of ``work`` (partitions times members); None: it was ended."""
+    """A peer's seconds for an amount of ``work`` (partitions times members); None: the peer was ended."""
 
     work: int
     seconds: float | None
 
 
 def expected(seen: Seen, work: int) -> float | None:
-    """Estimate the seconds for another amount of work, in proportion; None: it was ended."""
+    """Estimate the seconds for another amount of work, in proportion; None: the peer would be ended."""
     if seen.seconds is None:
         return None if work >= seen.work else 0.0
     return seen.seconds * work / seen.work
@@ -25,8 +25,8 @@ class Outlook:
 
     Args:
         patience: seconds a call may take.
-        in_proportion: whether time goes with the work, within a factor of two.  kafka-python's does; Java's
-            jumps up and down with the shape of the problem, so it is left out only where less was too much.
+        in_proportion: whether time is proportional to the work, within a factor of two, as kafka-python's is.
+            Java's is not, so Java skips a problem only if it was ended at one that was no larger.
     """
 
     def __init__(self, patience: float, *, in_proportion: bool) -> None:
@@ -35,12 +35,12 @@ class Outlook:
         self._seen: dict[tuple[str, str], Seen] = {}
 
     def hopeless(self, kind: str, phase: str, work: int) -> bool:
-        """Whether a problem would take too long, estimated from the last one; never for the first."""
+        """Whether a problem would take too long, estimated from the last one; False without a last one."""
         if (seen := self._seen.get((kind, phase))) is None:
             return False
         seconds = expected(seen, work)
         return seconds is None or (self._in_proportion and seconds > 2 * self._patience)
 
     def saw(self, kind: str, phase: str, work: int, seconds: float | None) -> None:
-        """Remember the seconds of a problem; None: it was ended."""
+        """Remember the seconds of a problem; None: the peer was ended."""
         self._seen[kind, phase] = Seen(work, seconds)

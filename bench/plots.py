@@ -15,10 +15,10 @@ Points = list[tuple[int, float]]
 
 
 def series(rows: Iterable[Row], kind: str, axis: str) -> dict[str, Points]:
-    """The lines of one picture: size -> seconds.
+    """Return the lines of one panel: name -> (size, seconds) points.
 
-    Ours are with the encoding.  The decoding of the same members, which kafka-python needs in any case, is
-    what they are to be compared with.
+    Times of our plans include the encoding.  For comparison, one line is kafka-python's decoding of the same
+    members, which every plan needs.
     """
     fixed, grows = ("members", "total") if axis == "partitions" else ("total", "members")
     problems = set(_along(GROWTH[kind], fixed))
@@ -43,7 +43,7 @@ def _along(problems: Iterable[Problem], fixed: str) -> list[Problem]:
 
 
 def slope_one(lines: Iterable[Points]) -> Points:
-    """A line through the last point of the slowest, back to where the shortest begins."""
+    """Return a line of slope 1 from the smallest size to the end of the slowest line."""
     lines = [points for points in lines if points]
     size, seconds = max((points[-1] for points in lines), key=lambda point: point[1])
     least = min(points[0][0] for points in lines)
@@ -51,7 +51,7 @@ def slope_one(lines: Iterable[Points]) -> Points:
 
 
 def draw(rows: list[Row], folder: Path) -> list[Path]:
-    """Draw one picture a kind, with a panel by partitions and a panel by members.  Skips empty kinds."""
+    """Draw a picture for each kind whose two panels, by partitions and by members, have lines."""
     drawn = []
     for kind in GROWTH:
         lines = {axis: series(rows, kind, axis) for axis in AXES}
@@ -73,7 +73,7 @@ def _draw(kind: str, lines: dict[str, dict[str, Points]], path: Path) -> None:
     from matplotlib.figure import Figure
     from matplotlib.ticker import FuncFormatter
 
-    # Text stays text and ids do not change, so that a new measurement is a small diff.
+    # Keep text as text and ids constant, so that a new measurement is a small diff.
     style: Any = {
         "svg.fonttype": "none",
         "svg.hashsalt": path.name,
@@ -91,7 +91,7 @@ def _draw(kind: str, lines: dict[str, dict[str, Points]], path: Path) -> None:
             for scale in (panel.xaxis, panel.yaxis):
                 scale.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         for panel, points_of in zip(panels, lines.values(), strict=True):
-            # The line may leave the picture, so that it does not shrink the others.
+            # The reference line may leave the picture, so that it does not shrink the others.
             panel.autoscale(enable=False)
             reference = zip(*slope_one(points_of.values()), strict=True)
             panel.plot(*reference, color="#777777", linewidth=1.2, linestyle=":", label="slope 1")

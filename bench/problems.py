@@ -34,8 +34,8 @@ class Moment:
 class Problem:
     """A group: ``topics`` of ``partitions`` each, and ``members`` that subscribe by ``kind``.
 
-    Kinds: ``uniform`` (everybody to everything), ``half`` (each to a random half of the topics), ``tiers``
-    (the first half of the members to everything, the others to the first half of the topics).
+    Kinds: ``uniform`` (all members to all topics), ``half`` (each member to a random half of the topics),
+    ``tiers`` (the first half of the members to all topics, the others to the first half of the topics).
     """
 
     kind: str
@@ -45,7 +45,7 @@ class Problem:
 
     @property
     def total(self) -> int:
-        """Partitions in all."""
+        """Partitions of all topics."""
         return self.topics * self.partitions
 
     @property
@@ -55,11 +55,11 @@ class Problem:
 
     @property
     def name(self) -> str:
-        """For people: partitions in all, by members."""
+        """Name for reports: kind, partitions of all topics, members."""
         return f"{self.kind} {self.total:,} x {self.members:,}"
 
     def at(self, phase: str, base: Plan) -> Moment:
-        """Return the group in a phase; ``base`` is the assignment before, which ``fresh`` ignores."""
+        """Return the group in a phase; ``base`` is the assignment before it, which ``fresh`` ignores."""
         names = [f"t{i:05d}" for i in range(self.topics)]
         counts = dict.fromkeys(names, self.partitions)
         rng = random.Random(self.name)
@@ -118,7 +118,7 @@ SIZES: dict[str, tuple[Problem, ...]] = {
     ),
 }
 
-# Partitions or members grow, and the other number stays.  100,000 x 1,000 is in both, and in the table.
+# Partitions or members grow, and the other number stays.  100,000 x 1,000 is on both axes, and in the table.
 GROWTH: dict[str, tuple[Problem, ...]] = {
     kind: (
         *(Problem(kind, 500, partitions, 1000) for partitions in (2, 20, 200, 2000)),
@@ -129,13 +129,13 @@ GROWTH: dict[str, tuple[Problem, ...]] = {
 
 
 def select(wanted: Iterable[str]) -> tuple[list[Problem], list[Problem]]:
-    """The problems of the table, and those of the growth plots.
+    """Return the problems of the table, and those of the growth plots.
 
     Args:
         wanted: sizes (``small``), ``growth``, or parts of names.
 
     Raises:
-        ValueError: nothing is called that.
+        ValueError: a word matches no problem.
     """
     table = [problem for size in SIZES.values() for problem in size]
     chosen: list[Problem] = []

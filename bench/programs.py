@@ -18,7 +18,7 @@ Facts = dict[str, Any]
 
 
 class ProgramError(Exception):
-    """A program of the benchmark failed; the text is the end of its stderr."""
+    """A program of the benchmark failed; the message is the end of its stderr."""
 
 
 def child(task: str, patience: float | None = None, **order: Any) -> Facts:
@@ -29,12 +29,12 @@ def child(task: str, patience: float | None = None, **order: Any) -> Facts:
 def listen(command: Sequence[str | Path], patience: float | None = None) -> Facts:
     """Gather the facts that a program prints, one JSON object a line.
 
-    Its first line says that it is ready; from then on it has ``patience`` seconds for each further line, and
-    is ended when it needs more: then ``cut`` is among the facts, with the seconds it was given, unless it had
-    already printed the fact ``first``.
+    The first line means that the program is ready, and may take any time.  The program is ended if a later
+    line takes more than ``patience`` seconds.  If the fact ``first`` is still missing then, the fact ``cut``
+    is these seconds.
 
     Raises:
-        ProgramError: it failed.
+        ProgramError: the program failed.
     """
     lines: queue.Queue[bytes] = queue.Queue()
     facts: Facts = {}

@@ -1,4 +1,4 @@
-"""Measures the quality of any planner's plan from the members' bytes; shares no code with the package."""
+"""Measures the quality of any planner's plan; shares no code with the package."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ class Quality:
 
     Attributes:
         valid: every owner subscribes to its partitions, and no partition has two owners.
-        unassigned: partitions of subscribed topics without an owner; cooperative plans hold back what moves.
+        unassigned: partitions of subscribed topics without an owner; cooperative plans hold back moves.
         squares: the sum of the squared loads; less is fairer.
-        moved: partitions that a member which is still there had, and has not any more.
+        moved: partitions that a remaining member owned before the event and does not own in the plan.
     """
 
     valid: bool
@@ -25,7 +25,6 @@ class Quality:
 
 
 def judge(moment: Moment, plan: Plan) -> Quality:
-    """Measure a plan."""
     valid = set(plan) == set(moment.subscriptions)
     given: dict[str, list[int]] = {topic: [] for topic in moment.counts}
     subscribers: dict[str, list[str]] = {topic: [] for topic in moment.counts}

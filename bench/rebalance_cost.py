@@ -1,7 +1,7 @@
 """``python -m bench.rebalance_cost``: a rebalance with and without causes and metrics, on member and leader.
 
-All in one run: real consumers, without a broker, take turns.  The figures are medians of the CPU time of the
-process, which other processes change less than the time that passes.
+One run measures all kinds: real consumers without a broker take turns.  The figures are medians of CPU time,
+because other processes affect it less than elapsed time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ KINDS = ("neither", "causes", "causes and metrics")
 
 
 def lags(partitions: Iterable[Any]) -> dict[Any, int]:
-    """Return lags at once, as without a broker."""
+    """Return lags at once, without a broker."""
     return {partition: partition.partition % 1000 for partition in partitions}
 
 
@@ -56,7 +56,7 @@ def consumer(port: int, partitions: int, strategy: type[Assignor], kind: str) ->
 
 
 def rebalance(made: Any, members: int, *, leads: bool) -> Callable[[], float]:
-    """Return a function that joins, plans as the leader, and takes the assignment; it returns CPU seconds."""
+    """Return a function that runs one rebalance, with the plan if ``leads``, and returns its CPU seconds."""
     coordinator = made._coordinator
     (assignor,) = coordinator._assignors.values()
     generation = 0
@@ -95,7 +95,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             seconds: list[list[float]] = [[] for _kind in KINDS]
             for turn in range(options.rounds):
                 for which in range(len(KINDS)):
-                    which_now = (which + turn) % len(KINDS)  # none is always the last
+                    which_now = (which + turn) % len(KINDS)  # so no kind is always the last
                     seconds[which_now].append(runs[which_now]())
             medians = [1000 * statistics.median(taken) for taken in seconds]
             figures = ", ".join(

@@ -25,11 +25,11 @@ class Report:
     """A run's facts.
 
     Attributes:
-        machine: where and with what it ran.
-        arguments: of the command, none for ``make bench`` as it is.
+        machine: hardware and software of the run.
+        arguments: of the command; empty: the defaults of ``make bench``.
         rows: of the table.
         growth: more rows, only for the pictures.
-        notes: what could not be measured, and why.
+        notes: measurements that failed, and the reasons.
         lag: rows of the table about fetching lag.
         stateful: rows of the tables about plans for stateful members.
     """
@@ -53,7 +53,7 @@ class Report:
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
     def markdown(self, *, selected: bool = False) -> str:
-        """Return the table, or the page's rows of it, and how to read and repeat it."""
+        """Return the table, or only its rows on the page, with the legend and the command."""
         shown = [row for row in self.rows if selected and table.is_on_page(row)] or self.rows
         remarks = "".join(f"- {line}\n" for line in [*table.findings(self.rows), *self.notes])
         return f"{table.LEGEND}\n\n{table.markdown(shown)}\n{remarks}\n{self._repeat()}"
@@ -63,7 +63,7 @@ class Report:
         return f"{fetching.markdown(self.lag)}\n{self._repeat()}"
 
     def stateful_markdown(self, *, selected: bool = False) -> str:
-        """Return the tables about plans for stateful members, or the rows of them that the page shows."""
+        """Return the tables about plans for stateful members, or only their rows on the page."""
         return f"{stateful_table.markdown(self.stateful, selected=selected)}\n{self._repeat()}"
 
     def _repeat(self) -> str:
@@ -103,7 +103,7 @@ def between_markers(page: str, text: str, markers: tuple[str, str] = (BEGIN, END
     """Return the page with a text between markers.
 
     Raises:
-        ValueError: the markers are not there, once each and in this order.
+        ValueError: the page does not have each marker once, in this order.
     """
     first, last = markers
     before, begin, rest = page.partition(first)

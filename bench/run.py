@@ -16,13 +16,13 @@ from bench.programs import Facts, ProgramError, child
 
 OURS = ("sticky", "cooperative")
 KAFKA_PYTHON = "kafka-python"
-JAVA = {"java sticky": "sticky", "java cooperative": "cooperative"}  # reads what these of ours send
+JAVA = {"java sticky": "sticky", "java cooperative": "cooperative"}  # -> whose subscriptions it reads
 PEERS = (KAFKA_PYTHON, *JAVA)
 JUDGED = (
     "sticky",
     KAFKA_PYTHON,
     "java sticky",
-)  # a cooperative plan is not complete: it holds back what moves
+)  # cooperative plans are incomplete: they hold back moves
 
 OUR_RUNS_S, THEIR_RUNS_S = 5.0, 2.5  # no further run of a median begins after these
 GROWTH_PHASES = ("fresh", "one joins")
@@ -36,9 +36,9 @@ class Stage:
 
     Attributes:
         problem: the group.
-        phase: what happened to it.
-        base: the plan that everybody had before; None in the phase ``fresh``.
-        folder: where groups and plans go meanwhile.
+        phase: the event; see ``problems.PHASES``.
+        base: the plan before the event; None in the phase ``fresh``.
+        folder: temporary folder for groups and plans.
     """
 
     problem: Problem
@@ -47,11 +47,11 @@ class Stage:
     folder: Path
 
     def group(self, kind: str) -> Path:
-        """The file of the subscriptions of a kind of members."""
+        """Return the file of the subscriptions of a kind of members."""
         return self.folder / f"{self.phase}, {kind}.group"
 
     def plan(self, planner: str) -> Path:
-        """The file of the assignments of a planner."""
+        """Return the file of a planner's assignments."""
         return self.folder / f"{self.phase}, {planner}.plan"
 
     def order(self) -> Facts:
@@ -68,12 +68,12 @@ class Bench:
     """One run of the benchmark.
 
     Args:
-        patience: seconds that one call of kafka-python's may take; Java gets twice that for its first call,
-            because a JVM has to warm up.
-        java: the Java peer; None: it is not measured.
+        patience: seconds that one call of kafka-python may take; Java may take twice as long, because a JVM
+            must warm up.
+        java: the Java peer; None: Java is not measured.
         now: called with the next step.
-        folder: where groups and plans go meanwhile; up to 500 MB.
-        versions: where the versions of Java and its client go.
+        folder: temporary folder for groups and plans; up to 500 MB.
+        versions: receives the versions of Java and of its client.
     """
 
     patience: float
@@ -127,7 +127,7 @@ class Bench:
         child("write", **{**stages[0].order(), "phases": phases})
 
     def _read_by(self, stage: Stage, who: list[str]) -> list[str]:
-        """Return the kinds of members that the planners to be measured read."""
+        """Return the kinds of members whose subscriptions the measured planners read."""
         there = [
             planner
             for planner in who

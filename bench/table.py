@@ -35,7 +35,7 @@ LEGEND = (
 
 
 def cells(row: Row) -> list[str]:
-    """One line of the table."""
+    """Return one line of the table."""
     return [
         str(row["problem"]),
         str(row["phase"]),
@@ -50,7 +50,7 @@ def cells(row: Row) -> list[str]:
 
 
 def short_cells(row: Row) -> list[str]:
-    """One line for a terminal: milliseconds, with the encoding only."""
+    """Return one line for a terminal: only the milliseconds with the encoding."""
     return [
         str(row["problem"]),
         str(row["phase"]),
@@ -62,7 +62,7 @@ def short_cells(row: Row) -> list[str]:
 
 
 def markdown(rows: Iterable[Row]) -> str:
-    """The table, in Markdown."""
+    """Return the table in Markdown."""
     lines = [HEAD, ["---", "---", *["---:"] * (len(HEAD) - 2)], *map(cells, rows)]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
@@ -113,7 +113,7 @@ def faster(ours: dict[str, Any] | None, theirs: dict[str, Any] | None) -> str:
 
 
 def moved_cell(row: Row) -> str:
-    """Format the moves of each planner, with a mark if its plan is less fair."""
+    """Format the moves of each judged planner, with a mark if its plan is less fair than ours, or fairer."""
     ours = _fact(row, "sticky", "quality")
     return _pair(
         _moved(ours, _fact(row, planner, "quality")) for planner in ("sticky", KAFKA_PYTHON, "java sticky")
@@ -132,12 +132,12 @@ def _moved(ours: dict[str, Any] | None, quality: dict[str, Any] | None) -> str:
 
 
 def is_on_page(row: Row) -> bool:
-    """Select the rows of a whole run that ``docs/benchmarks.md`` shows; ``out/bench.md`` has all."""
+    """Whether ``docs/benchmarks.md`` shows a row of a whole run; ``out/bench.md`` shows all rows."""
     return row["problem"].endswith((" 10,000 x 100", " 1,000,000 x 2,000")) and row["phase"] in PHASES_ON_PAGE
 
 
 def findings(rows: Iterable[Row]) -> list[str]:
-    """Summarise the table: the plans that are worse or better than ours."""
+    """Summarise the table: plans that are worse or better than ours, and planners that failed."""
     rows = list(rows)
     return [
         *(f"{name}: {_count(found)}" for name, found in _compared(rows)),
@@ -189,6 +189,6 @@ def _megabytes(value: float | None) -> str:
 
 
 def _pair(parts: Iterable[str]) -> str:
-    """Join values by slashes; a dash without values."""
+    """Join values with slashes; return one dash if all values are dashes."""
     parts = list(parts)
     return "-" if set(parts) == {"-"} else " / ".join(parts)

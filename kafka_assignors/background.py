@@ -56,7 +56,7 @@ class Background:
             self._changed.notify()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the thread; return whether it has ended.  True at once on this thread: it cannot wait."""
+        """Wait for the thread; return whether it has ended.  A job cannot wait for itself, and gets True."""
         if self._thread is None or self._thread is threading.current_thread():
             return True
         self._thread.join(timeout_s)

@@ -74,7 +74,7 @@ class HistoryError(KafkaAssignorsError):
 
 
 class LagError(KafkaAssignorsError):
-    """The lag could not be fetched at all.  Unless a class below applies, a retry will hardly help."""
+    """The lag could not be fetched at all.  Unless a subclass applies, a retry will hardly help."""
 
 
 class LagTimeoutError(LagError):
@@ -102,7 +102,7 @@ class TopologyError(KafkaAssignorsError, ValueError):
 
 
 class StateError(KafkaAssignorsError):
-    """Local state cannot be used.  Unless a class below applies, a retry will hardly help."""
+    """Local state cannot be used.  Unless a subclass applies, a retry will hardly help."""
 
 
 class StateLockedError(StateError):

@@ -18,7 +18,7 @@ def atomic_write(path: Path, data: bytes, *, sync: bool = False, new_path: Path 
         sync: force the content and the new name to disk before returning, so that a crash of the machine
             leaves a whole file, too.  Takes milliseconds.
         new_path: the second file.  By default ``<path>.new``, so only one process may write ``path`` at a
-            time, and its next write overwrites what a crash left.
+            time, and the next write overwrites a second file that a crash left.
 
     Raises:
         OSError: the write failed; the old file is still there.

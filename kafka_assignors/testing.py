@@ -72,7 +72,7 @@ def _random_groups(topics: Sequence[str], members: Sequence[str]) -> Iterator[Gr
         lags = {topic: [random.randint(0, 1000) for _ in range(count)] for topic, count in counts.items()}
         yield Group(
             tuple(
-                # Every fourth group has static members, with their names as instance ids.
+                # Every fourth group has static members, with their member ids as instance ids.
                 Member(id, topics_of[id], owned[id], 1, instance_id=None if number % 4 else id)
                 for id in topics_of
             ),

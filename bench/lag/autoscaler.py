@@ -1,6 +1,6 @@
 """A simulated group whose size follows an autoscaler, as a Kubernetes HPA applies it.
 
-The group is the package's simulation; only its churn is decided as it goes.
+The group is the package's simulation, but the autoscaler decides during the run when members join and leave.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ LOOK_S, HORIZON_S = 60.0, 3600.0  # `size --every` and `--horizon`
 
 
 class View(NamedTuple):
-    """What an autoscaler knows of a group.
+    """A group as its autoscaler sees it.
 
     Attributes:
-        now_s: time of the day.
-        lag: by partition, records that were not committed.
-        arrived: by partition, since the start.
-        owners: by partition, as an index into the members; None: the group is rebalancing.
+        now_s: seconds since the start of the day.
+        lag: records that are not committed, by partition.
+        arrived: records since the start, by partition.
+        owners: index of the owner, by partition; None: the group is rebalancing.
         members: number of members of the group.
-        replicas: the same and those that are starting.
+        replicas: number of members, including those that are starting.
     """
 
     now_s: float
@@ -46,17 +46,17 @@ class View(NamedTuple):
 
 
 Autoscaler = Callable[[View], int]
-"""Decides on a size."""
+"""Returns the number of replicas for a view of the group."""
 
 
 class Hpa:
     """The algorithm of a HorizontalPodAutoscaler for an external metric of type AverageValue.
 
-    Its defaults: a tolerance of 10 %, the largest advice of the last five minutes when it scales down, and at
-    most four pods or twice as many at once when it scales up.
+    It has the HPA's defaults: a tolerance of 10 %; to scale down, the largest advice of the last five
+    minutes; to scale up, at most four more pods at once, or twice as many if that is more.
 
     Args:
-        average: the metric's value for each pod.
+        average: target value of the metric for each pod.
         most: largest number of pods; the least is 1.
         stabilization_s: ``scaleDown.stabilizationWindowSeconds``.
     """
@@ -79,15 +79,15 @@ class Hpa:
 
 
 class Keda:
-    """KEDA's Kafka scaler: all lag over ``lagThreshold``, at most one replica for each partition.
+    """KEDA's Kafka scaler: the lag of all partitions divided by ``lagThreshold``, at most one replica each.
 
     KEDA cuts a lag that asks for more replicas than partitions.  It divides whole numbers, so it does not cut
-    a lag that is less than one threshold above.  From eleven partitions on, a cut lag is within the HPA's
-    tolerance for a group with one replica less than partitions, so the group stays there.
+    a lag that is less than one threshold too large.  From twelve partitions on, a cut lag is within the HPA's
+    tolerance for a group with one replica less than partitions, so the group stays at this size.
 
     Args:
         threshold: ``lagThreshold``, records.
-        stabilization_s: as of ``Hpa``.
+        stabilization_s: see ``Hpa``.
     """
 
     def __init__(self, threshold: int, stabilization_s: float = 300) -> None:
@@ -95,7 +95,6 @@ class Keda:
         self._hpa: Hpa | None = None
 
     def __call__(self, view: View) -> int:
-        """Return the size."""
         partitions = len(view.lag)
         self._hpa = self._hpa or Hpa(self._threshold, partitions, self._stabilization_s)
         lag = float(np.rint(view.lag).sum())
@@ -120,7 +119,6 @@ class Sized:
         self._advised: int | None = None
 
     def __call__(self, view: View) -> int:
-        """Return the size."""
         if self._before is None:
             self._before = view
         elif view.now_s >= self._before.now_s + LOOK_S:
@@ -158,8 +156,8 @@ class ScaledGroup(Simulation):
     """A group that starts with one member and is scaled every 15 s.
 
     Attributes:
-        member_s: seconds of members until now, those that are starting included.
-        most: the largest number of members until now, those that are starting included.
+        member_s: seconds of all members until now, including those that are starting.
+        most: the largest number of members until now, including those that are starting.
         scalings: number of changes of the size.
     """
 
@@ -172,11 +170,11 @@ class ScaledGroup(Simulation):
         *,
         commit_age_s: float = 0.0,
     ) -> None:
-        # The churn only names the members; the autoscaler decides when they join and leave.
+        # The scenario's churn only names the members.  The autoscaler decides when they join and leave.
         named = (ChurnStep("join", history.length_s / 2),) * (history.partitions - 1)
         super().__init__(history, Scenario("day", strategy, 1, churn=named, pauses=pauses))
         self._rule, self._commit_age_s = rule, commit_age_s
-        self._replicas = [0]  # as numbers of members, in the order of their start
+        self._replicas = [0]  # numbers of the members, in the order of their start
         self.member_s, self.most, self.scalings = 0.0, 1, 0
 
     def play(self) -> Outcome:
@@ -192,7 +190,7 @@ class ScaledGroup(Simulation):
         return self._outcome.build(self._now, series=True)
 
     def _until(self, end: float) -> None:
-        """Advance to a time (seconds), with all events and steps until then."""
+        """Advance to a time (seconds), and play all events and steps until then."""
         self.member_s += max(end - self._now, 0.0) * len(self._replicas)
         while self._now < end:
             boundary = self._work.boundary

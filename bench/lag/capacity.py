@@ -1,6 +1,6 @@
 """``python -m bench.lag.capacity``: how long members of capacity 1, 1, 2 and 4 take to drain a backlog.
 
-The section "Members that are not equal" of docs/benchmarks.md describes the measurement.
+docs/benchmarks.md, "Members that are not equal", describes the measurement.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _plan_equal(group: Group, claims: Claims, **options: Any) -> Assignment:
 
 
 def backlog(shape: str, partitions: int, seed: int) -> History:
-    """Return 100,000 records in one topic, to which nothing is added."""
+    """Return a backlog of 100,000 records in one topic, without arrivals."""
     lags = lags_of(shape, partitions, np.random.default_rng(seed)).astype(np.float64)
     return History(
         group="g",
@@ -60,13 +60,13 @@ def backlog(shape: str, partitions: int, seed: int) -> History:
 
 
 def least_s(history: History) -> float:
-    """Return a bound: all read to the end, or the fastest member reads the heaviest partition longer."""
+    """Return a lower bound: no member is idle before the end, or one partition keeps the fastest busy."""
     total = history.start_lags.sum() / sum(CAPACITIES.values())
     return float(max(total, history.start_lags.max() / max(CAPACITIES.values()))) / RATE
 
 
 def plan_times() -> Iterator[Sequence[str]]:
-    """Rows: CPU time of a plan for 10,000 partitions and 100 members, and its drain time over a bound."""
+    """Yield rows: CPU time of a plan for 10,000 partitions and 100 members, and drain time over a bound."""
     kinds = {
         "equal": [1.0] * 100,
         "1, 1, 2 and 4": [*CAPACITIES.values()] * 25,

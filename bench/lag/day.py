@@ -27,14 +27,14 @@ from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.sizing import Target
 
 DAY_S, MINUTE_S = 86_400, 60
-MORNING_S = 8 * 3600  # 3 o'clock in New York, when the fewest are in the air
+MORNING_S = 8 * 3600  # 3 o'clock in New York, when the fewest flights are in the air
 MPH, TAXI_S = 420, 1800
 SEND_HZ = 10  # positions that each flight sends a second
 STRATEGIES = {
     "counts": simulated("cooperative-sticky"),
     "forecasts": simulated("cooperative-lag-aware", by_load=True),
 }
-PAUSES = Pauses(start_s=20.0)  # a pod's
+PAUSES = Pauses(start_s=20.0)  # a pod starts in 20 s
 FORECAST = LoadSettings(step_s=300, horizon_s=3600)
 HEAD = ("rule", "member-hours", "most members", "minutes over", "longest wait", "p99", "scalings", "moves")
 
@@ -43,10 +43,10 @@ class Case(NamedTuple):
     """A day of traffic.
 
     Attributes:
-        history: its arrivals by minute.
+        history: the arrivals by minute.
         strategy: the group's.
-        commit_age_s: age of the commits by which lag is seen.
-        expected: records forecast for the next hour, by five minutes and partition.
+        commit_age_s: age of the committed offsets from which the autoscaler computes lag, seconds.
+        expected: records forecast for the next hour, by step of five minutes and partition.
     """
 
     history: History
@@ -57,15 +57,15 @@ class Case(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """How a rule did.
+    """The result of a rule.
 
     Attributes:
         rule: its name.
-        member_s: seconds of members, those that are starting included.
+        member_s: seconds of all members, including those that are starting.
         most: the largest number of members.
-        over: minutes at whose end a record had waited longer than the target.
+        over: number of minutes at whose end a record had waited longer than the target.
         longest_s: the longest wait.
-        p99_s: not exceeded in 99 % of partitions and time.
+        p99_s: the wait that is not exceeded in 99 % of partitions and time.
         scalings: number of changes of the size.
         moved: number of moves.
     """
@@ -102,10 +102,7 @@ def airborne_s(flight: Flight) -> float:
 
 
 def positions(flights: Sequence[Flight], partitions: int, begin_s: int, minutes: int) -> Counts:
-    """Return the records of each minute and partition: all flights in the air send their positions.
-
-    A flight is in the air from its departure for as long as its distance takes, with its way on the ground.
-    """
+    """Return the positions by minute and partition: flights send them from departure to landing."""
     place = cache(lambda key: partition_of(key, partitions))
     change = np.zeros((minutes + 1, partitions), np.int64)
     for flight in flights:
@@ -118,7 +115,7 @@ def positions(flights: Sequence[Flight], partitions: int, begin_s: int, minutes:
 
 
 def forecasts(arrivals: Counts, begin_s: int, first: int) -> Levels:
-    """Return what the load model expects of the next hour, every five minutes from minute ``first`` on."""
+    """Return the load model's forecasts of the next hour, every five minutes from minute ``first`` on."""
     each = int(FORECAST.step_s) // MINUTE_S
     steps = arrivals.reshape(-1, each, arrivals.shape[1]).sum(axis=1)
     expected = np.zeros((len(steps) - first // each, arrivals.shape[1]))
@@ -176,7 +173,7 @@ def scaled(name: str, case: Case, rule: Autoscaler, target: Target) -> Row:
 
 
 def fixed(case: Case, target: Target) -> Row:
-    """Return the least fixed size that holds the target all day, by trying one after the other."""
+    """Return the row of the least fixed size that holds the target all day, by trying every size."""
     for members in range(1, case.history.partitions + 1):
         outcome = simulate(case.history, Scenario("day", case.strategy, members))
         assert outcome.series is not None
@@ -189,13 +186,13 @@ def fixed(case: Case, target: Target) -> Row:
 
 
 def thresholds(case: Case, count: int) -> list[int]:
-    """Return thresholds to try: the records that a member reads in a quarter of a second to two minutes."""
+    """Return thresholds to try: the records that a member reads in times from 0.25 s to two minutes."""
     rate = case.history.service_rate or 1.0
     return sorted({max(round(rate * seconds), 1) for seconds in np.geomspace(0.25, 120, count).tolist()})
 
 
 def tuned(case: Case, target: Target, count: int) -> Iterator[Row]:
-    """Yield KEDA's rule with the best threshold, known afterwards: cheapest that holds, and least over."""
+    """Yield KEDA's rule with the threshold that was best: the cheapest that holds, else the least over."""
     rows = [
         scaled(f"KEDA, `lagThreshold: {threshold}`", case, Keda(threshold), target)
         for threshold in thresholds(case, count)
@@ -208,7 +205,7 @@ def tuned(case: Case, target: Target, count: int) -> Iterator[Row]:
 
 
 def by_forecast(case: Case) -> Callable[[View], Levels]:
-    """Return the records/s that the load model expects in the hour after a look."""
+    """Return a function from a view to the records/s that the load model expects in the next hour."""
 
     def expected(view: View) -> Levels:
         step = min(int(view.now_s // FORECAST.step_s), len(case.expected) - 1)

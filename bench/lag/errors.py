@@ -1,7 +1,7 @@
 """``python -m bench.lag.errors``: how far forecasts are off, on synthetic weeks and on the flights.
 
-See docs/benchmarks.md, "Forecast errors".  The constants of the model were chosen on seed
-101 and on the flights of April, which are not reported.
+See docs/benchmarks.md, "Forecast errors".  The constants of the model were chosen on seed 101 and on the
+flights of April, which are not reported.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ HEAD = (
 
 
 class Figures(NamedTuple):
-    """Errors of many partitions: ratios to the best baseline of each, and their geometric mean."""
+    """Errors of partitions as ratios to their best baselines, and the share within one standard error."""
 
     ratios: Floats
     coverage: float
@@ -55,7 +55,7 @@ class Figures(NamedTuple):
 
 
 def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first: int) -> Figures:
-    """Compare forecasts to arrivals from a step on, partition by partition."""
+    """Compare forecasts to arrivals from step ``first`` on, partition by partition."""
     known = np.arange(len(arrived)) >= first
     several = []
     for partition, records in enumerate(arrived.T):
@@ -67,7 +67,7 @@ def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first:
 
 
 def synthetic(seed: int, partitions: int) -> Iterator[Sequence[object]]:
-    """Rows: the last days of synthetic weeks."""
+    """Yield rows for the last days of synthetic weeks."""
     drawn = [arrivals(kind, seed, partitions=partitions, weeks=WEEKS, step_s=STEP_S) for kind in KINDS]
     arrived, rates = (np.hstack(several) for several in zip(*drawn, strict=True))
     first = (7 * WEEKS - HELD_BACK) * DAY_S // STEP_S
@@ -84,7 +84,7 @@ def synthetic(seed: int, partitions: int) -> Iterator[Sequence[object]]:
 
 
 def known(rates: Floats, settings: LoadSettings) -> Modelled:
-    """Forecast with the true rates: what no model can know."""
+    """Forecast with the true rates, which no model can know."""
     steps = settings.horizon // settings.step
     upto = np.vstack([np.zeros_like(rates[:1]), np.cumsum(rates, axis=0)])
     expected = np.full_like(rates, np.nan)
@@ -93,7 +93,7 @@ def known(rates: Floats, settings: LoadSettings) -> Modelled:
 
 
 def flights(first_day: int, days: int, partitions: int) -> tuple[Floats, int]:
-    """Return departures by step and partition, and when the first step begins."""
+    """Return departures by step and partition, and the begin of the first step, seconds since 1970."""
     samples = sample_flights(read_flights(find_archive()), partitions, every_s=FLIGHTS_STEP_S)
     steps = np.diff(samples.ends, axis=0).astype(float)
     day = DAY_S // FLIGHTS_STEP_S
@@ -101,7 +101,7 @@ def flights(first_day: int, days: int, partitions: int) -> tuple[Floats, int]:
 
 
 def of_flights(name: str, first_day: int, days: int, partitions: int) -> Iterator[Sequence[object]]:
-    """Rows: the flights after the first two weeks."""
+    """Yield rows for the flights after the first two weeks."""
     arrived, begin_s = flights(first_day, days, partitions)
     for horizon in HORIZONS:
         settings = LoadSettings(step_s=FLIGHTS_STEP_S, horizon_s=horizon)
@@ -110,7 +110,7 @@ def of_flights(name: str, first_day: int, days: int, partitions: int) -> Iterato
 
 
 def row(name: str, horizon: int, ours: Figures, truth: Figures | None = None) -> Sequence[object]:
-    """One row of the table."""
+    """Return one row of the table."""
     p50, p90 = np.quantile(ours.ratios, [0.5, 0.9])
     return (
         name,
@@ -142,11 +142,11 @@ def least_size(arrivals: Counts) -> int:
 def sizes_of(hour: int) -> tuple[int, int, int]:
     """Size a group at an hour of the sixth day of a recording; the next hour is held back.
 
-    From 100 to 900 records a second in the course of a day, and chance.
+    Arrivals are random, around a daily wave from 100 to 900 records a second.
 
     Returns:
-        The least size for the arrivals of the next hour, the size by forecast, and the size if the last
-        arrivals lasted.
+        The least size for the arrivals of the next hour, the size by forecast, and the size for an hour of
+        the last arrivals.
     """
     day = np.arange(6 * STEPS_A_DAY) / STEPS_A_DAY
     rates = (500 - 400 * np.cos(2 * np.pi * day)) / SIZED
@@ -174,7 +174,7 @@ def sizes_of(hour: int) -> tuple[int, int, int]:
 
 
 def size_errors() -> Iterator[Sequence[object]]:
-    """Rows: in how many hours a size is exact, too small, too large."""
+    """Yield rows: the hours in which a size is exact, too small, too large."""
     sizes = np.array([sizes_of(hour) for hour in range(24)])
     for column, kind in ((1, "by forecast"), (2, "by the arrivals of now")):
         off = sizes[:, column] - sizes[:, 0]

@@ -1,7 +1,7 @@
 """Measures the time to fetch a group's lag: ``LagFetcher`` beside kafka-python's own clients.
 
-On a development broker of its own.  Each of the 10 topics has the same number of partitions; each 50th
-partition has a record, and the group has a commit everywhere.
+It starts a development broker with 10 topics of the same number of partitions.  Every 50th partition has a
+record, and the group has a commit in every partition.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ HEAD = ["partitions", "**cold**", "**warm**", "admin client", "consumer, batched
 
 
 class NotMeasuredError(Exception):
-    """No broker is available; the text has the reason."""
+    """No broker is available; the message is the reason."""
 
 
 def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int = RUNS) -> Iterator[Row]:
-    """A row per size.
+    """Yield a row for each size.
 
     Raises:
         NotMeasuredError: no broker could be started.
@@ -64,7 +64,7 @@ def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int 
 
 @contextmanager
 def more_heap() -> Iterator[None]:
-    """10,000 partitions nearly fill the usual 256 MB, so every other fetch would meet a full collection."""
+    """Start brokers with a heap of 1 GB.  10,000 partitions nearly fill 256 MB, and the GC delays fetches."""
     before = os.environ.get("_JAVA_OPTIONS")
     os.environ["_JAVA_OPTIONS"] = f"{before or ''} -Xmx1g".strip()
     try:
@@ -105,7 +105,7 @@ def prepared(bootstrap: str, size: int) -> list[TopicPartition]:
     tps = [TopicPartition(topic, p) for topic in topics for p in range(size // TOPICS)]
     admin = KafkaAdminClient(bootstrap_servers=bootstrap, request_timeout_ms=LONGEST_MS)
     try:
-        for topic in topics:  # a broker refuses to make thousands of partitions in one request
+        for topic in topics:  # a broker refuses to create thousands of partitions in one request
             admin.create_topics([NewTopic(topic, size // TOPICS, 1)])
         producer = KafkaProducer(bootstrap_servers=bootstrap)
         for tp in tps[::50]:
@@ -183,7 +183,7 @@ def _times(work: Callable[[], object], runs: int) -> list[float]:
 
 
 def cells(row: Row) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     return [
         f"{row['partitions']:,}",
         *[f"{ms(median(row[way]))} ({ms(max(row[way]))})" for way in ("cold", "warm", "admin")],
@@ -192,7 +192,7 @@ def cells(row: Row) -> list[str]:
 
 
 def markdown(rows: list[Row]) -> str:
-    """Return the table in Markdown, with notes for the reader."""
+    """Return the legend and the table in Markdown."""
     lines = [HEAD, ["---:"] * len(HEAD), *map(cells, rows)]
     table = "".join(f"| {' | '.join(line)} |\n" for line in lines)
     legend = LEGEND.format(runs=rows[0]["runs"], one_by_one=max(row["asked one by one"] for row in rows))

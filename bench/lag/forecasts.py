@@ -1,6 +1,6 @@
 """``python -m bench.lag.forecasts``: plans by forecast compared with plans by lag, on the flights.
 
-docs/benchmarks.md, "Plans from forecasts", says what is measured and how.
+docs/benchmarks.md, "Plans from forecasts", describes the measurement.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ BLOCK = 4  # hours of the day that are shown together
 
 
 def flights(partitions: int, weeks: int) -> Traffic:
-    """The first weeks of 2013."""
+    """Return the traffic of the first weeks of 2013."""
     return traffic_of(read_flights(find_archive(), span=(weeks + 1) * WEEK * HOUR_S), partitions, weeks)
 
 
@@ -50,12 +50,12 @@ def flights(partitions: int, weeks: int) -> Traffic:
 
 
 def last_hour(traffic: Traffic) -> Forecasts:
-    """The hour before again."""
+    """Expect the arrivals of the hour before again; 0 in the first hour."""
     return np.vstack([np.zeros_like(traffic.hours[:1]), traffic.hours[:-1]])
 
 
 def hour_of_week(traffic: Traffic) -> Forecasts:
-    """The mean of the same hour in the weeks before; 0 in the first week."""
+    """Expect the mean of the same hour in the weeks before; 0 in the first week."""
     hours = traffic.hours
     expected = np.zeros_like(hours)
     for hour in range(WEEK, len(hours)):
@@ -75,7 +75,7 @@ def modelled(arrived: Numbers, begin_s: int, settings: LoadSettings) -> Modelled
 
     Args:
         arrived: records by step and partition.
-        begin_s: when the first step begins, seconds since 1970.
+        begin_s: begin of the first step, seconds since 1970.
         settings: step and horizon.
     """
     states = Table(settings)
@@ -90,7 +90,7 @@ def modelled(arrived: Numbers, begin_s: int, settings: LoadSettings) -> Modelled
 
 
 def by_hour(traffic: Traffic) -> Modelled:
-    """Forecast each hour when it begins, learnt in steps of five minutes; 0 in the first hour."""
+    """Forecast each hour at its begin, with a model of five-minute steps; 0 in the first hour."""
     settings = LoadSettings(step_s=STEP_S, horizon_s=HOUR_S)
     hours, _minutes, partitions = traffic.arrivals.shape
     a_step, an_hour = STEP_S // 60, HOUR_S // STEP_S
@@ -108,11 +108,11 @@ def load_model(traffic: Traffic) -> Forecasts:
 
 
 def throughput(traffic: Traffic, window_s: float) -> Forecasts:
-    """Expect each hour what ``load_source="throughput"`` has measured before it, looking every minute.
+    """Expect in each hour the rate that ``load_source="throughput"`` measured before, once a minute.
 
     Args:
         traffic: the flights.
-        window_s: the time over which rates are measured; the option ``load_horizon_ms``.
+        window_s: seconds over which rates are measured; the option ``load_horizon_ms``.
     """
     hours, minutes, partitions = traffic.arrivals.shape
     named = [TopicPartition(TOPIC, p) for p in range(partitions)]
@@ -144,7 +144,7 @@ FORECASTS: Mapping[str, Callable[[Traffic], Forecasts]] = {
 
 
 def on_its_own(case: Case, traffic: Traffic, kind: str, foreseen: Forecasts | None) -> list[Outcome]:
-    """Plan every hour in one way, starting from its own result of the hour before."""
+    """Plan every hour in one way, each time from the lag and owners that this way left the hour before."""
     lag, owners = np.zeros(traffic.arrivals.shape[2]), None
     outcomes_by_hour = []
     for hour in range(case.first, len(traffic.arrivals)):
@@ -159,7 +159,7 @@ def on_its_own(case: Case, traffic: Traffic, kind: str, foreseen: Forecasts | No
 
 
 def beside_lag(case: Case, outcomes_of: Mapping[str, Sequence[Outcome]]) -> Iterator[Sequence[object]]:
-    """Rows: each way of planning beside lag alone, from one state."""
+    """Yield rows: each way of planning beside lag alone, from the same state."""
     least, by_lag = case.rate * LEAST_S / 60, largest(outcomes_of["lag"])
     for kind, outcomes in outcomes_of.items():
         if kind == "lag":
@@ -182,7 +182,7 @@ def beside_lag(case: Case, outcomes_of: Mapping[str, Sequence[Outcome]]) -> Iter
 def by_time_of_day(
     traffic: Traffic, case: Case, found: Mapping[str, Sequence[Outcome]], kind: str
 ) -> Iterator[Sequence[object]]:
-    """Rows: one way of planning beside lag alone, by hours of the day (UTC)."""
+    """Yield rows: one way of planning beside lag alone, by hours of the day (UTC)."""
     ours, by_lag = largest(found[kind]), largest(found["lag"])
     hours = (traffic.begin_s // HOUR_S + case.first + np.arange(len(ours))) % DAY
     for begin in range(0, DAY, BLOCK):
@@ -200,7 +200,7 @@ def by_time_of_day(
 
 
 def alone(case: Case, traffic: Traffic, forecasts: Mapping[str, Forecasts]) -> Iterator[Sequence[object]]:
-    """Rows: each way of planning on its own, all the time."""
+    """Yield rows: each way of planning, from its own state all the time."""
     for kind, foreseen in {"counts": None, "lag": None, **forecasts}.items():
         outcomes = on_its_own(case, traffic, kind, foreseen)
         lags = largest(outcomes)
@@ -213,7 +213,7 @@ def alone(case: Case, traffic: Traffic, forecasts: Mapping[str, Forecasts]) -> I
 
 
 def table(head: Sequence[str], rows: Iterator[Sequence[object]]) -> None:
-    """Print it as Markdown, row by row."""
+    """Print a table as Markdown, row by row."""
     lines = [head, ["---", *["---:"] * (len(head) - 1)]]
     for row in lines:
         print(f"| {' | '.join(row)} |")

@@ -1,7 +1,7 @@
-"""What plans from forecasts win over plans from lag: the same hours, planned both ways.  Pure.
+"""Compares plans from forecasts with plans from lag: the same hours, planned both ways.  Pure.
 
-An hour begins with a plan, as a rebalance would make it; then members work off what comes, minute by minute.
-No plan knows of later arrivals.  docs/benchmarks.md, "Plans from forecasts".
+An hour begins with a plan, as a rebalance would make it.  Then members process the arrivals, minute by
+minute.  No plan knows later arrivals.  See docs/benchmarks.md, "Plans from forecasts".
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import numpy as np
 from bench.lag.traffic import Hour, Numbers, Owners, Traffic, group_of, named, work_off
 from kafka_assignors.plan import plan_cooperative_lag_aware, resolve, with_expected
 
-BUSIEST = 0.02  # the part of all hours whose least traffic is what the members' rate is measured by
-SAME = 0.02  # less of a difference is none
-LEAST_S = 120  # in seconds of a member's work: hours without a lag as large are left out
+BUSIEST = 0.02  # share of the busiest hours; the traffic of the least busy of them sets the members' rate
+SAME = 0.02  # lags with a smaller relative difference count as the same
+LEAST_S = 120  # seconds of a member's work; hours whose lags are all smaller are left out
 
 Forecasts = Numbers
-"""By hour and partition: records expected in it, from what was known when it began."""
+"""Records expected in each hour and partition, from the facts known at the begin of the hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +28,10 @@ class Case:
     """A group and how busy it is.
 
     Attributes:
-        members: how many.
-        rate: records a member can do in a minute.
+        members: number of members.
+        rate: records that a member can process in a minute.
         skew: ``max_partition_skew``.
-        first: the hour to begin with; all before it can be learnt from.
+        first: the first hour with a plan; forecasts learn from the hours before it.
     """
 
     members: int
@@ -41,14 +41,14 @@ class Case:
 
 
 class Outcome(NamedTuple):
-    """What one way of planning came to in an hour."""
+    """The result of one way of planning in an hour."""
 
     hour: Hour
     moved: int
 
 
 def plan(case: Case, kind: str, lag: Numbers, before: Owners | None, expected: Numbers | None) -> Owners:
-    """Plan an hour, as the strategy does; ``counts`` knows nothing, ``lag`` only that."""
+    """Plan an hour, as the strategy does; ``counts`` uses neither lag nor forecasts, ``lag`` only lag."""
     group = group_of(before, lag, case.members)
     if kind == "counts":
         group = replace(group, lags={})
@@ -60,7 +60,7 @@ def plan(case: Case, kind: str, lag: Numbers, before: Owners | None, expected: N
 def from_one_state(
     case: Case, traffic: Traffic, forecasts: Mapping[str, Forecasts | None]
 ) -> dict[str, list[Outcome]]:
-    """Every hour, all ways of planning from the same lag and owners: those of a group that plans by lag."""
+    """Plan every hour in all ways from the same state: lag and owners of a group that plans by lag."""
     kinds: dict[str, Forecasts | None] = {"lag": None, **forecasts}
     lag, owners = np.zeros(traffic.arrivals.shape[2]), None
     found: dict[str, list[Outcome]] = {kind: [] for kind in kinds}
@@ -76,15 +76,15 @@ def from_one_state(
 
 
 def moved(before: Owners | None, after: Owners) -> int:
-    """How many partitions changed hands."""
+    """Return the number of partitions that changed owner."""
     return 0 if before is None else int((before != after).sum())
 
 
 class Comparison(NamedTuple):
-    """One way beside another: hours in which the largest lag was less, the same, more; and by how much.
+    """One way beside another: number of hours in which the largest lag was less, the same, and more.
 
-    ``gain`` and ``loss`` are medians over the hours that were better, and worse; ``p10``, ``median`` and
-    ``p90`` of the ratio, over all that are compared.  NaN: there was no such hour.
+    ``gain`` is the median relative decrease in the better hours, ``loss`` the median increase in the worse.
+    ``p10``, ``median`` and ``p90`` are quantiles of the ratio over all compared hours.  NaN: no such hour.
     """
 
     better: int
@@ -116,16 +116,16 @@ def compare(ours: Numbers, theirs: Numbers, least: float) -> Comparison:
 
 
 def largest(outcomes: Sequence[Outcome], of: str = "member") -> Numbers:
-    """The largest lag of a member, or of a partition, by hour."""
+    """Return the largest lag of a member, or of a partition, by hour."""
     return np.array([getattr(outcome.hour, of) for outcome in outcomes])
 
 
 def moves_an_hour(outcomes: Sequence[Outcome]) -> float:
-    """Partitions that changed hands at the start of an hour, on average; both ways from the same owners."""
+    """Return the mean number of partitions that changed owner at the start of an hour."""
     return float(np.mean([outcome.moved for outcome in outcomes]))
 
 
 def rate_for(traffic: Traffic, members: int, utilisation: float) -> float:
-    """Records a minute with which members are so busy in the busiest hours."""
+    """Return the records a minute of a member with which the busiest hours have this utilisation."""
     busiest: float = np.quantile(traffic.hours.sum(axis=1), 1 - BUSIEST)
     return busiest / utilisation / members / 60

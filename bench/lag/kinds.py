@@ -1,7 +1,7 @@
 """Weeks of synthetic arrivals, by kind of traffic.  Pure: a seed gives the same records everywhere.
 
-A partition's rate has a day and a week (a quiet night, a peak, a quiet weekend), its own peak hour and its
-own mean.  Records arrive by chance (Poisson).  A kind changes one thing.
+A partition's rate has a daily and a weekly pattern (a quiet night, a peak, a quiet weekend), a peak hour and
+a mean of its own.  Records arrive at random (Poisson).  Most kinds change one thing.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ class Grid(NamedTuple):
     """The steps of a history.
 
     Attributes:
-        days: the begin of each step, days after a Monday, shape (steps, 1).
+        days: begin of each step, days after a Monday, shape (steps, 1).
         step_s: length of a step.
-        last: days of the history.
-        chance: its random numbers.
+        last: length of the history, days.
+        chance: generator of its random numbers.
     """
 
     days: Floats
@@ -35,7 +35,7 @@ class Grid(NamedTuple):
 
 
 def seasonal(grid: Grid, partitions: int) -> Floats:
-    """Return rates (records/s) with a day and a week."""
+    """Return rates (records/s) with a daily and a weekly pattern."""
     chance = grid.chance
     mean = 10 ** chance.uniform(-2, 1, partitions)  # 1 to 1,000 records in 100 s
     peak, depth = chance.uniform(8, 20, partitions) / 24, chance.uniform(0.3, 0.95, partitions)
@@ -51,7 +51,7 @@ def steady(grid: Grid, partitions: int) -> Floats:
 
 
 def flat(grid: Grid, partitions: int) -> Floats:
-    """No season at all."""
+    """Constant rates."""
     return 10 ** grid.chance.uniform(-2, 1, partitions) * np.ones_like(grid.days)
 
 
@@ -66,7 +66,7 @@ def doubled(grid: Grid, partitions: int) -> Floats:
 
 
 def halved(grid: Grid, partitions: int) -> Floats:
-    """Half as much since the last noon but one."""
+    """Half as much since noon of the last day but one."""
     return seasonal(grid, partitions) * np.where(grid.days >= grid.last - 1.5, 0.5, 1.0)
 
 
@@ -87,7 +87,7 @@ def spiky(grid: Grid, partitions: int) -> Floats:
 
 
 def hourly_jobs(grid: Grid, partitions: int) -> Floats:
-    """A job writes for ten minutes at the same minute of each hour, or of each third hour."""
+    """A job writes for ten minutes at the same minute of each hour, or of every third hour."""
     every = grid.chance.choice([3600, 10_800], partitions)
     begin = 300 * grid.chance.integers(0, 12, partitions)
     busy = (np.rint(grid.days * DAY_S).astype(int) - begin) % every < 600
@@ -95,7 +95,7 @@ def hourly_jobs(grid: Grid, partitions: int) -> Floats:
 
 
 def nightly_jobs(grid: Grid, partitions: int) -> Floats:
-    """A job writes for half an hour each night, and other traffic has a season."""
+    """A job writes for half an hour at the same time each day, beside the usual traffic."""
     begin = 300 * grid.chance.integers(0, 288, partitions)
     busy = (np.rint(grid.days * DAY_S).astype(int) - begin) % DAY_S < 1800
     rate = seasonal(grid, partitions)

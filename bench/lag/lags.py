@@ -1,6 +1,6 @@
 """``python -m bench.lag.lags``: how good the plans by lag are, and how long they take.
 
-docs/benchmarks.md, "Lag-aware plans", says what is measured and how.
+docs/benchmarks.md, "Lag-aware plans", describes the measurement.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHAPES = ("zipf", "pareto", "lognormal", "bimodal", "uniform", "zero")
 KINDS = ("uniform", "half", "tiers")  # as in problems.py
 TOPICS = {10: (2, 5), 100: (10, 10), 1_000: (20, 50), 10_000: (100, 100)}
 MEMBERS = {10: (2, 3, 4), 100: (5, 10, 30), 1_000: (10, 30, 100), 10_000: (30, 100, 300)}
-CHANGED = 10  # one partition in so many swaps its lag with another one before the second plan
+CHANGED = 10  # one in so many partitions swaps its lag with another one before the second plan
 
 HEAD = (
     "lag", "partitions", "fresh / bound", "KIP-169 / bound", "within", "changed: before / bound",
@@ -60,7 +60,7 @@ class Figures(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A group: shape of its lags, how many partitions and members, who subscribes to what, and a seed."""
+    """A group: shape of its lags, numbers of partitions and members, kind of subscriptions, and a seed."""
 
     shape: str
     partitions: int
@@ -69,7 +69,7 @@ class Case:
     seed: int
 
     def group(self) -> Group:
-        """Without a history."""
+        """Return the group before its first plan."""
         topics, each = TOPICS[self.partitions]
         lags = lags_of(self.shape, self.partitions, np.random.default_rng(self.seed)).reshape(topics, each)
         names = [f"t{i:03}" for i in range(topics)]
@@ -99,7 +99,7 @@ class Case:
 
 
 def lags_of(shape: str, count: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Lags in records, in no order."""
+    """Return lags (records) in random order."""
     if shape == "zipf":
         lags = 1e6 / np.arange(1, count + 1) ** 1.1
     elif shape == "pareto":
@@ -122,7 +122,7 @@ def lags_of(shape: str, count: int, rng: np.random.Generator) -> npt.NDArray[np.
 
 
 def least_load(group: Group) -> int:
-    """Return the least load of the fair plans: exact for small groups (by scipy), else the proven bound."""
+    """Return the least maximum load of fair plans: exact for small groups (by scipy), else a proven bound."""
     if group.size <= 10:
         from tests.support.load_oracle import least_load as solved
 
@@ -133,7 +133,7 @@ def least_load(group: Group) -> int:
 
 
 def figures(case: Case, clock: Callable[[], float] = time.process_time) -> Figures:
-    """Plan for a fresh group; then again when lags have changed."""
+    """Plan for a fresh group, and again after its lags have changed."""
     group = case.group()
     nothing = resolve(group)
     started = clock()
@@ -171,7 +171,7 @@ def ratio(load: int | None, least: int) -> float:
 
 
 def row(shape: str, partitions: int, found: Sequence[Figures]) -> list[str]:
-    """Return the median and, behind a slash, the worst."""
+    """Return a row of the table: medians and, after a slash, worst values; means of the moves."""
 
     def both(values: Sequence[float], digits: int = 3) -> str:
         return f"{statistics.median(values):,.{digits}f} / {max(values):,.{digits}f}"
@@ -198,7 +198,7 @@ def row(shape: str, partitions: int, found: Sequence[Figures]) -> list[str]:
 def cases(
     shape: str, partitions: int, kinds: Sequence[str], seeds: int, members_of: Sequence[int] = ()
 ) -> Iterator[Case]:
-    """Return all cases of a row, with the usual numbers of members by default."""
+    """Yield all cases of a row, by default with the numbers of ``MEMBERS``."""
     for kind in kinds:
         for members in members_of or MEMBERS[partitions]:
             for seed in range(1 if shape == "zero" else seeds):

@@ -1,7 +1,7 @@
 """``python -m bench.lag.record``: how large a group's record at the broker is, and how large a group can be.
 
-A real assignor joins with a random part of the partitions and their lag, without a broker, and the record is
-that of as many members like it, with the broker's own fields, as the leader estimates it.
+Without a broker, a real assignor joins with a random part of the partitions and their lag.  The record is the
+leader's estimate for a group of such members, with the broker's own fields.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ LIMITS = {"plain": 10**9, "with budgets": RECORD_BYTES}
 
 
 def lags_of(partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, int]:
-    """Return skewed lags at once, as without a broker."""
+    """Return skewed lags at once, without a broker."""
     return {p: _LAGS[p.partition % len(_LAGS)] for p in partitions}
 
 
 def record(kind: type[Assignor], partitions: int, members: int, limit: int) -> int:
-    """Return the size of the record, bytes, once members have budgets; all members are like one."""
+    """Return the bytes of the record of equal members, after they have received their budgets."""
     of_one = sorted(random.Random(partitions).sample(range(partitions), partitions // members))
     given = ConsumerProtocolAssignment(0, [(TOPIC, of_one)], b"")
     if not issubclass(kind, LagAssignor):
@@ -69,14 +69,14 @@ def record(kind: type[Assignor], partitions: int, members: int, limit: int) -> i
 
 
 def with_budget(given: ConsumerProtocolAssignment, received: MemberBudget) -> ConsumerProtocolAssignment:
-    """Return the assignment as its member gets it."""
+    """Return the assignment with the budget, as the member receives it."""
     return ConsumerProtocolAssignment(
         0, given.assigned_partitions, budget.encode(MemberBudget(received.size))
     )
 
 
 def size_of(assignor: Assignor, given: ConsumerProtocolAssignment) -> MemberSize:
-    """Return the size of a member in the record, if it owns the partitions that it is assigned."""
+    """Return the size in the record of a member that owns the partitions it is assigned."""
     if not isinstance(assignor, LagAssignor):
         assignor.on_assignment(given, 1)
     described = joined(MEMBER, assignor.metadata([TOPIC]))
@@ -85,7 +85,7 @@ def size_of(assignor: Assignor, given: ConsumerProtocolAssignment) -> MemberSize
 
 
 def largest(kind: type[Assignor], members: int, limit: int, step: int) -> int:
-    """Return the most partitions, in steps, whose record fits into ``RECORD_BYTES``."""
+    """Return the most partitions, a multiple of ``step``, whose record fits into ``RECORD_BYTES``."""
     fits, too_many = 0, 2**20 // step
     while too_many - fits > 1:
         middle = (fits + too_many) // 2
@@ -97,7 +97,7 @@ def largest(kind: type[Assignor], members: int, limit: int, step: int) -> int:
 
 
 def rows(groups: Sequence[tuple[int, int]], step: int) -> Iterator[Sequence[object]]:
-    """Rows: each strategy's record for each group, and its largest group."""
+    """Yield rows: each strategy's record for each group, and its largest group."""
     for kind in KINDS:
         for name, limit in LIMITS.items():
             if limit == RECORD_BYTES and not issubclass(kind, LagAssignor):

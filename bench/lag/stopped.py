@@ -1,7 +1,7 @@
 """``python -m bench.lag.stopped``: the longest time of ``assign()`` when the cluster does not answer.
 
-A leader of 10,000 partitions and 100 members asks a real broker for all lag, or need not, as its members
-report it; then the broker is frozen, and then killed.  docs/benchmarks.md has the table.
+A leader of 10,000 partitions and 100 members fetches all lag from a real broker, or does not need to, because
+its members report it.  Then the broker is frozen, and then killed.  docs/benchmarks.md has the table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ def report(mine: list[TopicPartition]) -> bytes:
 
 
 def main() -> None:
-    """Measure, and show."""
     console = Console()
     table = Table("the broker", "calls", "median, s", "longest, s", title="assign(), lag_timeout_ms=2000")
     console.print(f"{machine()}; making {PARTITIONS:,} partitions", markup=False)
@@ -49,13 +48,13 @@ def main() -> None:
         strategy = CooperativeLagAwareAssignor.configured(
             consumer_config={"bootstrap_servers": broker.bootstrap, "group_id": GROUP},
             lag_timeout_ms=TIMEOUT_MS,
-            lag_refresh_ms=1,  # so that nothing is remembered from the call before
+            lag_refresh_ms=1,  # so that no call uses the lag that an earlier call has fetched
         )
 
         def row(state: str, before: Callable[[], object], members: list[Any]) -> None:
             assignor = strategy()
             try:
-                assignor.assign(cluster(topics), silent)  # connected, as a leader is that has led before
+                assignor.assign(cluster(topics), silent)  # connects; a leader that led before is connected
                 before()
                 times = []
                 for _ in range(CALLS):

@@ -1,6 +1,6 @@
-"""The flights in their own time, minute by minute, and members that work them off.  Pure.
+"""The flights of 2013, minute by minute, and members that process them.  Pure.
 
-There is no broker here, and an hour is an hour of 2013: rebalances take no time.
+There is no broker.  Time is not compressed, and rebalances take no time.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Traffic(NamedTuple):
 
 
 def traffic_of(departures: Sequence[Flight], partitions: int, weeks: int) -> Traffic:
-    """So many weeks from midnight UTC before the first departure on, in the partitions of their keys."""
+    """Return so many weeks of departures by partition, from midnight UTC before the first departure."""
     begin_s = departures[0].at // (24 * HOUR_S) * 24 * HOUR_S
     minutes = weeks * WEEK * MINUTES
     counts = np.zeros((minutes, partitions))
@@ -52,22 +52,22 @@ def traffic_of(departures: Sequence[Flight], partitions: int, weeks: int) -> Tra
 
 
 class Hour(NamedTuple):
-    """What came of an hour."""
+    """The result of an hour."""
 
-    member: float  # the largest lag a member had at the end of a minute, records
-    partition: float  # and a partition
-    left: Numbers  # by partition, at its end
+    member: float  # the largest lag that a member had at the end of a minute, records
+    partition: float  # the largest lag that a partition had, records
+    left: Numbers  # lag at the end of the hour, by partition
 
 
 def work_off(lag: Numbers, arrivals: Numbers, owners: Owners, members: int, rate: float) -> Hour:
-    """Let members work for an hour: each takes what is due of its partitions, in proportion to their lags.
+    """Let members work for an hour.  Each reads from all its partitions, in proportion to their lags.
 
     Args:
-        lag: by partition, at the beginning.
+        lag: by partition, at the begin of the hour.
         arrivals: by minute and partition.
         owners: by partition.
-        members: how many.
-        rate: records a member can do in a minute.
+        members: number of members.
+        rate: records that a member can process in a minute.
     """
     member = partition = 0.0
     for came in arrivals:
@@ -81,7 +81,7 @@ def work_off(lag: Numbers, arrivals: Numbers, owners: Owners, members: int, rate
 
 
 def group_of(owners: Owners | None, lag: Numbers, members: int) -> Group:
-    """Return the group as its leader sees it; ``owners`` None: no member owned a partition."""
+    """Return the group as its leader sees it; ``owners`` None: no member owns a partition."""
     names = [f"m{i:02}" for i in range(members)]
     had = [[] if owners is None else np.flatnonzero(owners == i).tolist() for i in range(members)]
     return Group(
@@ -95,5 +95,5 @@ def group_of(owners: Owners | None, lag: Numbers, members: int) -> Group:
 
 
 def named(values: Numbers) -> dict[TopicPartition, float]:
-    """By the partitions' names."""
+    """Return the values by topic and partition."""
     return {TopicPartition(TOPIC, p): value for p, value in enumerate(values.tolist())}

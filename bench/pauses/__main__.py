@@ -21,7 +21,7 @@ from kafka_assignors.broker import development_broker
 
 
 def cells(several: Sequence[Figures]) -> list[str]:
-    """Return median / worst over all runs: the pauses of kept and moved partitions, duplicates of a run."""
+    """Return medians and worst values over all runs: pauses of kept and moved partitions, duplicates."""
     kept = [pause for each in several for pause in each.kept]
     moved = [pause for each in several for pause in each.moved]
     duplicates = [each.duplicates for each in several]

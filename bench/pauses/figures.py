@@ -12,8 +12,8 @@ class Delivery:
     """Records of one partition that one poll returned.
 
     Attributes:
-        at: when, seconds.
-        member: who polled.
+        at: time of the poll, seconds.
+        member: the member that polled.
         first: first offset.
         last: last offset.
     """
@@ -27,12 +27,12 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Ownership:
-    """A member's listener was called.
+    """A call of a member's listener, or a member's death.
 
     Attributes:
-        at: when, seconds.
+        at: time of the call, seconds.
         gained: whether partitions were assigned; else revoked, lost, or the member died.
-        is_lost: whether they were lost.
+        is_lost: whether partitions were lost.
     """
 
     at: float
@@ -47,9 +47,9 @@ class Figures:
     """The effect of an event on partitions.
 
     Attributes:
-        kept: longest pause of each partition that stayed where it was, seconds.
-        moved: the same of partitions that have another owner afterwards.
-        duplicates: records that were delivered once more.
+        kept: longest pause of each partition that kept its owner, seconds.
+        moved: longest pause of each partition that has another owner afterwards, seconds.
+        duplicates: number of repeated deliveries of a record.
     """
 
     kept: tuple[float, ...] = ()
@@ -66,8 +66,8 @@ def pauses(
 ) -> Figures:
     """Return the longest pause of each partition between ``begin`` and ``end``.
 
-    A pause may begin before, and may last until ``end``.  Partitions that a slow member has before or after
-    are left out: they stand still for its batches.
+    A pause may start before ``begin``, and is cut at ``end``.  Pauses of partitions that a slow member owns
+    at ``begin`` or ``end`` are left out, because its batches cause them; their duplicates count.
     """
     changes = list(changes)
     before, after = owners_at(changes, begin), owners_at(changes, end)
@@ -106,7 +106,7 @@ def owners_at(changes: Iterable[Ownership], at: float) -> dict[int, str]:
 
 
 def owned_twice(changes: Iterable[Ownership]) -> list[int]:
-    """Partitions that were assigned while another member still owned them."""
+    """Return the partitions that were assigned while another member still owned them."""
     owner: dict[int, str] = {}
     twice = []
     for change in sorted(changes, key=lambda each: (each.at, each.gained)):
@@ -121,7 +121,7 @@ def owned_twice(changes: Iterable[Ownership]) -> list[int]:
 
 
 def missing(deliveries: Iterable[Delivery], ends: Mapping[int, int]) -> int:
-    """Records up to the end offsets of the partitions that no member delivered."""
+    """Count the records before the end offsets that no member delivered."""
     spans: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for delivery in deliveries:
         spans[delivery.partition].append((delivery.first, delivery.last))

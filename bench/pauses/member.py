@@ -4,7 +4,7 @@
     D <ns> <partition>:<first>-<last> ...   delivered by one poll
     E <ns>                                  closed
 
-Times are of the monotonic clock, which all processes of a machine share (Linux), with Java's ``nanoTime``.
+Times are those of the monotonic clock.  On Linux all processes share it, and Java's ``nanoTime`` reads it.
 """
 
 from __future__ import annotations
@@ -38,18 +38,15 @@ def say(letter: str, text: str = "") -> None:
 
 
 class Report(ConsumerRebalanceListener):  # type: ignore[misc]
-    """Reports the calls of the consumer's listener."""
+    """Writes a line for each call of the consumer's listener."""
 
     def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
-        """Report it."""
         say("A", ",".join(str(tp.partition) for tp in assigned))
 
     def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-        """Report it."""
         say("R", ",".join(str(tp.partition) for tp in revoked))
 
     def on_partitions_lost(self, lost: Collection[Any]) -> None:
-        """Report it."""
         say("L", ",".join(str(tp.partition) for tp in lost))
 
 
@@ -79,7 +76,7 @@ def main() -> None:
 
 
 def await_close(stop: threading.Event) -> None:
-    """Wait for ``close``; end at once when the measurement has ended."""
+    """Wait for ``close``; end at once if standard input ends first."""
     if not sys.stdin.readline():
         os._exit(1)  # the measurement has ended
     stop.set()

@@ -1,9 +1,9 @@
 """One run of the benchmark of pauses: a group through three events.
 
-Four members (processes) share 48 partitions that get records all the time.  A fifth member joins, another one
-leaves, another one is killed.  The same events for each client: ``range`` and ``cooperative-sticky`` with
-kafka-python's ``KafkaConsumer``, ``cooperative-sticky`` with `ContinuousConsumer`, and Java's consumer with
-its ``CooperativeStickyAssignor`` where a JDK is there.
+Four members (processes) share 48 partitions that get records all the time.  A fifth member joins, then one
+member leaves, then one is killed.  Each client plays the same events: ``range`` and ``cooperative-sticky``
+with kafka-python's ``KafkaConsumer``, ``cooperative-sticky`` with `ContinuousConsumer`, and if there is a
+JDK, Java's consumer with its ``CooperativeStickyAssignor``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MEMBERS = 4
 PATIENCE_S = 180.0
 AUTO_COMMIT_S = 5.0  # all clients' default
 GOLDEN = 0.618  # multiples of it, modulo 1, are spread evenly
-MAX_RECORDS = 100_000  # of a batch: all that came while the slow member was busy
+MAX_RECORDS = 100_000  # of a batch, which holds all records that arrived while the slow member was busy
 SOURCE = Path(__file__).parents[1] / "java" / "PausesMember.java"
 
 
@@ -44,13 +44,13 @@ class Scene:
     """The settings of a run.
 
     Attributes:
-        slow_s: how long one member takes for a batch, seconds; 0: none is slow.
+        slow_s: seconds that one member takes for a batch; 0: no member is slow.
         partitions: of the topic.
         rate: records a second and partition.
         session_ms: ``session_timeout_ms`` of all members.
         heartbeat_ms: ``heartbeat_interval_ms`` of all members.
         seed: of the moments of the events, which are the same for each client.  The kills of seeds 0, 1, 2
-            and so on are spread evenly over the interval of auto-commit, which decides the duplicates.
+            and so on are spread evenly over the interval of auto-commit: the last commit decides duplicates.
     """
 
     slow_s: float = 0.0
@@ -67,7 +67,7 @@ class Scene:
 
 
 Command = Callable[[Scene, str, float], list[str | Path]]
-"""Scene, topic (which names the group, too), seconds a batch -> the command line of a member."""
+"""Scene, topic (also the group's name), seconds a batch -> the command line of a member."""
 
 
 class Member:
@@ -86,7 +86,6 @@ class Member:
         self._reader.start()
 
     def go(self) -> Member:
-        """Let the member join."""
         self._tell("go")
         return self
 
@@ -95,7 +94,7 @@ class Member:
         self._tell("close")
 
     def kill(self) -> None:
-        """``kill -9``."""
+        """End the process, as ``kill -9`` does, and count no partitions for it."""
         self._process.kill()
         self._process.wait()
         self._reader.join()
@@ -111,7 +110,6 @@ class Member:
         self._change(time.monotonic(), "R", self.owned)
 
     def thaw(self) -> None:
-        """Let the process continue."""
         self._process.send_signal(signal.SIGCONT)
 
     def end(self) -> None:
@@ -122,7 +120,6 @@ class Member:
 
     @property
     def ended(self) -> bool:
-        """Whether the process has ended."""
         return self._process.poll() is not None
 
     def _tell(self, word: str) -> None:
@@ -154,8 +151,8 @@ class Group:
     """The members of one run, and their reports.
 
     Attributes:
-        figures: event -> its figures; ``calm`` is before the first event.
-        fault: records that were lost, or partitions owned twice; empty: none.
+        figures: event -> its figures; ``calm``: before the first event.
+        fault: lost records, or partitions with two owners, as text; empty: no fault.
     """
 
     topic: str
@@ -167,7 +164,7 @@ class Group:
     fault: str = ""
 
     def note(self, fact: Delivery | Ownership) -> None:
-        """Store a member's reports; runs in the member's thread."""
+        """Store a member's report; runs in the thread that reads from the member."""
         (self.deliveries if isinstance(fact, Delivery) else self.changes).append(fact)  # type: ignore[arg-type]
 
     def measure(self, begin: float, slow: frozenset[str]) -> Figures:
@@ -242,7 +239,7 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
     try:
         for count in range(1, MEMBERS + 1):
             join()
-            if count == 1:  # which leads
+            if count == 1:  # so that the first member leads
                 group.settle(time.monotonic(), 1)
         group.settle(time.monotonic(), MEMBERS)
         with traffic(bootstrap, topic, scene):
@@ -285,10 +282,10 @@ def _fault(admin: KafkaAdminClient, group: Group) -> str:
 
 
 def commands(bootstrap: str, kinds: Sequence[str], folder: Path) -> dict[str, Command]:
-    """The command line of each kind of member.
+    """Return a function for each kind of member that makes its command line.
 
     Raises:
-        NoJavaError: Java is asked for, and there is no JDK.
+        NoJavaError: the kinds include Java, and there is no JDK.
     """
 
     def python(kind: str) -> Command:

@@ -1,8 +1,8 @@
 """``make bench ARGS=pipeline``: the benchmarks of the pipeline on Spark, one after the other.
 
-Each runs in a process of its own, so that none has another's session, and says its own figures; arguments
-name those to run (``record``, ``sampler``, ``model``, ``backtest``), by default all. docs/benchmarks.md says
-what each measures and how; each module takes options of its own when it is run alone.
+Each benchmark runs in a process with its own Spark session, and prints its own figures. Arguments name the
+benchmarks to run (``record``, ``sampler``, ``model``, ``backtest``), by default all. docs/benchmarks.md
+describes them. A module that is run alone takes options of its own.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ PARTS: dict[str, tuple[str, ...]] = {
     "model": ("--days", "42"),
     "backtest": (),
 }
-"""Part -> its arguments, those of the figures in the docs."""
+"""Part -> the arguments with which the docs' figures were measured."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run them; the exit code of the first that failed, after which no other is run."""
+    """Run the parts until one fails; return its exit code, or 0."""
     parser = argparse.ArgumentParser(prog="make bench ARGS=pipeline", description=__doc__)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"some of: {', '.join(PARTS)}")
     parts = parser.parse_args(arguments).parts or list(PARTS)

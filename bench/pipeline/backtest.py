@@ -1,6 +1,6 @@
 """``python -m bench.pipeline.backtest``: scenarios a second of a back-test, by size and by cores.
 
-docs/benchmarks.md, "Back-tests", says what is measured and how.
+docs/benchmarks.md, "Back-tests", describes the measurement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Run:
-    """A run of all scenarios: its cores, the seconds for all, and the seconds to the first result."""
+    """A run of all scenarios: the cores, the seconds of the run, and the seconds to the first result."""
 
     cores: int
     scenarios: int
@@ -45,7 +45,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Size:
-    """One scenario of a strategy: the best of some tries, CPU seconds."""
+    """One scenario of a strategy, and the least CPU seconds of some tries."""
 
     strategy: str
     steps: int
@@ -54,7 +54,7 @@ class Size:
 
 
 def history(steps: int, partitions: int) -> History:
-    """Return a load with a daily pattern and uneven partitions; four members have a third to spare."""
+    """Return a load with a daily pattern and uneven partitions; it takes 2/3 of four members on average."""
     rng = np.random.default_rng(20261122)
     share = rng.lognormal(0, 1, partitions)
     day = 1 + 0.5 * np.sin(np.arange(steps) * STEP_S / 86_400 * 2 * np.pi)
@@ -70,7 +70,7 @@ def history(steps: int, partitions: int) -> History:
 
 
 def trials(load: History, scenarios: int) -> list[Trial]:
-    """Return scenarios: every strategy, with several costs of a gained partition."""
+    """Return scenarios: every strategy, with several warm-up times of a gained partition."""
     tried = candidates(BY_DEFAULT, {"rebalance_on_skew": [False]}, forecasts=False)
     warm_ups = [0.01 * number for number in range(-(-scenarios // len(tried)))]
     grid = Grid(tried, (MEMBERS,), (usual_churn(load, MEMBERS),), surroundings={"warm_up_s": warm_ups})
@@ -91,7 +91,7 @@ def on_spark(cores: int, scenarios: int) -> Run:
 
 
 def sizes() -> Iterator[Size]:
-    """One scenario each: more steps, and more partitions."""
+    """Time one scenario of three strategies, with more and more steps, then partitions."""
     shapes = [(steps, GROWTH_PARTITIONS[0]) for steps in GROWTH_STEPS]
     shapes += [(GROWTH_STEPS[0], partitions) for partitions in GROWTH_PARTITIONS[1:]]
     for steps, partitions in shapes:
@@ -138,7 +138,7 @@ def _told(runs: Sequence[Run], grown: Sequence[Size]) -> Iterator[str]:
 
 
 def _power(its: Sequence[Size], of: str) -> float:
-    """Return the growth of the time over the last ten-fold growth of the size."""
+    """Return the exponent with which the time grew over the last ten-fold growth of the size."""
     small, large = its[-2:]
     return math.log(large.seconds / small.seconds) / math.log(getattr(large, of) / getattr(small, of))
 

@@ -1,12 +1,12 @@
 """``python -m bench.pipeline.model``: how fast the load model is, and how good its forecasts are.
 
-- **Rows/s per core**: a history of samples through `model_load`, with one core, three sizes (1x, 10x, 100x);
-  and through the stream with its checkpoint, sizes 1x and 10x.
-- **Look by look**: the stream as it runs from day to day, a batch for each look at all partitions, three
-  sizes; the median and the longest time from one finished batch to the next, and the longest of the first
-  batches, in which all partitions end their first step.
+- **Rows/s per core**: a history of samples through `model_load`, three sizes (1x, 10x, 100x), and through the
+  stream with its checkpoint, sizes 1x and 10x.
+- **Look by look**: the stream as it runs from day to day, with one batch for each look (a sample of every
+  partition), three sizes.  The figures are the median and the longest time from one finished batch to the
+  next, and the longest of the first batches, in which all partitions end their first step.
 - **Fold**: samples/s of the fold alone, without Spark, three sizes.
-- **State**: bytes a partition, and bytes written of it for a look every 10 s.
+- **State**: bytes of a partition, and bytes of them written for a look every 10 s.
 - **Forecasts**: the flights of 2013, in steps of a quarter of an hour, beside naive forecasts.
 
 Batches and fold are printed as a table in Markdown, and so are the forecasts.
@@ -57,7 +57,7 @@ PARTITIONS = 18  # of the flights, as in the demo
 
 
 def history(spark: SparkSession, partitions: int, looks: int = LOOKS) -> DataFrame:
-    """Samples of a group, made by Spark."""
+    """Return samples of a group, created by Spark."""
     from pyspark.sql import functions as F
 
     look = F.floor(F.col("id") / partitions)
@@ -135,8 +135,8 @@ def folded(partitions: int) -> tuple[float, float]:
     """Measure the fold alone, 100,000 samples a call.
 
     Returns:
-        Samples/s of a hundred looks; and of the first twenty looks before them, in which all partitions end
-        their first step.
+        Samples/s of a hundred looks, and of the twenty looks before them, the first ones, in which all
+        partitions end their first step.
     """
     looks, warm = 120, 20
     number, look = np.tile(np.arange(partitions), looks), np.repeat(np.arange(looks), partitions)
@@ -156,13 +156,13 @@ def folded(partitions: int) -> tuple[float, float]:
 
 
 def flights_table(days: float | None) -> list[tuple[int, Score]]:
-    """The forecast error table: one score a horizon, over all partitions."""
+    """Score the forecasts of flights over all partitions, for each horizon."""
     samples = sample_flights(read_flights(find_archive()), PARTITIONS, every_s=900, days=days)
     return [(horizon, scored(samples, LoadSettings(step_s=900, horizon_s=horizon))) for horizon in HORIZONS]
 
 
 def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
-    """The table as Markdown."""
+    """Return the table of forecast errors as Markdown."""
     head = (
         "| horizon | forecasts | records in it | MAE | RMSE | naive MAE | naive RMSE | MAE / naive "
         "| MAE / best baseline | within one standard error |"
@@ -181,7 +181,7 @@ def error_rows(table: Sequence[tuple[int, Score]]) -> list[str]:
 
 
 def look_rows(results: dict[str, Any]) -> list[str]:
-    """The table of batches and the fold as Markdown, of the sizes that were measured."""
+    """Return the table of batches and fold as Markdown, with the sizes that were measured."""
     rows = [
         "| partitions | a batch | the longest | of the first | fold, samples/s of one core |",
         "|---:" * 5 + "|",
@@ -196,7 +196,7 @@ def look_rows(results: dict[str, Any]) -> list[str]:
 
 
 def state_size() -> tuple[float, float]:
-    """Bytes of a partition's state after a day, and bytes written for a look, the mean of the next hour's."""
+    """Return the bytes of a partition's state after a day, and the mean bytes written for a look after it."""
     partitions, looks, chance = 100, 8640 + 360, np.random.default_rng(1)
     ends = np.cumsum(chance.integers(0, 100, (looks, partitions)), axis=0)
     stored: dict[str, bytes] = {}
@@ -244,7 +244,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             tempfile.TemporaryDirectory(prefix="bench-model-") as place,
             local_session("load model bench", cores=options.cores, memory="2g") as spark,
         ):
-            at_once(spark, 10, Path(place))  # the first one also starts Python's workers
+            at_once(spark, 10, Path(place))  # the first call also starts Python's workers
             for size in options.sizes:
                 kinds = (
                     ("at once", at_once, SIZES),

@@ -1,10 +1,10 @@
 """``python -m bench.pipeline.month``: the files of a month of looks, with merging and ``--keep``.
 
-Time is simulated: each look is a file of few partitions, and a line in a list of Spark's form, as its sink
-writes them (every tenth list has all earlier files, the last hundred lists stay).  The hourly maintenance is
-the real one, with its clock set; the files it writes get the simulated time.  Prints for each day: files that
-readers open of the day before, files listed, files and bytes on disk, bytes of lists written that day, and
-the median seconds of an hourly maintenance.
+Time is simulated.  Each look writes a file of few partitions and a list that names it, as Spark's file sink
+does: every tenth list also names all earlier files, and only the last hundred lists stay.  The hourly
+maintenance is the real one, at the simulated time.  The table has for each day: files of the day before that
+readers open, files listed, files and bytes on disk, bytes of lists written that day, and the median seconds
+of an hourly maintenance.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 EVERY, KEPT = 10, 100
-"""Every tenth list is of all files; so many lists stay."""
+"""Every ``EVERY``-th list names all files; the last ``KEPT`` lists stay."""
 HEAD = (
     "| day | files of the day before | listed | on disk | MB | MB of lists | maintenance |\n"
     + "|---:" * 7
@@ -46,7 +46,7 @@ class Writer:
     """Writes looks as Spark's file sink does, one a batch.
 
     Attributes:
-        lists_bytes: bytes of lists written, with those of the maintenance.
+        lists_bytes: bytes of all lists written, including those of the maintenance.
     """
 
     def __init__(self, root: Path, partitions: int) -> None:
@@ -60,7 +60,7 @@ class Writer:
         self.lists_bytes = 0
 
     def look(self, at: datetime) -> None:
-        """Write the file of a look, and its list."""
+        """Write the file of a look and the list that names it; remove the oldest list."""
         day = self.folder / f"date={at.date()}"
         day.mkdir(exist_ok=True)
         file = day / f"part-{self._batch:08d}.parquet"
@@ -84,12 +84,12 @@ class Writer:
         self._batch += 1
 
     def newest(self) -> str:
-        """Return the newest list of all files; empty: there is none yet."""
+        """Return the text of the newest list of all files; empty if there is no list yet."""
         place = self._lists / f"{self._batch // EVERY * EVERY - 1}.compact"
         return place.read_text() if place.exists() else ""
 
     def maintain(self, spark: SparkSession, keep_days: int, files: int, now: datetime) -> None:
-        """Run the maintenance of an hour, until there is nothing more to merge."""
+        """Run the maintenance of an hour until nothing is left to merge; date its files at ``now``."""
         more, root = True, str(self.folder.parent.parent)
         while more:
             before = self.newest()
@@ -101,7 +101,7 @@ class Writer:
                 os.utime(file, (now.timestamp(), now.timestamp()))
 
     def listed(self) -> list[str]:
-        """Return the paths of the newest list of all files."""
+        """Return the paths in the newest list of all files."""
         return [unquote(json.loads(line)["path"]) for line in self.newest().split("\n")[1:]]
 
 

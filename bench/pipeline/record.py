@@ -1,13 +1,13 @@
 """``python -m bench.pipeline.record``: rows/s of decoding and of recording ``__consumer_offsets``.
 
-Records are made up as the broker writes them (versions 3 and 4, one in 50 a tombstone, one in 50 a group's
-state), and lie in Parquet as Spark's Kafka source has them.  *reading* reads them and sums up the lengths of
-key and value, *decoding* decodes them, counts problems, and sums up what was decoded; each to the end, so
-that nothing can be left out.  Medians of several runs after a first one.  The size grows tenfold twice: were
-the last column not to stay the same, cost would not be linear.
+The records are synthetic, in the broker's format (versions 3 and 4, one in 50 a tombstone, one in 50 a
+group's state), in Parquet files with the columns of Spark's Kafka source.  *reading* reads them and sums up
+the lengths of key and value.  *decoding* decodes them, counts problems, and sums up the decoded values, so
+that Spark cannot skip any.  Both are medians of several runs after a first one.  The size grows tenfold
+twice.  The cost is linear if the last column stays the same.
 
-Then *recording*, once a size: the same records in a topic of a development broker, read by the connector, in
-a stream with its checkpoint, decoded, counted, and landed as Parquet, as ``kafka-assignors record`` does.
+*recording* runs once a size: a stream with a checkpoint reads the same records from a topic of a development
+broker, decodes and counts them, and lands them as Parquet, as ``kafka-assignors record`` does.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """``python -m bench.pipeline.sampler``: rows/s of the sampler, by groups and partitions of each.
 
 Uses its own development broker.  All groups have a commit in every partition of one topic, and no members.
-*asking*: the requests alone, in this process and over one new connection.  *Spark*: the data source read to
-its end by the embedded Spark (Spark's ``noop`` sink), with as many tasks as cores.
-Medians, after a first run that counts as ``first``.
+*asking*: the requests alone, in this process and over one new connection.  *Spark*: the embedded Spark reads
+the data source to its end into the ``noop`` sink, with as many tasks as cores.  Figures are medians, but for
+Spark's first run, which has a column of its own.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def _row(
     def reading() -> None:
         source.load().write.format("noop").mode("overwrite").save()
 
-    # The sink discards the rows, so check them once before.
+    # The sink discards the rows, so check them once before the measurement.
     assert source.load().where("problem is null and end_offset = 1").count() == rows
     alone = median(_times(asking, given.runs))
     first, *later = _times(reading, given.runs + 1)
@@ -112,7 +112,7 @@ def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[st
                 commit(bootstrap, name, {TopicPartition(topic, p): 0 for p in range(partitions)})
                 continue
             while any(error.errno for error in admin.alter_group_offsets(name, everywhere).values()):
-                time.sleep(0.1)  # the coordinator is in the making
+                time.sleep(0.1)  # the group's coordinator is not ready yet
     finally:
         producer.close()
         admin.close()

@@ -1,6 +1,6 @@
 """Measures plans for stateful members beside Kafka Streams: ``python -m bench --problems stateful``.
 
-docs/benchmarks.md, "Stateful plans", says what is measured and how.
+docs/benchmarks.md, "Stateful plans", describes the measurement.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Size(NamedTuple):
 
 EVENTS = {"new": "all new", "join": "one joins", "leave": "one leaves"}
 SIZES = (Size(1_000, 10), Size(1_000, 100), Size(10_000, 100), Size(10_000, 500))
-# Tasks or members grow, and the other number stays.  Only plans are timed.
+# Tasks or members grow, and the other number stays.  Only plans are timed, without rounds.
 GROWTH = (
     *(Size(tasks, 100) for tasks in (1_000, 10_000, 100_000)),
     *(Size(10_000, members) for members in (10, 100, 1_000)),
@@ -47,7 +47,7 @@ def rows(
     now: Callable[[str], None],
     sizes: Iterable[Size] = SIZES,
 ) -> Iterator[Row]:
-    """A row for each size and event, each program in a process of its own."""
+    """Yield a row for each size and event; each program runs in a process of its own."""
     for size in sizes:
         for event, words in EVENTS.items():
             what = f"{size.tasks:,} tasks x {size.members:,} members, {words}"
@@ -83,12 +83,12 @@ def _theirs(streams: StreamsPeer, size: Size, event: str, patience: float) -> Fa
 
 
 def measure(size: Size, event: str, *, play: bool) -> Iterator[Facts]:
-    """Facts as they become known; seconds.
+    """Yield facts as they become known; times in seconds.
 
-    ``first``, the first plan of this group; ``warm``, the median of further ones, collections put off as the
-    leader does; then, played until nothing waits: ``rounds``, ``built`` copies, ``moved`` (actives with
-    another member in the end), ``handed`` (on the way, too), with ``least``, below which no balanced
-    placement has copies, and ``bound``, the rounds that these take.
+    The first plan of this group (``first``), then the median of further plans (``warm``), both with a paused
+    collector as on a leader.  Then the results of rounds up to the target: ``rounds``, copies ``built``,
+    active tasks ``moved`` in the end, changes of owner on the way (``handed``), the least copies of a
+    balanced placement (``least``), and the rounds that so many copies take (``bound``).
     """
     group = group_of(size, event)
     problem = group.group()
@@ -144,9 +144,10 @@ def group_of(size: Size, event: str) -> SimulatedGroup:
 
 
 def least_copies(group: SimulatedGroup) -> int:
-    """No balanced placement builds fewer: what members lack of an even share, or tasks of copies.
+    """Return a lower bound of the copies that a balanced placement builds.
 
-    For a process a member, where all tasks have changelogs.
+    It is the larger of two numbers: copies that members miss to an even share, and copies that tasks miss.
+    It holds if each member has a process of its own, and each task a changelog.
     """
     copies = 1 + min(group.options.num_standby_replicas, len(group.processes) - 1)
     tasks = sum(s.partitions for s in group.subtopologies)

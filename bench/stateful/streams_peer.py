@@ -15,12 +15,12 @@ SOURCE = Path(__file__).parents[1] / "java" / "StreamsBench.java"
 LOCK = Path(__file__).parents[1] / "java" / "streams.lock"
 CLASS = "org.apache.kafka.streams.processor.internals.assignment.StreamsBench"
 
-HEAP = "4g"  # a map of all tasks' lags for each instance: 5 million entries at 10,000 x 500
+HEAP = "4g"  # each instance has a map of all tasks' lags: 5 million entries at 10,000 x 500
 
 
 @dataclass(frozen=True, slots=True)
 class StreamsPeer:
-    """The compiled harness, what it needs on the class path, and the version of Kafka Streams."""
+    """The compiled harness, its class path, and the version of Kafka Streams."""
 
     java: Path
     class_path: str
@@ -32,13 +32,13 @@ class StreamsPeer:
         """Time a plan, then run rounds, in a new JVM.
 
         Args:
-            tasks: in subtopologies of 100.
-            members: before the event.
+            tasks: number of tasks, in subtopologies of 100.
+            members: number of members before the event.
             event: ``new``, ``join`` or ``leave``.
             standbys: of each task.
             warmups: in the group.
-            patience: seconds: no plan of a median begins after these, no round after six times that, and
-                a process without output for thirty times as long is ended.
+            patience: seconds after which no plan of a median begins.  No round begins after six times as
+                long, and a process without output for thirty times as long is ended.
         """
         numbers = [tasks, members, standbys, warmups, event, patience, 6 * patience]
         command: list[str | Path] = [self.java, f"-Xmx{HEAP}", "-cp", self.class_path, CLASS]
@@ -50,7 +50,7 @@ def streams_peer(folder: Path) -> StreamsPeer:
     """Compile the harness into ``folder``.
 
     Raises:
-        NoJavaError: there is no JDK 17 or newer, or the jars cannot be had.
+        NoJavaError: there is no JDK 17 or newer, or the jars cannot be fetched.
     """
     try:
         wanted = parse(LOCK.read_text(encoding="utf-8"))["streams"]

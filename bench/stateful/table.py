@@ -36,7 +36,7 @@ GROWTH_HEAD = ("tasks x members", *EVENTS.values())
 
 
 def cells(row: Row) -> list[str]:
-    """A row of the table."""
+    """Return a row of the table."""
     ours, theirs = row["ours"], row.get("streams", {})
     return [
         _size(row),
@@ -53,7 +53,7 @@ def cells(row: Row) -> list[str]:
 
 
 def short_cells(row: Row) -> list[str]:
-    """One line for a terminal."""
+    """Return one line for a terminal."""
     ours, theirs = row["ours"], row.get("streams", {})
     return [
         _size(row),
@@ -67,12 +67,12 @@ def short_cells(row: Row) -> list[str]:
 
 
 def played(rows: Iterable[Row]) -> list[Row]:
-    """Return the rows of the first table; for the others only the plan is timed."""
+    """Return the rows with rounds, for the first table; the other rows only time the plan."""
     return [row for row in rows if "rounds" in row["ours"]]
 
 
 def markdown(rows: list[Row], *, selected: bool = False) -> str:
-    """Return the legend and the tables in Markdown, or only the rows that ``docs/benchmarks.md`` shows."""
+    """Return legend and tables in Markdown, or only the rows of ``docs/benchmarks.md`` if ``selected``."""
     seconds = max((row.get("streams", {}).get("seconds", 0) for row in rows), default=0)
     legend = LEGEND.format(warmups=WARM_UPS) + (CUT.format(seconds=seconds) if seconds else "")
     shown = played(rows)
@@ -87,7 +87,7 @@ def markdown(rows: list[Row], *, selected: bool = False) -> str:
 
 
 def growth_cells(rows: Iterable[Row]) -> list[list[str]]:
-    """A line for each size that is measured: our median for each event."""
+    """Return a line for each measured size, with our median for each event."""
     times: dict[Size, dict[str, str]] = {}
     for row in rows:
         medians = times.setdefault(Size(row["tasks"], row["members"]), {})

@@ -95,8 +95,8 @@ class Assignor(StrategyHooks):
                 "partition_assignment_strategy", "one instance in two consumers: pass the class"
             )
         if self._access.is_unknown_version():
-            # With an unknown version, the assignor cannot find out which protocol runs.  So offer only one:
-            # kafka-python then runs it, or refuses the list of strategies.
+            # With an unknown kafka-python, the assignor cannot know which protocol runs.  So offer only one:
+            # kafka-python then runs that protocol, or refuses the list of strategies.
             return [max(self.protocols)]
         return list(self.protocols)
 
@@ -113,7 +113,7 @@ class Assignor(StrategyHooks):
         if lost:
             log.warning("%s: membership lost during the join, with all partitions; joining again", self.name)
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # kafka-python 3.0 drops a join requested by new metadata if poll times out during it: request again.
+        # kafka-python 3.0 drops a join that only new metadata requires, if poll times out during the join.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()
@@ -121,7 +121,7 @@ class Assignor(StrategyHooks):
         self._causes = self._access.shared("causes", self._causes)
         self._causes.begin(self._access)
         last, generation = self._last_assignment()
-        # An eager consumer has revoked everything before it joins; a cooperative one still holds it.
+        # An eager consumer has revoked its partitions before it joins.  A cooperative one still holds them.
         eager = RebalanceProtocol.COOPERATIVE not in self.protocols or self._access.cooperative() is False
         owned, revoked = ({}, last) if eager else (last, {})
         return self._subscription(topics, revoked, owned, generation)
@@ -157,7 +157,7 @@ class Assignor(StrategyHooks):
     def _completed(
         self, assignments: dict[str, ConsumerProtocolAssignment], members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Warn if the group's record in __consumer_offsets is too large.  A subclass may add user data."""
+        """Warn if the group's record is too large.  A subclass may also add user data to the assignments."""
         with self._guarded("checking the size of the group's record"):
             self._record.check(record_bytes(members, assignments))
         return assignments
@@ -190,7 +190,7 @@ class Assignor(StrategyHooks):
 
         The consumer knows more than this assignor.  Another strategy in its list may have made the last
         assignment, and a lost membership drops the assignment.  A claim on lost partitions would keep them
-        from every member.  An eager consumer claims nothing: this assignor's last assignment is its history.
+        from every member.  An eager consumer joins without claims, so an old assignment is safe as history.
         """
         current = self._access.owned()
         if current is None or (not current and not self._access.cooperative()):
@@ -288,7 +288,7 @@ class Assignor(StrategyHooks):
     def _rebalance_or_fallback(
         self, group: Group, claims: Claims, unlisted: Mapping[str, Ownership]
     ) -> Rebalance:
-        """Plan; if that fails, use the fallback.  Either way, hold back what other members still hold."""
+        """Plan; if that fails, use the fallback.  Both hold back partitions that other members still hold."""
         plan = partial(self.plan_provisionally, unlisted=unlisted) if unlisted else self.checked_plan
         try:
             return rebalance(group, plan, claims=claims, hold_back=self._this_round)

@@ -1,9 +1,9 @@
 """Finds the causes of a rebalance, on the leader.
 
 The leader compares the group with the last rebalance that it led.  It knows its own requests for a rebalance
-exactly.  Another member's request shows in that member's user data, as the second round that the last plan
-needs, or in partitions without an owner.  Otherwise it stays unknown.  A leader that did not lead the last
-rebalance infers causes from the members' generations.
+exactly.  It infers another member's request from that member's user data, from a last plan that needed a
+second round, or from partitions without an owner.  Any other request stays unknown.  A leader that did not
+lead the last rebalance infers causes from the members' generations.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from kafka_assignors.plan.cause import (
 _ORDER = tuple(Cause)
 
 _INCIDENTAL = {Cause.RESTARTED, Cause.LEADER_CHANGED}
-"""Changes that start no rebalance alone: a broker returns its assignment to a static member that restarts."""
+"""Changes that start no rebalance alone: a broker returns a restarted static member its old assignment."""
 
 _BROKER_ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
 """A member id from a broker: the client id, or the instance id of a static member, and a UUID."""
 
 _DATED = 2
-"""The first version of a subscription with a generation."""
+"""The first version of the subscription that has a generation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +66,13 @@ class Causes:
         self._began = 0.0
         self._led: _Round | None = None  # None: another member led the last rebalance
         self._leading: _Round | None = None  # the present round
-        # Member id -> the generation it first joined with, since the last round that ended here.
+        # Member id -> the generation in its first join since the last round that this member completed.
         self._reported: dict[str, int | None] = {}
         self._last_leader: str | None = None
         self._generation: int | None = None  # of the last plan
 
     def begin(self, access: CoordinatorAccess) -> None:
-        """Begin to join, and note the time.  No member's session can end earlier than a timeout after it."""
+        """Begin to join, and note the time."""
         if self._leading is not None and access.synced_generation() == self._generation is not None:
             # The members have this plan, but the leader's own assignment did not take effect.
             requested_since = access.rejoin_causes - self._leading.requests
@@ -93,7 +93,7 @@ class Causes:
         # Many members share the same topics, so they share one set.
         last = {} if self._led is None else self._led.group.members
         known = {seen.topics: seen.topics for seen in last.values()}
-        # A new member still counts as joined if it repeats its join after a round that did not end here.
+        # A new member that joins again after an interrupted round still counts as joined.
         self._reported = {
             joined.member_id: self._reported.get(joined.member_id, _generation(joined)) for joined in members
         }
@@ -113,7 +113,7 @@ class Causes:
     def keep(self, access: CoordinatorAccess) -> None:
         """Remember a rebalance that the fallback planned: its group, or else the last known one.
 
-        Without it, the next rebalance would take this leader for a new one, or for a restarted one.
+        Without this, the next rebalance would report a changed or restarted leader.
         """
         if self._leading is None:
             self._check_generation(access)
@@ -155,7 +155,7 @@ class Causes:
     def _missing(self, access: CoordinatorAccess, led: _Round) -> Cause:
         """Return why a dynamic member is missing.
 
-        A session cannot end before its timeout after the join.  If less time has passed, the member left.
+        Within one timeout of the last round's start no session can end, so a member missing by then has left.
         """
         timeouts = (access.session_timeout_s(), access.max_poll_interval_s())
         shortest = min((timeout for timeout in timeouts if timeout is not None), default=0.0)
@@ -191,7 +191,7 @@ def _generation(member: JoinedMember) -> int | None:
 
 
 def _unowned(result: Rebalance) -> list[RebalanceCause]:
-    """Return the topics with partitions without an owner as a cause, if others have one."""
+    """Return the topics with unowned partitions as a cause; none if no partition has an owner."""
     group, owner = result.group, result.claims.owner
     has_reader = np.asarray(np.any(group.subscribed, axis=1))[group.topic_of]
     unowned = (owner == NO_MEMBER) & has_reader

@@ -43,9 +43,9 @@ def topics_in(subscription: ConsumerProtocolSubscription) -> frozenset[str]:
 def replica_racks(
     cluster: ClusterMetadata, counts: Mapping[str, int], racks: Container[str]
 ) -> dict[str, list[frozenset[str]]]:
-    """Return the racks, among ``racks``, that have a replica of each partition (KIP-881), by topic.
+    """Return, for each partition by topic, the racks in ``racks`` that have a replica of it (KIP-881).
 
-    Empty if no broker is in one of them.  Linear in the number of replicas.
+    Empty if no broker is in any of ``racks``.  Linear in the number of replicas.
     """
     return racks_of_nodes(
         {broker.node_id: broker.rack for broker in cluster.brokers() if broker.rack in racks},
@@ -104,13 +104,13 @@ class PlannedAssignment(ConsumerProtocolAssignment, init=False):  # type: ignore
         super().__init__(assignment.VERSION, user_data=user_data)  # sets all fields to their defaults, too
         self._plan, self._headers, self._member = plan, headers, member
         self._entries: list[tuple[str, list[int]]] | None = None
-        # User data, and the bytes with it: the leader reads their length before kafka-python encodes.
+        # Cache of user data and the encoding with it: the size check encodes before kafka-python does.
         self._encoded = b"", b""
-        if plan.group.members[member].member_id in plan.unlisted:  # these partitions have no header
+        if plan.group.members[member].member_id in plan.unlisted:  # ``partition_arrays`` lacks these
             self._entries = list(plan.of_member(member).items())
 
     def ownership(self) -> Ownership:
-        """Return the partitions, and do not slow down ``encode`` as ``assigned_partitions`` does."""
+        """Return the partitions.  Unlike ``assigned_partitions``, this does not slow down ``encode``."""
         return self._plan.of_member(self._member) if self._entries is None else dict(self._entries)
 
     @property

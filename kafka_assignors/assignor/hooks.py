@@ -158,7 +158,7 @@ class StrategyHooks(AbstractPartitionAssignor):
         return None
 
     def reason_overrides(self) -> Mapping[Reason, Reason]:
-        """Map general reasons for a move to the ones this strategy gives instead."""
+        """Map general reasons for a partition's owner to the ones this strategy gives instead."""
         return {}
 
     @property

@@ -35,7 +35,7 @@ class MemberReport(NamedTuple):
         requests: see ``SeenMember``.
         still_owns: whether it still owns ``claimed``; its subscription then lists no owned partitions.
         reads_budget: whether it reads an assignment with a budget.
-        has_budget: whether a leader has sent it a budget that no leader has ended.
+        has_budget: whether a budget from a leader is in force for it.
         more: data that only its own strategy understands.
     """
 

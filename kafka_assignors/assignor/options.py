@@ -42,8 +42,8 @@ class PlanReport:
         metrics: of ``target``.
         milliseconds: time from decoding the subscriptions to the finished plan.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
-        forecasts: number of partitions with a forecast.  ``target`` and ``metrics`` then show load, which is
-            lag plus forecast, as lag.  None for a strategy without forecasts.
+        forecasts: number of partitions with a forecast; None for a strategy without forecasts.  If there are
+            any, the lags in ``target`` and ``metrics`` are loads: lag plus forecast.
         causes: why the group rebalanced, in a fixed order; ``str`` and ``label`` of each are for logs and
             metrics.
     """

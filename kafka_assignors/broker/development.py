@@ -23,16 +23,16 @@ Backend = Literal["auto", "docker", "jars"]
 
 _RESERVED = {*listeners(HOST, 0, 0), "log.dirs", "log.dir", "node.id", "process.roles"}
 _JVM_START_S = 90.0  # 3 to 5 s on an idle machine
-_CONTAINER_START_S = 300.0  # the first time, the image is pulled
-_ATTEMPTS = 3  # another process may take a free port before the broker listens
+_CONTAINER_START_S = 300.0  # the first start also pulls the image
+_ATTEMPTS = 3  # another process may take a free port before the broker listens on it
 
 
 class DevelopmentBroker(Supervised):
     """A running broker.
 
     Args:
-        spec: its processes.
-        env: their environment.
+        spec: the work of its supervisor.
+        env: environment of its processes.
         lock: descriptor that its processes keep open.
         port: the port it listens on.
         backend: ``docker`` or ``jars``.
@@ -69,7 +69,7 @@ def development_broker(
 ) -> Iterator[DevelopmentBroker]:
     """Run a broker for the length of a ``with`` block.
 
-    None of its processes outlives this program, not even after ``kill -9``.
+    All its processes end with this program, even after ``kill -9``.
 
     Args:
         backend: ``docker``; ``jars``, which needs Java 17+; or ``auto``: Docker if an engine
@@ -84,7 +84,7 @@ def development_broker(
         The broker, ready for clients.
 
     Raises:
-        BrokerError: it did not start; one line with the reason.
+        BrokerError: it did not start; the message is one line with the reason.
         ToolMissingError: Java is missing, or the requested Docker engine.
         MissingExtraError: the jars must be fetched and ``jgo`` is not installed.
     """
@@ -173,10 +173,7 @@ def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
     """Create and lock the broker's directory; on an error remove it, unless it is the user's.
 
     Kafka has a lock of its own, but checks it only after it has written to the directory.  These writes would
-    end a broker that runs there.
-
-    Yields:
-        The directory, and the descriptor of the lock, which the broker's processes keep open.
+    end a broker that runs there.  The broker's processes keep the descriptor of our lock open.
     """
     try:
         if data_dir is None:

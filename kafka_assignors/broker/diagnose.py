@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-_PORT_TAKEN = "[Aa]ddress already in use|port is already allocated"  # messages of Java and Docker
+_PORT_TAKEN = "[Aa]ddress already in use|port is already allocated"  # Java's message, and Docker's
 _TAIL_BYTES = 256 * 1024  # part of the log that is searched
 _LONGEST = 300  # characters of a line
 
@@ -50,7 +50,7 @@ def error_line(log: str | Path) -> str:
 
 
 def is_port_taken(line: str) -> bool:
-    """Whether a line of :func:`error_line` means that another process listens on the port."""
+    """Whether a line from :func:`error_line` means that another process listens on the port."""
     return re.search(_PORT_TAKEN, line) is not None
 
 

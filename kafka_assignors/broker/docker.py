@@ -20,7 +20,7 @@ PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
 VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 
 _ANSWER_S = 10  # timeout of `_works`
-_STOP_S = 5  # from SIGTERM to SIGKILL in the container; the compose command itself has `Spec.grace_s`, longer
+_STOP_S = 5  # from SIGTERM to SIGKILL in the container; less than `Spec.grace_s`, the compose command's own
 _DOWN_S = 60  # timeout of `remove_container`
 
 
@@ -32,7 +32,7 @@ def compose_file() -> Path:
 def compose_command() -> tuple[str, ...] | None:
     """Return the compose command if a Docker engine answers, else None.
 
-    ``docker`` on PATH may have no engine, so ``docker info`` asks for it.
+    ``docker`` may be installed without an engine that runs, so ``docker info`` checks for one.
     """
     if not (shutil.which("docker") and _works("docker", "info")):
         return None
@@ -76,7 +76,7 @@ def remove_container(name: str) -> None:
     """Remove the container of the project ``name``, if it exists.
 
     Raises:
-        BrokerError: no engine answers, or it refuses; the message names the command to run later.
+        BrokerError: no engine answers, or the command fails; the message names the command to run later.
     """
     compose = compose_command()
     why = run_cleanup(_down(compose, name), _DOWN_S) if compose else "no Docker engine answers"
@@ -88,7 +88,7 @@ def remove_container(name: str) -> None:
 
 
 def _down(compose: tuple[str, ...], name: str) -> list[str]:
-    # Without the extra properties, because their file may be deleted by now.
+    # Without the file of extra properties, because it may be deleted by now.
     down = ["down", "--volumes", "--timeout", str(_STOP_S)]
     return [*compose, "-p", name, "-f", str(compose_file()), *down]
 

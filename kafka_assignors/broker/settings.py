@@ -29,7 +29,7 @@ SETTINGS: Mapping[str, str] = MappingProxyType(
         "share.coordinator.state.topic.replication.factor": "1",
         "share.coordinator.state.topic.min.isr": "1",
         "share.coordinator.state.topic.num.partitions": "4",
-        # The default of 3 s gathers members that start together, but would slow down every test.
+        # The default of 3 s lets members that start together join one rebalance, but slows down every test.
         "group.initial.rebalance.delay.ms": "0",
         # A cleaner's buffer is 128 MB by default, half the heap.
         "log.cleaner.dedupe.buffer.size": "2097152",

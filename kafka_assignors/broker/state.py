@@ -23,7 +23,7 @@ from kafka_assignors.files import atomic_write
 if TYPE_CHECKING:
     import psutil
 
-_START_TOLERANCE_S = 2.0  # the kernel rounds a start time, and a clock may be stepped
+_START_TOLERANCE_S = 2.0  # the kernel rounds a start time, and the system clock may be adjusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Running:
         data_dir: the broker's directory.
         temporary: whether the directory is removed with the broker.
         log: the broker's log.
-        project: of Docker Compose; None without Docker.
+        project: its project of Docker Compose; None without Docker.
     """
 
     pid: int
@@ -107,8 +107,8 @@ def recover() -> Running | None:
     Call it only within :func:`locked_state`.
 
     Raises:
-        BrokerError: the container of a dead broker cannot be removed.  Raised once, because a user without an
-            engine could otherwise never start a broker again.
+        BrokerError: the container of a dead broker cannot be removed.  Raised only once, because a user whose
+            engine is gone could otherwise never start a broker again.
     """
     saved = _load_file()
     if saved is None:
@@ -137,7 +137,7 @@ def stop() -> Running | None:
             process.terminate()
             process.wait(PATIENCE_S)
         except psutil.NoSuchProcess:
-            pass  # it has ended meanwhile
+            pass  # the supervisor has ended meanwhile
         except psutil.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
@@ -169,7 +169,7 @@ def _clean_up(running: Running) -> None:
     if running.temporary:
         shutil.rmtree(running.data_dir, ignore_errors=True)
     delete(running.pid)
-    if running.project is not None:  # a killed supervisor has not removed it
+    if running.project is not None:  # a killed supervisor has not removed its container
         docker.remove_container(running.project)
 
 

@@ -19,7 +19,7 @@ from kafka_assignors.broker.ports import answers
 from kafka_assignors.broker.progress import OnProgress, Progress
 from kafka_assignors.errors import BrokerError
 
-_GRACE_S = 10.0  # a broker this small stops in half a second
+_GRACE_S = 10.0  # a development broker stops in half a second
 _AFTERWARDS_S = 60.0  # "compose down" takes 1 s, longer on a busy engine
 _MARGIN_S = 10.0
 _POLL_S = 0.05
@@ -34,7 +34,7 @@ class Spec:
     """The work of a supervisor.
 
     Args:
-        commands: run one after the other; the last is the broker.
+        commands: commands to run one after the other; the last is the broker.
         afterwards: commands to run after the broker has ended, for any reason.
         cwd: working directory of all commands.
         log: file for all their output.
@@ -63,7 +63,7 @@ PATIENCE_S = _GRACE_S + _AFTERWARDS_S + _MARGIN_S  # the longest patience of bot
 
 
 class Supervised:
-    """A running supervisor with its broker.
+    """A running supervisor with its broker.  ``keep_open`` is a descriptor that its processes inherit.
 
     Raises:
         OSError: the log cannot be written.
@@ -145,7 +145,7 @@ class Supervised:
                 )
 
     def detach(self) -> None:
-        """Let the broker outlive this program.  Only a signal to :attr:`pid` stops it then."""
+        """Let the broker outlive this program.  From then on only a signal to :attr:`pid` stops it."""
         self._send(b"d")
         self._process.returncode = 0  # keeps subprocess from warning of a child that still runs
 
@@ -153,26 +153,26 @@ class Supervised:
         """Stop the broker, and remove its directory if that is temporary.  Idempotent.
 
         Args:
-            keep_log: keep the log in a temporary directory, so that an error can name it.
+            keep_log: keep the log when the directory is removed, so that an error can name the log.
         """
         self._send(b"k" if keep_log else b"s")
-        # The supervisor kills the broker after the grace; this kills a supervisor that hangs.
+        # The supervisor kills a broker that outlasts its grace period.  Kill a supervisor that hangs.
         if not self.wait(self._spec.patience_s):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        if self._process.returncode != 0:  # a killed supervisor has not run these; repeating them is harmless
+        if self._process.returncode != 0:  # repeat the cleanup: a killed supervisor has not run it
             for command in self._spec.afterwards:
                 supervisor.run_cleanup(command, self._spec.afterwards_s, self._env)
         if self._spec.scratch is not None:
-            # Repeated for a killed supervisor, and for the log of a broker that failed later.
+            # A killed supervisor leaves the directory, and a supervisor whose broker failed leaves the log.
             supervisor.clear(Path(self._spec.scratch), Path(self._spec.log) if keep_log else None)
 
     def _send(self, message: bytes) -> None:
         pipe = self._process.stdin
         if pipe is None or pipe.closed:
             return
-        with contextlib.suppress(BrokenPipeError):  # it has ended already
+        with contextlib.suppress(BrokenPipeError):  # the supervisor has ended already
             pipe.write(message)
             pipe.flush()
         with contextlib.suppress(BrokenPipeError):

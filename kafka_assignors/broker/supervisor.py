@@ -2,7 +2,7 @@
 
 Runs as a script (``python -I supervisor.py SPEC``), so it imports only the standard library.  SPEC is the
 JSON of :class:`kafka_assignors.broker.supervised.Spec`, with ``parent`` (the program's process id) and
-``keep_open`` (descriptors for the commands to inherit).  It stops the broker after:
+``keep_open`` (descriptors for the commands to inherit).  The process stops the broker after:
 
 - ``s`` on stdin, or SIGTERM: a request to stop.  ``k`` on stdin: the same, but keep the log.
 - End of file on stdin: the program has ended, also by ``kill -9``.
@@ -10,8 +10,8 @@ JSON of :class:`kafka_assignors.broker.supervised.Spec`, with ``parent`` (the pr
 
 After ``d`` on stdin the broker is detached: only a signal (SIGTERM, SIGINT, SIGHUP) stops it.
 
-On Linux the kernel kills the commands if this process dies first.  That ends a JVM, but only the client of a
-Docker container; the container runs until the ``afterwards`` commands end it.
+On Linux the kernel kills the commands if this process dies first.  That ends a JVM.  Of a Docker container it
+ends only the client, and the container runs until the ``afterwards`` commands end it.
 
 Exit status: 0: stopped on request; 3: the broker ended by itself; 4: stopped on request, but an
 ``afterwards`` command failed.
@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any
 
 ENDED_BY_ITSELF = 3  # exit code: the broker ended without a request to stop
-CLEANUP_FAILED = 4  # exit code: the broker was stopped, but a command after it failed
+CLEANUP_FAILED = 4  # exit code: the broker was stopped, but an ``afterwards`` command failed
 
 _PARENT_CHECK_S = 1.0
 _PR_SET_PDEATHSIG = 1
@@ -95,7 +95,7 @@ class Supervisor:
             except subprocess.TimeoutExpired:
                 child.kill()
         status = child.wait()
-        # A child that was stopped must end the list of commands, even with status 0.
+        # After a stopped command no other may run, even if its status is 0.
         return (status or 1) if self.stop_requested else status
 
     def _should_stop(self) -> bool:
@@ -118,7 +118,7 @@ class Supervisor:
 
 
 def run_cleanup(command: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None) -> str:
-    """Run a command that cleans up; return its last line if it failed, else an empty string."""
+    """Run a command that cleans up; return the reason if it failed, else an empty string."""
     try:
         done = subprocess.run(
             command,
@@ -152,13 +152,13 @@ def clear(scratch: Path, log: Path | None) -> None:
 
 
 def die_with_parent() -> Callable[[], None] | None:
-    """Return a function for a child to call before exec, so that the kernel kills it with this process.
+    """Return a function that a child calls before exec, so that the kernel kills it if this process dies.
 
-    None on other systems than Linux.
+    Return None on systems other than Linux.
     """
     if not sys.platform.startswith("linux"):
         return None
-    # Looked up before the fork, because few calls are safe after it.
+    # Look up prctl before the fork, because few calls are safe after it.
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     parent = os.getpid()
 

@@ -91,7 +91,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
             await self._forget(self._owned - passed)
 
     async def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
-        """Find gained partitions, and those that were lost without a call of ``on_partitions_revoked``."""
+        """Find gained partitions, and lost ones that ``on_partitions_revoked`` did not find."""
         current = frozenset(assigned)
         before, self._generation = self._generation, generation_of(self._consumer)
         # A cooperative consumer passes only new partitions.  One in `_owned` was unsubscribed and came back.

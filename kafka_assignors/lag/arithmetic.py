@@ -19,7 +19,7 @@ from __future__ import annotations
 from typing import Literal
 
 Reset = Literal["earliest", "latest"]
-"""The end of the log at which a consumer starts without a valid commit."""
+"""Where a consumer starts without a valid commit: at the begin or at the end of the log."""
 
 
 def lag(end: int, committed: int | None, begin: int | None, reset: Reset) -> int:
@@ -44,7 +44,7 @@ def lag(end: int, committed: int | None, begin: int | None, reset: Reset) -> int
 def begin_matters(end: int, committed: int | None, reset: Reset) -> bool:
     """Whether the lag depends on the begin of the log, so that a caller must fetch it.
 
-    It does not if the group is caught up, if it would start at the end, or if the log was never written.
+    The begin does not matter if the group is caught up or starts at the end, or the log never had a record.
     """
     if end <= 0 or committed == end:
         return False

@@ -16,13 +16,10 @@ from kafka_assignors.lag.settings import SECURITY, WITH_PASSWORD, check_security
 from kafka_assignors.validators import is_port, known_names, one_of, wrong
 
 ENVIRONMENT = "KAFKA_ASSIGNORS_"
-"""Prefix of environment variables; the setting's name in capitals follows.
-
-An example is ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``.
-"""
+"""Prefix of environment variables, before a setting in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
 
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
-_OBJECTS = ("sasl_kerberos_name", "sasl_oauth_token_provider", "ssl_context")  # a file has only texts
+_OBJECTS = ("sasl_kerberos_name", "sasl_oauth_token_provider", "ssl_context")  # not text, so not in a file
 _OF_SECURITY = tuple(name for name in SECURITY if name not in _OBJECTS)
 _SETTINGS = ("bootstrap_servers", "client_id", "proxy_url", *_OF_SECURITY)
 _MECHANISMS = (*WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
@@ -82,7 +79,7 @@ def connection_settings(
 
 
 def _setting(name: str, value: str) -> dict[str, Any]:
-    """Convert one line of the file or the environment; empty if it does not concern the connection."""
+    """Convert an entry of the file or the environment to settings; none if it is not about the connection."""
     name = _OTHER_NAMES.get(name, name)
     if name in _SETTINGS:
         return {name: value}

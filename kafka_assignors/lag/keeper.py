@@ -1,7 +1,7 @@
 """Measures the lag of a member's owned partitions; on the leader, also the lag of other partitions.
 
 A background thread refreshes owned partitions.  The consumer's I/O thread only reads the last measurement.
-On the leader that thread also waits for a fetch, up to a deadline.
+On the leader the I/O thread also waits for a fetch, up to a deadline.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The rates of a group that is watched, its time to catch up, and how long commits are unchanged.  Pure.
 
-They are computed from looks; one look is one fetch of the group's offsets.
+All are computed from looks.  A look is one fetch of the group's offsets.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Rates:
     """Computes rates from repeated looks at the same partitions.
 
     Args:
-        window_s: rates are means over this time, less after the first looks, or over the time between the
-            last two looks if they are further apart.
+        window_s: seconds over which rates are means.  The time is shorter after the first looks, and longer
+            if the last two looks are further apart.
     """
 
     def __init__(self, window_s: float = WINDOW_S) -> None:
@@ -53,7 +53,7 @@ class Rates:
         self._commit_seen: dict[TopicPartition, tuple[int | None, float]] = {}  # commit, and first seen at
 
     def add(self, now_s: float, offsets: Mapping[TopicPartition, Offsets]) -> dict[TopicPartition, Rate]:
-        """Add a look; return the rates of partitions seen before."""
+        """Add a look; return the rates of partitions that the first look of the window also has."""
         for tp, current in offsets.items():
             seen = self._commit_seen.get(tp)
             if seen is None or seen[0] != current.committed:

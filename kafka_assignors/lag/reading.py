@@ -32,7 +32,7 @@ class Reading:
     Attributes:
         lags: records left to read.
         offsets: the offsets behind each lag.
-        missing: why a lag is unknown: a few words for a log or a terminal, never a secret.
+        missing: why a lag is unknown, in a few words for the user; never a secret.
     """
 
     lags: Mapping[TopicPartition, int]
@@ -43,7 +43,7 @@ class Reading:
 class Position(NamedTuple):
     """An offset of a partition, such as the commit of a group.
 
-    Results for several groups have it as key, because groups read one partition at different offsets.
+    Results for several groups have positions as keys, because groups read a partition at different offsets.
     """
 
     tp: TopicPartition
@@ -64,7 +64,7 @@ class OldestUnread:
 
     Attributes:
         timestamps: milliseconds since 1970; None: no record follows, only markers or gaps.
-        missing: why a timestamp is unknown: a few words for a log or a terminal, never a secret.
+        missing: why a timestamp is unknown, in a few words for the user; never a secret.
     """
 
     timestamps: Mapping[Position, int | None]

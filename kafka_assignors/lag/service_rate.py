@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from kafka_assignors.plan import TopicPartition
 
 _WINDOW_S = 300.0
-"""Memory of a rate, in seconds with a backlog."""
+"""Largest weight of all earlier measurements in the rate, in seconds with a backlog."""
 
 LEAST_S = 10.0
 """Seconds with a backlog before a rate is reported, because commits come in bursts."""
 
 _LONGEST_WITHOUT_COMMIT_S = 300.0
-"""Longest time without a commit that counts; after a longer one the member was paused, or never commits."""
+"""Seconds.  A longer time without a commit is not measured: the member was paused, or it never commits."""
 
 _BACKLOG = 2
-"""A partition has a backlog at a look if its lag is this many times the records read until the next look."""
+"""A partition has a backlog if its lag is at least this many times the records read until the next look."""
 
 _CHANGE = 1.25
 """A reported rate stays until the measured one differs by more than this factor, so that plans stay."""
@@ -51,7 +51,7 @@ class ServiceRate:
         self._reported = 0.0
 
     def begin(self, owned: Collection[TopicPartition]) -> None:
-        """Measure these partitions from the next look on; an empty collection while the group rebalances."""
+        """Measure these partitions from the next look on; none while the group rebalances."""
         with self._lock:
             self._owned, self._first = frozenset(owned), None
 

@@ -146,7 +146,7 @@ def _check_servers(value: object) -> None:
 
 
 def check_security(client: Mapping[str, Any]) -> None:
-    """Check settings that kafka-python would report as a failed connection."""
+    """Check for errors that kafka-python would report as a failed connection.  Raises OptionError."""
     protocol = one_of("security_protocol", client.get("security_protocol", "PLAINTEXT"), PROTOCOLS)
     if not protocol.startswith("SASL"):
         return

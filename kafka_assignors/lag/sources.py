@@ -34,13 +34,13 @@ class LagAnswer(NamedTuple):
 
 
 class LagSource(Protocol):
-    """A source of lag.  Two threads call it, sometimes at once."""
+    """A source of lag.  Two threads call it, sometimes at the same time."""
 
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         """Return the records left to read.  May raise any exception."""
 
     def close(self) -> None:
-        """Stop.  Calls that are running in other threads end soon."""
+        """Stop.  A running fetch from the cluster ends at once, but a user's function runs to its end."""
 
 
 def from_cluster(config: Mapping[str, Any]) -> LagSource:
@@ -61,9 +61,9 @@ def from_function(
     """Make a source that calls a user's function and checks its answers.
 
     Args:
-        function: called with partitions, returns records for each partition it knows.
-        option: the option that holds the function.
-        whole: whether answers are whole records; otherwise estimates are rounded.
+        function: takes partitions; returns a number of records for each partition that it knows.
+        option: name of the option that holds the function, for ``LagAnswer.problem``.
+        whole: whether only integers are accepted; otherwise other numbers are rounded.
     """
     return _Function(function, option, whole)
 

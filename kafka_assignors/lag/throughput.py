@@ -49,8 +49,8 @@ class Throughput:
     """Keeps the arrival rates of partitions.  Any thread may call it.
 
     Args:
-        window_s: memory of a rate, seconds.  To expect the arrivals of an hour, measure for an hour, because
-            the few records of a shorter time are chance.
+        window_s: largest weight of all earlier measurements in a rate, seconds.  Use an hour to predict the
+            arrivals of an hour, because the few records of a shorter time vary by chance.
     """
 
     def __init__(self, window_s: float) -> None:

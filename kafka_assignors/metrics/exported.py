@@ -28,7 +28,7 @@ class Unit(NamedTuple):
     """The base unit of exported values.
 
     Attributes:
-        symbol: by UCUM; empty: the metric has no unit, or it is unknown.
+        symbol: in UCUM; empty: the metric has no unit, or an unknown one.
         scale: factor from a value in the registry to the base unit.
     """
 
@@ -110,7 +110,7 @@ class ExportedConsumers:
             other.add(consumer)
 
     def read(self) -> Iterator[ExportedValue]:
-        """Read all metrics; no two share their name and tags.
+        """Read all metrics; no two have the same name and tags.
 
         kafka-python reports some values for a consumer and again by topic or broker.  Only the finer values
         are read, because a sum over all would count twice.

@@ -40,7 +40,7 @@ COORDINATOR = (
     Metric("partition-lost-latency-avg", "ms", "average time of on_partitions_lost"),
     Metric("partition-lost-latency-max", "ms", "longest time of on_partitions_lost"),
 )
-"""The metrics of Kafka's Java client that kafka-python lacks, in its group of coordinator metrics."""
+"""The coordinator metrics of Kafka's Java client that kafka-python does not have."""
 
 PLAN = (
     Metric("plan-time-ms", "ms", "time from decoding the subscriptions to the finished plan"),

@@ -49,7 +49,7 @@ def register(consumer: HasMetrics, meter_provider: MeterProvider | None = None) 
             which becomes an attribute.
         meter_provider: of OpenTelemetry; None: the global one, which may be set later.
     """
-    global _global  # noqa: PLW0603  # as OpenTelemetry's provider
+    global _global  # noqa: PLW0603  # OpenTelemetry's provider is global, too
     with _lock:
         provider = meter_provider or get_meter_provider()
         instruments = _instruments_of(provider)
@@ -58,7 +58,7 @@ def register(consumer: HasMetrics, meter_provider: MeterProvider | None = None) 
             instruments = _global = _global or ConsumerInstruments(meter())
         elif instruments is None:
             instruments = ConsumerInstruments(meter())
-            # The provider keeps their callbacks, which keep them.  So a weak reference is enough.
+            # A weak reference is enough: the provider keeps the callbacks, and these keep the instruments.
             _instruments[provider] = weakref.ref(instruments)
         instruments.consumers.add(consumer)  # under the lock: `_unite` may move the consumers
     instruments.create()

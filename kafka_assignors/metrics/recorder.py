@@ -57,7 +57,7 @@ class _Plan(NamedTuple):
 
 
 class Recorder:
-    """The metrics of one consumer, which all strategies of its list share.  No method raises."""
+    """The metrics of one consumer, which all its strategies share.  No method raises."""
 
     def __init__(
         self, registry: Metrics | None, prefix: str = "consumer", clock: Callable[[], float] = time.monotonic
@@ -166,8 +166,8 @@ class Recorder:
         """Record a plan of the fallback.
 
         Args:
-            is_unreported: whether there is no ``PlanReport``; then the gauges of the plan are NaN, and its
-                cause is unknown.
+            is_unreported: whether there is no ``PlanReport``; then the gauges of the plan are NaN, and the
+                cause of the rebalance is unknown.
         """
         self._record("fallbacks-total", 1.0)
         if is_unreported:
@@ -182,7 +182,7 @@ class Recorder:
 
     @_guarded
     def watch_lag(self, age_s: Callable[[], float]) -> None:
-        """Show this age of the member's own lag, up to the next rebalance."""
+        """Show this age of the member's own lag until the next rebalance ends."""
         self._lag_age = age_s
 
     # --- registration ---
@@ -227,7 +227,7 @@ class Recorder:
             "records-during-rebalance-total",
         ):
             self._add(name, OWN_GROUP, {name: Total})
-        # All from 0 on: Prometheus's `increase` misses a counter that appears at 1.
+        # Register all causes now, because Prometheus's `increase` misses a counter that appears at 1.
         for cause in Cause:
             self._add(f"{_CAUSES}-{cause.value}", OWN_GROUP, {_CAUSES: Total}, {"cause": cause.value})
         # The sum comes last, as `KafkaConsumer.metrics()` drops tags and shows the last one of a name.
@@ -244,7 +244,6 @@ class Recorder:
         stats: Mapping[str, Callable[[], AbstractMeasurableStat]],
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        """Add a sensor with its metrics."""
         if self._registry is None:
             return
         sensor = self._sensors[sensor_name] = self._registry.sensor(f"kafka-assignors-{sensor_name}")

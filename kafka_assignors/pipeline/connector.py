@@ -4,9 +4,8 @@ Rules:
 - A security setting that the connector cannot take is an error.  Ignoring it would connect with less security
   than requested.
 - Error messages contain no secrets.
-- Kafka redacts the values of these options in its log, and Spark redacts them in plans (see
-  ``session.STREAMING``).  The options contain a private key only if it is in another file than its
-  certificate.
+- Kafka hides options with secrets in its log, and Spark redacts them in plans (see ``session.STREAMING``).
+- The options contain a private key only if key and certificate are in different files.
 """
 
 from __future__ import annotations

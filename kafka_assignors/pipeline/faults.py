@@ -141,7 +141,7 @@ _RULES = [
         "Java ended before Spark started, for example without enough memory (--memory): see its output above",
     ),
     (
-        # \A: at the very start, so without a Java stack trace.  With one, another service refused.
+        # \A: the text begins with it, so it is Python's error.  In a Java error, another service refused.
         r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
         r"|SparkContext was shut down|stopped SparkContext"
         r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b",
@@ -181,7 +181,7 @@ def _described(doing: str) -> Iterator[None]:
 
 
 def pipeline_error(error: BaseException, doing: str) -> PipelineError:
-    """Return an error as one line of bounded length."""
+    """Return an error as one line: the sentence of the first rule that matches, or its own first line."""
     text = _full_text(error)
     for pattern, sentence in _RULES:
         if match := re.search(pattern, text):

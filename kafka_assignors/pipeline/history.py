@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_HORIZON_S = 3600.0  # of forecasts, about
+_HORIZON_S = 3600.0  # length of forecasts, rounded to whole steps
 
 _NUMBERS = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
 _USED = ("group", "time", "topic", "partition", *_NUMBERS)
@@ -39,7 +39,7 @@ CELLS = 1_000_000
 """Maximum steps x partitions in the driver's memory at a time; each takes 300 bytes, and as much in Java."""
 
 MOST_IN_FILES = 500_000_000
-"""Maximum steps x partitions of a group with its arrays in files.  A worker has both in memory, 8 GB."""
+"""Maximum steps x partitions of a group with its arrays in files.  In a worker, the two arrays take 8 GB."""
 
 
 def read_history(
@@ -63,8 +63,8 @@ def read_history(
         until: end of the history, exclusive, with a time zone; None: the last step.
         recorded_members: see ``backtest.service_rate``.
         step_s: length of a step, seconds, if there are only samples; a load has its own.
-        scratch: a local folder for the arrays of the histories, which must outlive them.  The driver then has
-            only `CELLS` in memory at a time.  None: the arrays are in memory.
+        scratch: a local folder for the arrays; it must outlive the histories.  The driver then has only
+            `CELLS` in memory at a time.  None: the arrays are in memory.
 
     Returns:
         A history for each group, by name.
@@ -97,7 +97,7 @@ def read_history(
 def _in_files(
     rows: DataFrame, group: str, cells: int, recorded_members: int | None, folder: Path
 ) -> Recorded:
-    """Read the history of a group, with its arrays in files of a new folder; a large one in parts."""
+    """Read the history of a group, a large one in parts; its arrays are in files of a new folder."""
     make_array = array_files(folder)
     if cells <= CELLS:
         columns = load_columns(rows, group)
@@ -120,7 +120,7 @@ def frame_of_rows(rows: DataFrame, group: str) -> Frame:
     """Return the steps and partitions of the rows of a group, at least one.
 
     Raises:
-        HistoryError: steps have different lengths.
+        HistoryError: steps have different lengths or no length, or a partition number is negative.
     """
     from pyspark.sql import functions as F
 
@@ -161,7 +161,7 @@ def slices(frame: Frame) -> Iterator[tuple[int, int, Column]]:
         bounds = (_sort_key(F.lit(topic), F.lit(n)) for topic, n in ((low, first), (high, last)))
         condition = _sort_key(F.col("topic"), F.col("partition")).between(*bounds)
         condition &= F.col("topic").between(low, high)
-        if low == high:  # Spark prunes the rows in memory only by plain columns
+        if low == high:  # Spark skips persisted rows only by conditions on plain columns
             condition &= F.col("partition").between(first, last)
         yield begin, end, condition
 

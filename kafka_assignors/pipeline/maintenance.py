@@ -9,9 +9,9 @@ and the model's stream see the listed files only.
 - Spark may write the next compact list at that moment, from the old one.  Then the replacement has no effect,
   and a later run repeats it, because every run decides by the lists it finds.
 - A file is deleted if no list names it and it is older than a day.  Spark keeps the lists of the last hundred
-  batches, so a running reader has its files.  A crash at any point only leaves files that no list names.
-- The model must not miss a sample, nor read it again.  So only files that it has read are merged, and the
-  merged file's name has the model's token, by which the model skips it.  Another model reads it.
+  batches, so the files of a running reader stay.  A crash at any point only leaves files that no list names.
+- The model must not miss a sample or read it twice.  So only files that the model has read are merged.  The
+  name of the merged file contains the model's token.  This model skips the file, and other models read it.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 FILES = 360
-"""The files of a day are merged from this number on: one hour of batches every 10 s."""
+"""The files of today are merged from this number on: one hour of batches every 10 s."""
 
 _ANY_MODEL = "all"
 _FIRST_S, _AGAIN_S, _PAUSE_S = 60.0, 60.0, 3600.0
 _GRACE = timedelta(days=1)
 _WHOLE = (1 << 31) - 1  # limit for reading a whole file, bytes
-_LAST_BATCHES = 3  # of the model, searched for the last file it has read
+_LAST_BATCHES = 3  # of the model: they are searched for the newest files it has read
 _ORDER = ("group", "topic", "partition", "time")  # compresses best, because neighbouring rows are similar
 
 _Entry = dict[str, Any]  # a line of a list
 
 
 class Maintenance:
-    """Maintains a recording about once an hour.  After a failure it logs the error and tries again.
+    """Maintains a recording each hour, or each minute while there is more to do.  Logs and retries failures.
 
     Args:
         run: maintains the recording; returns whether there may be more to do.
@@ -96,7 +96,7 @@ def maintain(
     Args:
         spark: the session.
         root: folder of the pipeline.
-        keep_days: number of days to keep before today, of samples and load; None: all.
+        keep_days: number of days of samples and load to keep besides today; None: all.
         files: merge the files of today from this number on; those of a past day are always merged.
         now: the current time; None: by the clock.
 
@@ -114,7 +114,7 @@ def maintain(
         merged = False
         for writer in writers(spark, root):
             listed = _Listed(spark, storage, writer)
-            if not listed.lists:  # the writer is not a stream, but an import
+            if not listed.lists:  # an import, or a stream before its first batch
                 _delete_days(storage, f"samples/{writer}", first)
                 continue
             listed.delete_unlisted(now - _GRACE)
@@ -123,7 +123,7 @@ def maintain(
 
 
 def _delete_days(storage: Storage, folder: str, first: date) -> None:
-    """Delete the folders of the days before the first."""
+    """Delete the folders of the days before ``first``."""
     for name in storage.folders(folder):
         if name.startswith("date=") and date.fromisoformat(name.removeprefix("date=")) < first:
             storage.remove(f"{folder}/{name}")
@@ -162,7 +162,7 @@ class _Listed:
             self._storage.remove(f"{self._folder}/{path}")
 
     def shorten(self, first: date, today: date, files: int) -> bool:
-        """Merge the files of one day, and drop days before the first from the newest compact list.
+        """Merge the files of one day, and drop days before ``first`` from the newest compact list.
 
         Returns:
             Whether files were merged.
@@ -193,11 +193,11 @@ class _Listed:
         entries = self.lists[self._newest]
         token, read = self._read_by_model()
         if read is not None:
-            # The model reads all listed files, so it has read every file before one that it has read.
+            # The model reads the oldest files first, so it has read every file before one that it has read.
             batches = sorted(batch for batch in self.lists if batch >= self._newest)
             paths = [_below_writer(entry["path"]) for batch in batches for entry in self.lists[batch]]
             entries = entries[: max((n + 1 for n, path in enumerate(paths) if path in read), default=0)]
-        # A running reader may need the small files, so another list must keep them from being deleted.
+        # A running reader may need the small files, so merge only those that another list still names.
         others = (files for batch, files in self.lists.items() if batch != self._newest)
         kept = {entry["path"] for files in others for entry in files}
         mergeable = defaultdict(list)
@@ -208,7 +208,7 @@ class _Listed:
         return token, mergeable
 
     def _read_by_model(self) -> tuple[str, set[str] | None]:
-        """Return the model's token and its last files; None: no model reads this writer."""
+        """Return the model's token, and the files of its last batches; None: no model reads this writer."""
         model = bound_model(self._storage)
         if model is None or self._writer not in model["writers"]:
             return _ANY_MODEL, None
@@ -219,7 +219,7 @@ class _Listed:
         return model["token"], {_below_writer(file) for file in read}
 
     def _merge(self, day: date, entries: Sequence[_Entry], token: str) -> _Entry:
-        """Write one file with the rows of the given ones; return its line of a list."""
+        """Merge the files of these entries into a new one, and return its entry."""
         storage, staging = self._storage, f"{self._folder}/_merging"
         rows = read_files(
             self._spark, f"{storage.root}/{self._folder}", [unquote(entry["path"]) for entry in entries]

@@ -4,9 +4,9 @@ Recording runs as streams beside the load model, which reads the landed samples.
 to the feed as soon as it is on disk, on another thread.  Every stage has its own checkpoint.  So the pipeline
 continues where it ended, and each stage can also run alone.
 
-A failure at the start is an error.  A stage that fails later is restarted until it works, because the cluster
-and the storage have answered before; the other stages go on.  The start of the model ends when its first
-batch has landed, so a damaged checkpoint is an error as well.
+A recorder or the model that fails at the start ends the pipeline with an error.  The start of the model ends
+when its first batch has landed, so a damaged checkpoint of the model is such an error.  A stage that fails
+later is tried again while the others go on, because the cluster and the storage have answered before.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_CHECK_EVERY_S = 0.5  # checks whether to stop, and of the streams
+_CHECK_EVERY_S = 0.5  # interval of checks of ``stop`` and of the streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class PipelineOptions:
         sampler: whether to sample the groups.
         offsets_topic: whether to record the commits in ``__consumer_offsets``.
         feed_topic: topic of the feed; None: no feed.
-        keep_days: number of days to keep before today, of samples and load; None: all.
+        keep_days: number of days of samples and load to keep besides today; None: all.
     """
 
     root: str
@@ -84,9 +84,9 @@ class PipelineReport:
         offsets: report of the offsets topic; None: not requested.
         load: report of the load model.
         fed: records written to the feed.
-        unfed: failed writes of the feed.  Their forecasts are written with those of a later batch.
-        down: stages that do not work at present (``samples``, ``offsets``, ``load``, ``feed``,
-            ``maintenance``), and why.  They are restarted.
+        unfed: failures of the feed.  The forecasts are written with those of a later batch.
+        down: stage that has failed (``samples``, ``offsets``, ``load``, ``feed``, ``maintenance``) -> reason.
+            The pipeline tries such a stage again.
     """
 
     samples: SamplesReport | None = None
@@ -125,9 +125,10 @@ def run_pipeline(
     Args:
         spark: the session; it needs ``session.STREAMING``.
         options: options of the pipeline.
-        stop: ends the pipeline when set, between two batches if they are short.  None: process the records
-            there are now, and end.
-        on_report: called with the report about twice a second.  An exception in it ends the pipeline.
+        stop: ends the pipeline when set; short batches are finished first.  None: process the existing
+            records, and end.
+        on_report: called with the report about twice a second; with ``stop`` None, after the recording and
+            at the end.  An exception in it ends the pipeline.
 
     Returns:
         The report of the run.
@@ -172,7 +173,7 @@ def run_pipeline(
         return report
     with ExitStack() as ending, _running(report) as streams:
         if feeding is not None:
-            ending.callback(feeding.close)  # after the model
+            ending.callback(feeding.close)  # runs after the model has stopped
         for name, start in _recorders(spark, options).items():
             streams[name] = RestartingQuery(name, start, before=caught_up if name == "offsets" else None)
         start_model = partial(start_load_model, spark, options.root, options.load, **model_options)
@@ -200,7 +201,7 @@ def _catch_up(
     stop: threading.Event,
     on_report: OnReport,
 ) -> OffsetsReport | None:
-    """Land the existing commits before the first sample, because the model counts older commits as late."""
+    """Land the existing commits first, because the model counts commits older than a sample as late."""
     if not options.offsets_topic:
         return None
     recording = record_offsets(

@@ -4,7 +4,7 @@ The local session:
 - takes jars from the lock (`connector_jars`), not from Spark's resolver: the same bytes everywhere, and no
   network after the first download;
 - listens only on loopback;
-- logs only errors, to stderr.
+- logs only errors, to stderr; one made by `session` logs nothing.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ STREAMING = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     OFFSET_FETCHING: "true",
-    # Spark rewrites the list of all files that the model has read every 1,000 batches, instead of every 10.
+    # Every 1,000 batches instead of every 10, Spark rewrites the list of all files that the model has read.
     "spark.sql.streaming.fileSource.log.compactInterval": "1000",
     # Adds rates, latency, watermark and state of each stream to Spark's metrics, by the name of its query.
     "spark.sql.streaming.metricsEnabled": "true",
-    # By default Spark redacts only passwords; options with a private key or a login have other names.
+    # Spark's default patterns redact passwords, but not the options with a private key or a login.
     "spark.sql.redaction.options.regex": "(?i)url|jaas|keystore[.]key",
 }
 """Settings that the jobs need in any session."""
@@ -104,7 +104,7 @@ def session(
 ) -> Iterator[SparkSession]:
     """Take the session of ``spark-submit`` with its master, size and jars, or else make a local one.
 
-    A local session logs nothing, because the commands that use it print errors as one line.  Arguments and
+    The local session logs nothing, because the commands that use it print errors as one line.  Arguments and
     errors are those of `local_session`; all but ``name`` apply only to a local session.
     """
     if not submitted():
@@ -140,7 +140,7 @@ def local_session(
         name: name of the application.
         cores: number of cores; None: all.
         memory: memory of the JVM.  It is set by the first session of the process, and cannot change.
-        java_options: options of the JVM; likewise.
+        java_options: options of the JVM; they are fixed like its memory.
         settings: Spark settings; they override those of this package.
         on_progress: called for jars that are fetched, and for the start.
 
@@ -193,7 +193,7 @@ def local_session(
 
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
-    """Set variables within the block: Spark reads them at its start, and child processes do not need them."""
+    """Set environment variables only while Spark starts and reads them, not for later child processes."""
     before = {name: os.environ.get(name) for name in values}
     os.environ.update(values)
     try:

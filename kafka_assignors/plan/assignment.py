@@ -97,7 +97,7 @@ class Assignment(Mapping[str, dict[str, list[int]]]):
 
     @cached_property
     def _by_owner(self) -> tuple[Vector, Vector]:
-        """Return the partitions sorted by owner, and by member where its slice begins; last, the end."""
+        """Return the partitions sorted by owner, and the start of each member's slice, then the last end."""
         # numpy sorts 16-bit numbers in linear time.
         keys = self.owners.astype(np.int16 if len(self) < 2**15 else np.int32)
         order = np.argsort(keys, kind="stable")

@@ -15,10 +15,10 @@ from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_fair
 
 _ROUNDS, _MOST_CELLS = 8, 2**22
-"""Rounds of pouring each topic's lag.  A large matrix gets fewer, at least two."""
+"""Rounds of pouring each topic's lag, and most cells of all rounds.  At least two rounds are made."""
 
 _MOST_K, _MOST_R = 8, 16
-"""Values of k and r that are examined; ``lag_lower_bound`` explains them."""
+"""Most values of k and r that are examined; ``lag_lower_bound`` explains them."""
 
 _MOST_SORTED = 10_000
 """Most partitions that a quick bound sorts."""
@@ -43,19 +43,19 @@ def lag_lower_bound(group: Group, *, fair: bool = False) -> int:
 
     - the heaviest partition;
     - the lag of a set of topics, divided by its number of subscribers and rounded up.  A flow of lag, as if
-      partitions could be divided, finds the set for which this is largest;
+      partitions could be divided, finds a set for which this is (nearly) largest;
     - for a set of topics with m subscribers, the k + 1 lightest of its k m + 1 heaviest partitions, because
       one member has at least k + 1 of these.  Likewise for the k m + r heaviest partitions: some e members,
       at most r, together have at least e k + r of these.
 
     With ``fair`` the bound holds only for plans whose counts are as even as possible (``max_partition_skew``
-    of 1).  Each member then has a minimum count.  It reaches the count with partitions beside the heavy ones,
-    which weigh at least as much as the lightest partitions of the group.
+    of 1).  Each member then has a minimum count, so it has partitions beside the heavy ones.  These weigh at
+    least as much as the lightest partitions of the group.
 
     With unequal capacities a load is weighted by capacity, and ``DrainBound`` has the bounds.
 
-    Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort, and with unequal subscriptions a few
-    passes over the matrix of topics and members.
+    Unknown lag counts as estimated by ``Group.lag``.  Cost: a sort, with unequal subscriptions a few passes
+    over the matrix of topics and members, and with ``fair`` that of ``plan_fair``.
     """
     fewest = np.zeros(len(group.members), np.int64)
     if fair:
@@ -115,7 +115,7 @@ def _heaviest(lag: Vector, members: int) -> tuple[Vector, Vector, Vector]:
 
 
 class LagBound:
-    """``lag_lower_bound`` for one group, and for plans with several minimum counts."""
+    """Computes ``lag_lower_bound`` for one group, and for any minimum counts of its members."""
 
     def __init__(self, group: Group) -> None:
         self._group = group
@@ -125,9 +125,6 @@ class LagBound:
 
     def of_plans(self, fewest: Vector, beyond: int | None = None) -> int:
         """Bound the plans that give each member at least ``fewest`` partitions.
-
-        The owner of a topic's heaviest partition then has other ones, which weigh at least as much as the
-        lightest.  Likewise the owner of k + 1 of the heaviest.
 
         Args:
             fewest: by member, its minimum count.
@@ -175,7 +172,7 @@ class LagBound:
         return _most_crowded(self._group, self._topics)
 
     def _of_set(self, topics: Mask, fewest: Vector) -> int:
-        """The least load of some subscriber of these topics, its other partitions included."""
+        """The bound from one set of topics, and from the partitions that fill up minimum counts."""
         lag = self._group.lag[topics[self._group.topic_of]]
         subscribers = self._group.subscribed[topics].any(axis=0)
         members = int(subscribers.sum())
@@ -207,11 +204,10 @@ class LagBound:
 
 
 def _most_crowded(group: Group, candidates: Mask) -> Mask:
-    """The set of topics with (nearly) the most lag for each subscriber.
+    """The set of topics with (nearly) the most lag per subscriber.
 
     All lag is divided among the subscribers like a liquid, and members are ranked by the result.  For each n
-    the topics that only the n highest members subscribe to form a set.  The set with the most lag for each of
-    its subscribers is returned.
+    the topics that only the n highest members subscribe to form a set.  The best of these sets is returned.
     """
     total = np.zeros(len(group.names), np.int64)
     np.add.at(total, group.topic_of, group.lag)
@@ -254,10 +250,9 @@ def _poured(lag: npt.NDArray[np.float64], subscribed: Mask) -> npt.NDArray[np.fl
 
 
 def moves_lower_bound(group: Group, claims: Claims, load: int) -> int:
-    """Return the fewest moves of owned partitions in any plan whose largest load is ``load``.
+    """Return a lower bound of the moves of owned partitions in any plan whose loads are at most ``load``.
 
-    A member that owns more than ``load`` must give partitions away.  To give the heaviest first takes the
-    fewest.  Cost: a sort.
+    A member that owns more must give partitions away, at best its heaviest.  Cost: a sort.
     """
     owned = np.flatnonzero(claims.owner != NO_MEMBER)
     owner, lag = claims.owner[owned], group.lag[owned]

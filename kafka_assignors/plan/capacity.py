@@ -1,8 +1,8 @@
 """The capacities of members, as whole numbers: how fast a member reads, compared with the others.
 
-A load is a lag weighted by capacity: the records that the fastest member would read in the time in which the
-member reads its own.  So the member with the largest load takes longest to drain.  If all members are equal,
-a load is a lag.
+A load is a lag weighted by capacity: the records that the fastest member would read while this member reads
+its lag.  So the member with the largest load takes longest to drain.  If all members are equal, a load is a
+lag.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def in_units(capacity: float) -> int | None:
 def median_ratio(rates: Collection[float]) -> float:
     """Return the median of rates or capacities above 0.
 
-    Of two in the middle it is the geometric mean, from which both differ by the same factor.
+    If two are in the middle, return their geometric mean, from which both differ by the same factor.
     """
     ordered = sorted(rates)
     return math.sqrt(ordered[(len(ordered) - 1) // 2] * ordered[len(ordered) // 2])
@@ -46,8 +46,8 @@ class Capacities:
     Attributes:
         parts: by member, its capacity in whole numbers without a common divisor.
         most: the largest of them.
-        are_equal: whether all are the same.  Then a load is a lag.
-        ratio: how many times as much the fastest member reads as the slowest, rounded up.
+        are_equal: whether all are the same.
+        ratio: the largest capacity divided by the smallest, rounded up.
 
     Raises:
         ProblemError: a capacity is no number within the bounds.
@@ -79,7 +79,7 @@ class Capacities:
         return records if self.are_equal else -(-records * self.most // int(self.parts[member]))
 
     def rooms(self, load: int) -> list[int]:
-        """Return, by member, the most records with which its load is at most this."""
+        """Return, by member, the most records that keep its load at or below ``load``."""
         return [load * part // self.most for part in self.parts.tolist()]
 
 

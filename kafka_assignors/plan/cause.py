@@ -232,9 +232,9 @@ def _subscription_changes(
 
 
 def _appeared(before: GroupSnapshot, after: GroupSnapshot) -> set[str]:
-    """Return the topics that exist only after.
+    """Return the topics of ``after`` that did not exist before.
 
-    If ``before`` has only subscribed topics, others may have existed too, so they do not count.
+    If ``before`` lists only subscribed topics, a topic counts only if a member subscribed to it before.
     """
     came = after.partitions.keys() - before.partitions.keys()
     if before.all_topics is not None:

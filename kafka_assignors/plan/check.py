@@ -1,4 +1,4 @@
-"""Checks the plan of a user's own strategy, which may be plain dictionaries."""
+"""Checks the plan of a user's own strategy.  The plan may consist of plain dictionaries."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def as_assignment(group: Group, planned: object) -> Assignment:
 
     Args:
         group: members and topics.
-        planned: the plan, if it is of type ``Planned``; anything else is a fault.
+        planned: the plan, of type ``Planned``; anything else is a fault.
 
     Raises:
-        PlanError: one sentence that names the first fault.
+        PlanError: the plan is invalid.  The message is one sentence, which names the first fault.
     """
     if isinstance(planned, Assignment) and _has_same_indices(planned.group, group):
         owners = _checked_owners(planned)
@@ -54,7 +54,7 @@ def as_assignment(group: Group, planned: object) -> Assignment:
 
 
 def _has_same_indices(other: Group, group: Group) -> bool:
-    """Whether an assignment of the other group has the indices of this one.
+    """Whether members and partitions have the same indices in both groups.
 
     A strategy may plan for a copy of its group, such as one with other subscriptions.
     """

@@ -6,9 +6,10 @@ KIP-341's fix, and KIP-792's generations):
 
 - the claim of the highest generation wins;
 - two claims of one generation on one partition cancel out: the partition has no owner;
-- a member that keeps its partitions during a rebalance (``Member.still_owns``) and claims one without a
-  generation, as kafka-python's own members do, may have it now.  So it *holds* the partition: no other member
-  gets the partition until this one has revoked it;
+- a member *holds* a partition if its claim has the highest generation and it keeps its partitions during a
+  rebalance (``Member.still_owns``): no other member gets the partition until the holder has revoked it;
+- if there is no such member, a member that keeps its partitions also holds one that it claims without a
+  generation, as kafka-python's own members do, because the claim may be current;
 - claims on unknown topics and on partitions out of range are refused.
 """
 
@@ -39,8 +40,8 @@ class Claims:
             members of the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> number of its claims on partitions that do not exist.
-        disputed: member id -> (most senior member of its last dispute, number of its disputes: claims of one
-            generation on one partition).  A dispute is not listed for its most senior member.
+        disputed: member id -> (most senior member of its last dispute, number of its disputes).  A dispute is
+            several newest claims on one partition.  It does not count for its most senior member.
     """
 
     owner: Owners
@@ -112,14 +113,9 @@ def _claimed(group: Group) -> tuple[Vector, Vector, dict[str, int]]:
 def _settle(
     group: Group, partition: Vector, claimant: Vector, owner: Owners, holder: Owners
 ) -> tuple[dict[int, frozenset[int]], dict[str, tuple[str, int]]]:
-    """Resolve partitions with several claims.
+    """Resolve partitions with several claims; change ``owner`` and ``holder``.
 
-    Args:
-        group: members and topics.
-        partition: by claim; claims are sorted by partition and distinct.
-        claimant: by claim.
-        owner: as in ``Claims``; changed in place.
-        holder: as in ``Claims``; changed in place.
+    ``partition`` and ``claimant`` are by claim.  Claims are sorted by partition and distinct.
 
     Returns:
         ``Claims.holders`` and ``Claims.disputed``.
@@ -135,7 +131,7 @@ def _settle(
             member_id = group.members[other].member_id
             disputed[member_id] = group.members[first].member_id, disputed.get(member_id, ("", 0))[1] + 1
 
-    # A claim without a generation may be current, so it counts while its member holds the partition.
+    # A claim without a generation may be current, so its member may hold the partition.
     still_owns = np.array([member.still_owns for member in group.members], np.bool_)
     may_hold = still_owns[claimant] & (is_newest | (generation == NO_GENERATION))
     partition, claimant, generation = partition[may_hold], claimant[may_hold], generation[may_hold]

@@ -15,7 +15,7 @@ from kafka_assignors.plan.model import NO_MEMBER, Group, Member, Ownership, list
 from kafka_assignors.plan.rounds import Hold
 
 Plan = Mapping[str, Mapping[str, list[int]]]
-"""A read-only assignment."""
+"""A read-only assignment: member id -> topic -> partition numbers."""
 
 
 class Reason(str, Enum):
@@ -48,7 +48,7 @@ class Why(NamedTuple):
         reason: why the plan chose that member.
         others: other members in the reason: the previous owner, the owner that left, or members with
             contradicting claims.
-        waits_for: the member that must revoke the partition first (cooperative protocol); None if it is free.
+        waits_for: the member that must revoke the partition first (cooperative protocol); else None.
     """
 
     topic: str
@@ -91,9 +91,9 @@ def explain(
         in_order: the strategy assigns in a fixed order and ignores history, so neither balance nor a rack is
             a reason for its moves.
         words: replaces reasons by the strategy's own, such as ``MOVED`` by ``ACTIVE``.
-        by_load: the strategy balances lag.  If the group has lag, a fixed order is by lag, and a partition
-            moves for load if its new owner owned at most one partition fewer than the old one, because the
-            counts then give no reason.
+        by_load: the strategy balances lag.  If the group has lag, a fixed order is by lag.  A partition then
+            moves for load if its old owner owned at most one partition more than the new one: the counts
+            give no reason for such a move.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
@@ -129,7 +129,7 @@ def explain(
                 return Reason.KEPT, ()
             return moved(partition), (owner[partition],)
         if claimants := claimed.get(partition):
-            # A single claim makes no owner only if the claimant no longer subscribes.
+            # A single claimant is no owner only if it no longer subscribes.
             return Reason.CONTESTED if len(claimants) > 1 else Reason.OWNER_UNSUBSCRIBED, claimants
         if partition in departed_owner:
             return Reason.OWNER_GONE, departed_owner[partition]

@@ -23,11 +23,9 @@ class Metrics:
         spread: the largest difference, over all topics, between two subscribers' shares of one topic
             (partitions); 0 or 1 is as even as possible.
         balance_score: KIP-54's score: the sum over all pairs of members of the difference of their counts.
-        near: partitions whose owner is in a rack that has a replica (KIP-881); None when no rack of a
-            member, or none of a replica, is known.
-        max_load: the largest load of a member, which is the lag of its partitions, in records, with unknown
-            lag as estimated by ``Group.lag``; None when no lag is known.  With unequal capacities the lag is
-            multiplied by the largest capacity and divided by the member's own.
+        near: partitions whose owner is in a rack that has a replica (KIP-881); None as for ``Group.near``.
+        max_load: the largest load of a member (records): the lag of its partitions, weighted by capacity (see
+            ``Capacities``).  Unknown lag counts as estimated by ``Group.lag``; None when no lag is known.
     """
 
     members: int

@@ -28,13 +28,13 @@ Ownership = Mapping[str, Sequence[int]]
 """Topic -> numbers of its partitions."""
 
 MOST_CELLS = 2**24
-"""Most cells of the matrix (topic and rack set) x members (``too_many_racks``).  A cell takes 80 bytes."""
+"""Most cells of the planner's matrix: pairs of topic and rack set, times members.  A cell takes 80 bytes."""
 
 UNKNOWN_LAG = -1
 """In ``Group.lags``: the lag is unknown."""
 
 _MOST_RECORDS = 2**62
-"""Largest load of all partitions together, so that twice this sum still fits into 64 bits."""
+"""Limit of the sum of all loads: half of the range of 64 bits, so that no sum overflows."""
 
 NO_MEMBER = -1
 """No member, in arrays of member indices."""
@@ -162,7 +162,7 @@ class Group:
 
     @cached_property
     def firsts(self) -> Vector:
-        """Offset of each topic's first entry in an array by partition; and at last the array's length."""
+        """Offset of each topic's first entry in an array by partition, then the length of the array."""
         return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
     @cached_property

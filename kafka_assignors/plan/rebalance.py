@@ -49,7 +49,7 @@ class Rebalance(NamedTuple):
         """Whether another round follows, because a member has to revoke a partition that it claims.
 
         Such a partition is held back, goes to another claimant, or does not exist.  A partition that its
-        member lists twice counts as one that it revokes.  Linear in the members' topics.
+        member lists twice counts as one that it revokes.  Linear in the partitions and the members' topics.
         """
         holder, owners, unlisted = self.claims.holder, self.assigned.owners, self.assigned.unlisted
         cooperative = [member for member in self.group.members if member.still_owns]

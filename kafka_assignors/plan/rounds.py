@@ -27,15 +27,15 @@ def this_round(
 
     That member sees the partition missing from its assignment, revokes it and rejoins.  In the next round no
     member holds the partition, and its new owner gets it.  Two rounds are enough if nothing else changes,
-    because the plan with the fewest moves stays the same.
+    because the planner then makes the same plan again.
 
     Two cases need more rounds, and also end with one owner:
 
     - A contested partition (two members claim it in one generation) stays with one of them: the target's
-      choice, else the most senior.  The others revoke it.
+      choice, else the most senior subscriber.  The others revoke it.
     - A member may claim a partition that it never had.  It has nothing to revoke and claims the partition
-      again in each round, so the hold becomes *overdue*.  The member then gets the partition, which makes its
-      next claim true.  The partition cannot go to another member, because this one may have it after all.
+      again in each round, so the hold becomes *overdue*.  If the member subscribes to the topic, it then gets
+      the partition, because it may have the partition after all.  That makes its next claim true.
 
     Args:
         group: members and topics.

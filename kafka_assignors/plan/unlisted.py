@@ -90,8 +90,7 @@ def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) 
             planned.
 
     Returns:
-        The plan.  Seniority breaks ties.  Cost: for each topic a sort of its free partitions
-        and its subscribers.
+        The plan.  Seniority breaks ties.  Cost: for each topic a sort of its free partitions and subscribers.
     """
     owners = claims.owner.copy()
     loads = np.bincount(owners[owners != NO_MEMBER], minlength=len(group.members))

@@ -117,7 +117,7 @@ def mark(drawn: go.Figure, marks: Sequence[Mark]) -> go.Figure:
 
 
 def label_rows(marks: Sequence[Mark], span: Sequence[float]) -> list[int]:
-    """Return the lowest row above a plot (0: next to it) in which each label has room; marks ascend."""
+    """Return the lowest row above a plot (0: next to it) with room for each label.  Marks must ascend."""
     scale = NARROWEST / (span[1] - span[0])
     ends: list[float] = []  # of the last label of each row, in px
     rows: list[int] = []

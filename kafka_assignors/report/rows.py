@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 ResultT = TypeVar("ResultT", bound=Mapping[str, object])
-"""The result of a run; ``strategy`` is its strategy's name."""
+"""The result of a run.  Its key ``strategy`` holds the strategy's name."""
 
 
 @dataclass(frozen=True, slots=True)

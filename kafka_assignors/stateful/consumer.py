@@ -269,7 +269,7 @@ class StatefulConsumer:
             self._holdings = self._copies.holdings()
 
     def _is_settled(self) -> bool:
-        """Whether no rebalance is under way, so the duties are those of the current generation."""
+        """Whether no rebalance is under way, and the duties are of the current generation."""
         return is_settled(self._consumer) and self._tasks.duties.generation == generation_of(self._consumer)
 
     def _probe(self) -> None:
@@ -291,7 +291,7 @@ class StatefulConsumer:
         with self._lock:
             self._processing.pause_tasks(self._tasks.actives.values())
         while True:
-            with self._lock:  # a revocation may outlast the poll, and commit on its thread
+            with self._lock:  # a revocation may outlast the poll, and its thread may commit
                 if self._processing.commit() and self._tasks.is_proven:
                     return
             if self._closing.to_commit_s(_RETRY_PAUSE_S) <= 0:

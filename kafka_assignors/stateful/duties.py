@@ -17,7 +17,7 @@ class Holdings:
         lags: task -> records its copy lacks, for all copies on disk.
         copies: tasks with a copy that this member keeps up to date.
         ends: task -> end offset of its changelog, for all tasks: the records a member without state would
-            restore.  Only the leader uses it; it is not sent.
+            restore.  Only the leader uses these offsets; they are not sent.
     """
 
     lags: Mapping[Task, int] = field(default_factory=dict)

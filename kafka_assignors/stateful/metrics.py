@@ -49,17 +49,16 @@ def register_metrics(
     processing: Processing,
     copies: OpenCopies,
 ) -> None:
-    """Add the metrics of a member to its consumer's registry.  Never raises; they end with the consumer."""
+    """Add the metrics of a member to its consumer's registry, which ends with the consumer.  Never raises."""
 
-    def actives() -> dict[Task, bool]:
-        """Return each active task, and whether it is ready."""
+    def actives() -> dict[Task, bool]:  # task -> whether it is ready
         return {task: active.ready for task, active in tasks.actives.copy().items()}
 
     def restoring() -> set[Task]:
         return {task for task, ready in actives().items() if not ready}
 
     def lags(of: set[Task]) -> list[int]:
-        """Return the lags of these tasks' copies that are measured already."""
+        """Return the lags of these tasks' copies, without those that are not measured yet."""
         known = reader.lags
         return [known[task] for task in of if task in known]
 

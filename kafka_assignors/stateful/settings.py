@@ -44,8 +44,8 @@ class RuntimeOptions:
     Attributes:
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
-        max_warmup_replicas: warm-ups built at a time in the whole group.  While topologies differ, the limit
-            holds for each set of subtopologies that the same members can run.
+        max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
+            topologies, each set of subtopologies that the same members can run has this limit.
         balance_factor: number of tasks by which two members may differ.
         probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
         rack: this member's rack; standbys go to other racks.
@@ -61,8 +61,8 @@ class RuntimeOptions:
         restore_fetch_bytes: size of one fetch of changelogs from one broker; a larger record is still
             fetched.
         cleanup_delay_s: seconds until state of a task that moved away is deleted.
-        close_timeout_s: seconds the shutdown may take after `close`; the current call of ``process`` does not
-            count.  ``before_commit`` gets a part of that time and must keep to it.
+        close_timeout_s: seconds the shutdown may take after `close`.  A running call of ``process`` uses up
+            this time, but is not interrupted.  ``before_commit`` gets a part of it and must keep to it.
         changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.
         changelog_max_request_size: bytes; the largest change.  The topic has its own limit,
             ``max.message.bytes``.
@@ -115,7 +115,7 @@ class RuntimeOptions:
 
     @property
     def assignor_options(self) -> dict[str, Any]:
-        """The options that the assignor has as well."""
+        """The options that are also options of the assignor."""
         of_assignor = {option.name for option in fields(StatefulOptions)}
         return {name: getattr(self, name) for option in fields(self) if (name := option.name) in of_assignor}
 

@@ -1,6 +1,6 @@
 """A topology: the topics an application processes, and the state it keeps.
 
-A subtopology is processed task by task.  A task is one partition number over all its source topics:
+A subtopology is processed task by task.  A task is one partition number in all of the subtopology's topics:
 partition 3 of `orders` and of `payments` go to the same member, and share the store ``(subtopology, 3)``.
 """
 
@@ -123,8 +123,8 @@ class Topology:
             partitions: topic -> number of partitions; a missing topic has none.
 
         Raises:
-            TopologyError: topics of one subtopology differ, so records with the same key would be in
-                different tasks.
+            TopologyError: topics of one subtopology differ in partitions, so records with the same key would
+                be in different tasks.
         """
         counts: dict[str, int] = {}
         for subtopology in self.subtopologies:

@@ -20,10 +20,10 @@ from kafka_assignors.plan import Assignment, Claims, Group, Member, Reason, plan
 
 
 class CooperativeLagAwareAssignor(LagAssignor):
-    """Minimises the largest lag any member carries over all topics; moves partitions only if that pays.
+    """Minimises the largest lag any member carries over all topics, if the reduction justifies the moves.
 
     Moves take cooperative rounds (KIP-429).  See ``plan_cooperative_lag_aware``.  With ``load_source`` the
-    load is lag plus forecast arrivals; its threads start with the first join.
+    load is lag plus forecast arrivals.  A feed starts with the first join, a function with the first plan.
     """
 
     name = "cooperative-lag-aware"

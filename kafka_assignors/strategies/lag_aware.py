@@ -7,7 +7,7 @@ from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Owner
 
 
 class LagAwareAssignor(LagAssignor):
-    """Topic by topic: equal partition counts, then the smallest maximum lag of a member; eager.
+    """Balances each topic alone: equal partition counts, then the smallest maximum lag of a member; eager.
 
     Follows KIP-169 exactly.  See ``plan_lag_aware``.
     """

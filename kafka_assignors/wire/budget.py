@@ -1,9 +1,9 @@
-"""User data of an assignment in a large group: the leader's budget, and perhaps the member's partitions.
+"""User data of an assignment in a large group: the member's budget, and in a folded one its partitions.
 
 The placeholder of a classic group (``CLASSIC_ONLY``), three letters, uint8 version 1, int32 budget (-1: the
 last one stays, 2**31-1: no limit); uint8 whether the partitions follow, and the partitions
-(`compact_ownership`); int32 number of bytes, and the arrival `rates` of the partitions, which the leader
-knows from their last owners.  Later versions may add bytes.
+(`compact_ownership`); int32 number of bytes, and the arrival `rates` of the partitions.  The leader knows the
+rates from the last owners.  Readers ignore bytes after these, so later releases may append fields.
 
 A folded assignment has its partitions here, and lists none in its own field, where each takes four bytes.
 """
@@ -22,7 +22,7 @@ from kafka_assignors.wire.primitives import Reader, int32, pack_ownership
 _MARK = CLASSIC_ONLY + b"KAB\x01"
 _NONE = -1
 NO_LIMIT = 2**31 - 1
-"""The size that ends the last limit.  An older member takes it for a limit of 2 GiB, and sends all it has."""
+"""A size that ends the last limit.  An older member reads it as a limit of 2 GiB, and sends all it has."""
 _HEAD = struct.Struct(">iB")
 
 
@@ -30,10 +30,10 @@ class MemberBudget(NamedTuple):
     """The leader's budget for a member.
 
     Attributes:
-        size: bytes that the member's claims and user data may take when it joins next; None: the last limit
+        size: maximum bytes of the member's claims and user data when it joins next; None: the last limit
             stays; NO_LIMIT: the last limit ends.
-        owned: its partitions; None: the assignment is not folded.
-        rates: rates of its partitions, by topic and number; see `rates.unpack`.
+        owned: the member's partitions; None: the assignment is not folded.
+        rates: packed rates of these partitions, by topic and number; see `rates.unpack`.
     """
 
     size: int | None
@@ -66,7 +66,7 @@ def decode(user_data: bytes) -> MemberBudget | None:
 
 
 def unfold(assignment: bytes) -> bytes:
-    """Move the partitions of a folded assignment to its own field; return any other assignment as it is.
+    """Move the partitions of a folded assignment to the field for partitions; return others unchanged.
 
     Raises:
         CodecError: the partitions cannot be read.

@@ -7,8 +7,8 @@ the set (`compact_ownership`); int32 number of bytes, and the lags, compressed (
 partition of the set, or else of the claims, in order; int32 number of bytes, and the arrival `rates` of the
 same partitions.
 
-A lag's byte: 0 is unknown, 1 is no lag, n from 2 to 255 is a lag of 2^((n - 2) / 4) records, within 9 %.  The
-subscription then lists no owned partitions, which would take four bytes each.
+A lag's byte: 0 is unknown, 1 is no lag, n from 2 to 255 is a lag of 2^((n - 2) / 4) records, within 9 %.  A
+member with this user data lists no owned partitions in its subscription, because each would take four bytes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class OwnClaims(NamedTuple):
 
     Attributes:
         owned: the partitions.
-        generation: in which it owned them.
+        generation: the generation in which it owned them.
         still_owns: whether it still owns them, as a member of the cooperative protocol does.
     """
 
@@ -77,7 +77,7 @@ def encode(
 
     Args:
         claims: the partitions.
-        lags: records left to read.  As many of the largest are sent as fit.
+        lags: records left to read.  The largest are sent, as many as fit.
         age_ms: milliseconds since the lag was measured.
         capacity: within its bounds.
         budget: bytes.
@@ -108,7 +108,7 @@ def encode(
     room = budget - len(head)
     if len(all_lags := section(len(heaviest))) <= room:
         return head + all_lags
-    # Compression makes sizes grow unevenly, so a few more might fit; the total stays within the budget.
+    # Compressed sizes grow unevenly, so this may send fewer lags than would fit, but never too many.
     count = bisect_right(range(1, len(heaviest)), room, key=lambda count: len(section(count)))
     return head + section(count)
 

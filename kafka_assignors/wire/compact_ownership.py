@@ -2,8 +2,8 @@
 
 int32 number of bytes that follow (0: owns nothing), then, compressed (zlib): int32 number of topics, and for
 each topic its name, int32 number of partitions, uint8 k, int32 number of bytes of the quotients, the
-quotients, the remainders.  A partition is sent as the gap since the partition before, Rice-coded: the gap's
-quotient by 2^k as that many zero bits and a one, its remainder as k bits.
+quotients, the remainders.  A partition is sent as its gap: how many numbers are skipped after the partition
+before.  Gaps are Rice-coded.  The quotient by 2^k is as many zero bits and a one, the remainder is k bits.
 
 A random 200th of 200,000 partitions takes 9.1 bits a partition, and the entropy is 9.08.  A range takes next
 to nothing, because it compresses.
@@ -75,7 +75,7 @@ def read(reader: Reader) -> dict[str, list[int]]:
 
 def _pack_numbers(numbers: _Numbers) -> bytes:
     gaps = np.diff(numbers, prepend=-1) - 1
-    # With 2^k near the mean gap, there are at most three bits of quotient a partition.
+    # With 2^k near the mean gap, quotients take less than three bits a partition on average.
     k = max(int(gaps.mean()).bit_length() - 1, 0)
     quotients = np.zeros(int((gaps >> k).sum()) + len(gaps), np.uint8)
     quotients[np.cumsum((gaps >> k) + 1) - 1] = 1

@@ -1,8 +1,8 @@
 """User data of ``cooperative-sticky``: the Java client's generation, followed by an optional history.
 
 Java's ``CooperativeStickyAssignor`` writes a 4-byte generation (schema v0) and reads only these bytes.  A
-member in eager mode has revoked everything, so its subscription lists no owned partitions.  Our leader can
-still keep them in place: the member writes them after the generation, where Java does not read.
+member in eager mode has revoked everything, so its subscription lists no owned partitions.  It writes the
+revoked partitions after the generation, where Java does not read, so that our leader can keep them in place.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """User data of ``failover``: the published Java assignor's priority, followed by an optional history.
 
 That assignor (from the post "Understanding Kafka partition assignment strategies", in tests/golden/java)
-writes a 4-byte priority and reads only these bytes.  A member writes the partitions it owned after them,
-where Java does not read, so that a leader that does not preempt knows the active member.
+writes a 4-byte priority and reads only these bytes.  Our member appends the partitions it owned, where Java
+does not read.  From them, a leader that does not preempt knows the active member.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ member still owns its partitions and lists them in its subscription.
 
 The lag section: int16 version, int32 age (milliseconds), and an array of topics: name, int32 number of
 partitions, uint8 bytes of a partition number, uint8 bytes of a lag, the partition numbers, the lags
-(records).  Each topic uses the narrowest numbers that hold its largest, because the broker keeps all members'
+(records).  Each topic uses the narrowest widths that hold its numbers, because the broker keeps all members'
 user data in one record, limited to a megabyte in most clusters.
 
 A topic name that starts with a colon is a property, not a topic: Kafka has no such topics.  It is sent
@@ -15,11 +15,11 @@ be in one group:
 - ``:capacity=2048`` is a capacity of 2048/1024 = 2.  A member of capacity 1 sends none.
 - ``:service-rate=98`` is the member's measured service rate, as a byte of `rates`, instead of a capacity.
 - ``:rates=...`` are the arrival `rates` of the partitions whose lag is sent, in Base85.
-- ``:compact`` says that the member reads an assignment with a `budget` (a size limit).  The leader sends
+- ``:compact`` means that the member reads an assignment with a `budget` (a size limit).  The leader sends
   budgets only if all members read them.  A member with a budget may send the shorter form,
   `compact_lag_user_data`.
-- ``:budget`` says that the member has a budget, although it sends this form.  When the group is small again,
-  a leader then ends the budget, even if another leader has sent it.
+- ``:budget`` means that the member has a budget, although it sends this form.  From it, the leader of a group
+  that is small again knows that there is a budget to end, even if another leader has sent it.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kafka_assignors.wire import compact_lag_user_data, history, rates
 from kafka_assignors.wire.primitives import Reader, int32, string
 
 MOST_REPORTED_LAGS = 1_000
-"""Number of lags that a member sends, the largest: 6 KB in most cases.  The leader fetches the other lags."""
+"""A member sends at most this many lags, the largest: 6 KB in most cases.  The leader fetches the others."""
 
 _VERSION = 0
 _HEAD = struct.Struct(">hi")
@@ -53,7 +53,7 @@ _BUDGET = ":budget"
 _RATES = ":rates="
 _SERVICE_RATE = ":service-rate="
 _COMPACT_HEAD = compact_lag_user_data.VERSION.to_bytes(2, "big")
-_LONGEST_NUMBER = 16  # digits
+_LONGEST_NUMBER = 16  # a number has fewer digits
 
 
 class LagUserData(NamedTuple):
@@ -98,7 +98,7 @@ def encode(
 ) -> bytes:
     """Encode both sections; for units see ``LagUserData``.
 
-    The capacity is within its bounds.  A ``service_rate`` replaces it.
+    The capacity must be within its bounds.  A ``service_rate`` is sent instead of the capacity.
     """
     if service_rate is None:
         units = in_units(capacity)
@@ -162,14 +162,7 @@ def _pack_lags(
     properties: Sequence[str],
     rates_of: Mapping[TopicPartition, float],
 ) -> bytes:
-    """Encode the lag section, version 0.
-
-    Args:
-        lags: records left to read; the largest ``MOST_REPORTED_LAGS`` are sent.
-        age_ms: milliseconds since the lag was measured.
-        properties: names of topics without partitions.
-        rates_of: records a second.
-    """
+    """Encode the lag section, version 0."""
     heaviest = rates.heaviest_first(lags, rates_of)[:MOST_REPORTED_LAGS]
     by_topic: dict[str, list[int]] = {}
     for topic, partition in sorted(heaviest):
@@ -194,11 +187,7 @@ def _pack_lags(
 
 
 def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, list[str]]:
-    """Read the lags (records), their age (milliseconds), and the properties.  The last duplicate counts.
-
-    Raises:
-        CodecError: another version, an unknown width, a negative age or lag, or too short.
-    """
+    """Read the lags (records), their age (milliseconds), and the properties.  The last duplicate counts."""
     reader.version(_VERSION)
     if (age_ms := reader.int32()) < 0:
         raise CodecError(f"lag of an age of {age_ms} ms")
@@ -227,11 +216,11 @@ def _read_text(text: str) -> bytes:
 
 
 def _whole(text: str) -> int | None:
-    """Read a whole number; None if the text is no such number."""
+    """Read a whole number; None if the text is not one, or too long."""
     is_whole = text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER
     return int(text) if is_whole else None
 
 
 def _width(largest: int) -> int:
-    """Bytes of the narrowest type that holds ``largest``."""
+    """Return the bytes of the narrowest type that holds ``largest``."""
     return next(width for width in _CODES if largest < 2 ** (8 * width))

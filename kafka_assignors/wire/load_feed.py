@@ -17,7 +17,7 @@ from kafka_assignors.validators import is_number, is_whole
 
 VERSION = 1
 MAX_BYTES = 16 * 1024
-"""Largest key, and largest value; a value with only the known fields has some 200."""
+"""Maximum bytes of a key, and of a value.  A value with only the known fields takes about 200."""
 
 _LONGEST_TOPIC = 249
 _MOST_PARTITION = 2**31 - 1
@@ -37,7 +37,7 @@ class Forecast:
     """A forecast for one partition.
 
     Attributes:
-        time_ms: its event time, milliseconds since 1970.
+        time_ms: the event time it was made for, milliseconds since 1970.
         horizon_ms: milliseconds after ``time_ms`` that it covers.
         arrivals: records expected within the horizon.
         error: standard error of ``arrivals``, records; None if unknown.
@@ -68,7 +68,7 @@ def decode_key(data: bytes) -> Key:
     """Decode a key, with or without spaces.
 
     Raises:
-        CodecError: it is no such array, or it has an invalid name of a group or a topic.
+        CodecError: it is not such an array, or the name of the group or the topic is invalid.
     """
     match _read(data, "key"):
         case [str(group_id), str(topic), partition] if is_whole(partition, 0, _MOST_PARTITION):
@@ -87,7 +87,7 @@ def decode(data: bytes) -> Forecast:
     """Decode a value; ignore unknown fields.
 
     Raises:
-        CodecError: it is no object, has another version, or a field (it is named) is missing or invalid.
+        CodecError: not an object, another version, or a missing or invalid field, which the message names.
     """
     document = _read(data, "value")
     if not isinstance(document, dict):
@@ -134,7 +134,7 @@ def _read(data: bytes, part: str) -> Any:
 
 
 def _is_name(text: str) -> bool:
-    """Whether a name can be sent.  Half a surrogate pair, which JSON can escape, cannot."""
+    """Whether a name is valid: not empty, and no half of a surrogate pair, which JSON can escape."""
     try:
         return bool(text.encode())
     except UnicodeEncodeError:

@@ -61,7 +61,7 @@ class Reader:
         return self.raw(1)[0]
 
     def array(self, count: int, code: str) -> tuple[int, ...]:
-        """Read ``count`` numbers of a type of the struct module."""
+        """Read ``count`` numbers; ``code`` is their format character in the struct module."""
         return struct.unpack(f">{count}{code}", self.raw(count * struct.calcsize(f">{code}")))
 
     def string(self) -> str:
@@ -73,7 +73,7 @@ class Reader:
             raise CodecError(f"a string at {self._offset - len(raw)} is not UTF-8") from None
 
     def count(self, at_least: int) -> int:
-        """Read the length of an array whose elements take ``at_least`` bytes each."""
+        """Read the length of an array whose elements take at least ``at_least`` bytes each."""
         count = self.int32()
         if count < 0 or count * at_least > self.left:
             raise CodecError(f"an array of {count} does not fit into {self.left} bytes")
@@ -111,12 +111,8 @@ class Reader:
 def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int]], int]:
     """Read an ownership with few checks, because a leader reads a million entries before it plans.
 
-    Returns:
-        The ownership and the offset of its end.  The ownership has fewer entries if a topic is repeated or
-        its name is too long.
-
-    Raises:
-        struct.error, UnicodeDecodeError: the bytes are invalid, or end too early.
+    Returns the ownership and the offset of its end.  The ownership has fewer than ``entries`` topics if a
+    topic is repeated or its name is too long.  Invalid bytes raise struct.error or UnicodeDecodeError.
     """
     size_at, count_at, number_at = _UINT16.unpack_from, _INT32.unpack_from, _INT32.unpack_from
     owned: dict[str, list[int]] = {}
@@ -140,7 +136,7 @@ def inflated(packed: bytes, most: int, what: str) -> bytes:
     Args:
         packed: untrusted bytes.
         most: limit of the result, bytes.
-        what: name of the data, which begins the message of an error.
+        what: name of the data; error messages begin with it.
 
     Raises:
         CodecError: the bytes are invalid or cut off, the result is too large, or bytes are left over.

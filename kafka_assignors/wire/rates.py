@@ -13,7 +13,7 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.wire.primitives import inflated
 
-_STEPS, _LEAST = 8, -10  # bytes for each doubling; the exponent of byte 2
+_STEPS, _LEAST = 8, -10  # codes for each doubling of the rate; the exponent of code 2
 _MOST_INFLATED = 4 * 1024 * 1024  # bytes, uncompressed
 
 
@@ -40,7 +40,7 @@ def unpack(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPar
 def heaviest_first(
     lags: Mapping[TopicPartition, int], rates_of: Mapping[TopicPartition, float]
 ) -> list[TopicPartition]:
-    """Return the partitions by falling lag, then by falling arrival rate, because not all may be sent."""
+    """Sort partitions by falling lag, then by falling arrival rate, because the last ones may not fit."""
     return sorted(lags, key=lambda partition: (-lags[partition], -rates_of.get(partition, 0.0), partition))
 
 
@@ -52,7 +52,7 @@ def code(rate: float) -> int:
 
 
 def of_code(number: int | None) -> float | None:
-    """Return the rate of a byte (0 if the byte is 0: unknown); None if the number is no byte."""
+    """Return the rate of a byte, 0 for byte 0 (unknown); None if the number is not a byte."""
     return _RATE_OF[number] if number is not None and 0 <= number < len(_RATE_OF) else None
 
 

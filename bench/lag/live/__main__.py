@@ -1,6 +1,6 @@
-"""KEDA's rule and ``size --serve`` scale one group after the other through the same day of flights.
+"""Scales one group after the other through the same day of flights, by KEDA's rule and by ``size --serve``.
 
-Each decides as an HPA applies it.  docs/benchmarks.md, "Scaling through a day", describes the measurement.
+An HPA applies both.  docs/benchmarks.md, "Scaling through a day", describes the measurement.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from kafka_assignors.simulation import History, Pauses
 SIZE = "size"
 SLOWER = SYNC_S / Lapse().sync_s
 KEDA_SYNCS = 20
-"""Syncs that an HPA waits before it follows less lag: 300 s, its default, by 15 s."""
+"""Decisions for which an HPA waits before it scales down: its default of 300 s, at one each 15 s."""
 
 
 def rows_of(
     due: Sequence[Due], lapse: Lapse, bootstrap: str, folder: Path, rules: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the row of each rule: KEDA's with a threshold if it is a number, else ``size``."""
+    """Yield the row of each rule: ``size``, or the ``lagThreshold`` of KEDA's rule."""
     keda = KEDA_SYNCS * lapse.sync_s
     for number, rule in enumerate(rules):
         place = folder / f"{number}"
@@ -52,10 +52,10 @@ def rows_of(
 
 
 def waits_of_rule(due: Sequence[Due], lapse: Lapse, rule: str, runs: int) -> tuple[str, ...]:
-    """Return a row of waits, real seconds: KEDA's rule scales simulated groups without a broker.
+    """Return a row of longest waits, real seconds, of simulated groups that KEDA's rule scales.
 
-    A real second is ``SLOWER`` simulated ones, so that an HPA decides as often.  In each run members start in
-    another time, of 1.2 to 4 s, and have another rate, of 70 to 100 %.
+    A real second is ``SLOWER`` simulated seconds, so that the HPA decides as often as on a broker.  Each run
+    draws the time in which a member starts, from 1.2 to 4 s, and the members' rate, from 70 to 100 %.
     """
     place = cache(lambda key: partition_of(key, lapse.partitions))
     edges = range(int(lapse.day_s) + 1), range(lapse.partitions + 1)

@@ -1,4 +1,4 @@
-"""A day of flights in time-lapse, and how a group has read it.  Pure."""
+"""A day of flights in time-lapse, and the figures of a group that has read it.  Pure."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Lapse:
         day_s: length of the day.
         partitions: of the topic.
         busiest: members that keep up with the busiest ten minutes of the day.
-        send_s: time of the day between two positions of a flight.
-        target_s: how long a record may wait.
-        sync_s: between two decisions of an HPA.
-        look_s: between two looks of ``size``; its horizon is twice the target.
+        send_s: seconds of the day, not real ones, between two positions of a flight.
+        target_s: longest time that a record may wait.
+        sync_s: time between two decisions of an HPA.
+        look_s: time between two looks of ``size``, whose horizon is twice the target.
     """
 
     day_s: float = 240.0
@@ -55,13 +55,13 @@ class Lapse:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a group cost.
+    """The cost of a group.
 
     Attributes:
-        member_s: real seconds of members, those that are starting included.
+        member_s: real seconds of all members, including those that are starting.
         most: the largest number of members.
         scalings: number of changes of the size.
-        started: when each member was started, ns.
+        started: member -> start of its process, ns.
     """
 
     member_s: float
@@ -73,7 +73,7 @@ class Cost:
 def row(
     rule: str, lapse: Lapse, cost: Cost, driver: Sequence[Entry], members: Mapping[str, Sequence[Entry]]
 ) -> tuple[str, ...]:
-    """Return the row of a rule; its times are real seconds, but for the member-hours.
+    """Return the row of a rule.  Times are real seconds, but member-hours are hours of the day.
 
     Args:
         rule: its name.
@@ -103,7 +103,7 @@ def traffic(flights: Sequence[Flight], begin_s: int, lapse: Lapse) -> list[Due]:
     """Return the positions of a day: each flight sends them from its departure until it lands."""
     due: list[Due] = []
     for flight in flights:
-        # Flights that depart in the same minute do not send in the same second.
+        # The offset spreads the positions of flights that depart in the same minute.
         first = flight.at + zlib.crc32(flight.value) % lapse.send_s
         sent = np.arange(first, flight.at + airborne_s(flight), lapse.send_s)
         sent = sent[(sent >= begin_s) & (sent < begin_s + DAY_S)]
@@ -112,7 +112,7 @@ def traffic(flights: Sequence[Flight], begin_s: int, lapse: Lapse) -> list[Due]:
 
 
 def rate_of(due: Sequence[Due], lapse: Lapse) -> float:
-    """Return the records/s of a member with which ``busiest`` keep up with the busiest ten minutes."""
+    """Return the records/s with which ``busiest`` members keep up with the busiest ten minutes."""
     counts, _ = np.histogram([at for at, _ in due], bins=144, range=(0, lapse.day_s))
     return float(counts.max()) / (lapse.day_s / 144) / lapse.busiest
 

@@ -27,7 +27,7 @@ from kafka_assignors.simulation.churn import client_id
 from kafka_assignors.simulation.history import Levels
 
 SIZE_SYNCS = 40
-"""Syncs that an HPA waits before it follows a smaller advice: 600 s, as in the guide, by 15 s."""
+"""Decisions for which an HPA waits before it scales down: 600 s, as in the guide, at one each 15 s."""
 
 BATCH = 25  # records that a member commits together
 READY_S, DRAIN_S, LEAVE_S = 60.0, 120.0, 30.0
@@ -45,7 +45,7 @@ class Members:
 
     @property
     def size(self) -> int:
-        """Number of members, those that are starting included."""
+        """Number of members, including those that are starting."""
         return len(self._present)
 
     @property
@@ -54,14 +54,14 @@ class Members:
         return Cost(self._member_s, self._most, self._scalings, self._started)
 
     def count(self) -> None:
-        """Count the time since the last call."""
+        """Add the members' time since the last call to the cost."""
         now = time.monotonic()
         if self._counted is not None:
             self._member_s += (now - self._counted) * self.size
         self._counted = now
 
     def scale(self, size: int) -> None:
-        """Start members, or let the youngest ones leave."""
+        """Start members, or let the members that started last leave."""
         if self._counted is not None:
             self._scalings += size != self.size
         while self.size < size:
@@ -78,7 +78,7 @@ class Served:
     """The advice of ``size --serve``, as KEDA's metrics-api trigger reads it.
 
     Args:
-        url: its page.
+        url: the page with the advice.
         lapse: the day.
     """
 
@@ -87,7 +87,7 @@ class Served:
         self._hpa = Hpa(1, lapse.partitions, stabilization_s=SIZE_SYNCS * lapse.sync_s)
 
     def __call__(self, view: View) -> int:
-        """Return the size; without an answer the group stays."""
+        """Return the size; without a recent advice the group keeps its size."""
         try:
             with urllib.request.urlopen(self._url, timeout=10) as answer:  # noqa: S310  # http
                 advised = json.load(answer)["advised"]
@@ -143,8 +143,8 @@ def play(
         due: the traffic.
         lapse: the day.
         bootstrap: the broker.
-        folder: an empty one, for logs.
-        autoscaler: makes the rule for a group, whose topic has the same name.
+        folder: empty folder for logs.
+        autoscaler: starts the rule for a group; the group's topic has the same name.
     """
     topic, rate = f"day-{uuid.uuid4().hex[:8]}", rate_of(due, lapse)
 

@@ -52,7 +52,7 @@ class CoordinatorAccess(CoordinatorFacts):
         return caller is None or attached is None or caller is attached
 
     def shared(self, name: str, own: T) -> T:
-        """Return the value that the consumer's strategies share by this name: the first caller's ``own``."""
+        """Return the value that the consumer's strategies share by this name: ``own`` of the first call."""
         coordinator = self._live()
         value: T = own if coordinator is None else vars(coordinator).setdefault(_SHARED + name, own)
         return value
@@ -233,7 +233,7 @@ def _callers() -> Iterator[FrameType]:
 def _remember_planned_metadata(coordinator: ConsumerCoordinator) -> None:
     """Compare later metadata with all topics that the leader plans now.
 
-    A join forgets the other members' topics, and an update during it makes a snapshot without them.
+    A join forgets the other members' topics, and an update during the join makes a snapshot without them.
     kafka-python takes that snapshot for the planned one.  So the next update looks like a change, and the
     leader joins again: for ever, if each join takes longer than ``metadata_max_age_ms``.
     """
@@ -245,8 +245,8 @@ def _repeat_update_under_way(coordinator: ConsumerCoordinator) -> None:
     """Request another metadata update if one is under way.
 
     The leader has just requested an update with the topics of all members.  The response to an earlier
-    request lists fewer topics, but kafka-python takes it for this one too.  Topics that only other members
-    read would have no owner for ``metadata_max_age_ms``.
+    request lists fewer topics, but kafka-python counts it as the response to both.  Topics that only other
+    members read would have no owner for ``metadata_max_age_ms``.
     """
     cluster = coordinator._cluster
     if cluster.metadata_refresh_in_progress:

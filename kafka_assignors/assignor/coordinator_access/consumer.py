@@ -79,11 +79,11 @@ def drop_exhausted_batch(consumer: KafkaConsumer) -> None:
 
 
 def heartbeat_age_s(consumer: KafkaConsumer) -> float | None:
-    """Return the seconds since the last heartbeat was sent, if its response has arrived and counts.
+    """Return the seconds since the last heartbeat was sent, if its response confirms the membership.
 
-    Infinite before the first heartbeat, while a response is outstanding, and if the response does not count.
-    Once its session has ended, a `ContinuousConsumer` counts no response until it has joined again, because a
-    process that was suspended may read an old response.
+    Infinite before the first heartbeat, while a response is outstanding, and if it confirms nothing.
+    Once its session has ended, a `ContinuousConsumer` accepts no response until it has joined again, because
+    a process that was suspended may read an old response.
 
     None if the member is fenced, or in no group.  Also None while a ``KafkaConsumer`` joins; a
     `ContinuousConsumer` sends heartbeats during joins.
@@ -119,7 +119,7 @@ def stable_heartbeat_at(consumer: KafkaConsumer) -> float | None:
 
 
 def _answered_heartbeat_at(coordinator: Any) -> float | None:
-    """Return when the last heartbeat was sent; None while its response is outstanding, or does not count."""
+    """Return when the last heartbeat was sent; None unless its response confirms the membership."""
     beat = coordinator.heartbeat
     sent, received = beat.last_send, beat.last_receive
     confirmed = getattr(coordinator, "_confirmed_at", sent)
@@ -137,7 +137,7 @@ def is_fenced(consumer: KafkaConsumer) -> bool:
             not coordinator.is_dynamic_member()
             and coordinator.state is MemberState.STABLE
             and not coordinator._heartbeat_enabled
-            and not coordinator.rejoining  # a join stops them, too
+            and not coordinator.rejoining  # a join stops heartbeats, too
         )
 
 

@@ -36,7 +36,7 @@ def consumer_recorder(consumer: KafkaConsumer) -> Recorder:
 
 def record_metrics(coordinator: ConsumerCoordinator) -> None:
     """Make a coordinator record its rebalances, once, unless its consumer's metrics are disabled."""
-    with suppress(Exception):  # an unknown version of kafka-python has no metrics of ours
+    with suppress(Exception):  # an unknown version of kafka-python may lack the parts used here
         if hasattr(coordinator, _RECORDER):
             return
         recorder = Recorder(coordinator.config["metrics"], coordinator.config["metric_group_prefix"])
@@ -54,7 +54,7 @@ def record_metrics(coordinator: ConsumerCoordinator) -> None:
 
 
 def _wrap_join(coordinator: ConsumerCoordinator, recorder: Recorder) -> None:
-    """Record attempts to join that fail, also without a response."""
+    """Record failed attempts to join, with or without a response."""
     if not inspect.iscoroutinefunction(getattr(type(coordinator), _JOIN, None)):
         return
     reference = weakref.ref(coordinator)

@@ -26,7 +26,7 @@ _UNFOLDS = "_kafka_assignors_unfolds"
 
 
 def add_step(coordinator: ConsumerCoordinator, method: str, step: Callable[[Any, Any], Any]) -> bool:
-    """Pass what a method returns through ``step``, after the steps it has already.
+    """Pass the result of a method through ``step``, after the steps that were added before.
 
     The step is an attribute of the coordinator, so that its class stays as it is.
 
@@ -66,7 +66,7 @@ def synced_generation_of(coordinator: ConsumerCoordinator | None) -> int | None:
 
 
 def remember_rounds(coordinator: ConsumerCoordinator) -> None:
-    """Make a coordinator keep the leader and the generation of the responses to its joins."""
+    """Make a coordinator keep the leader (JoinGroup response) and the generation (SyncGroup response)."""
     if hasattr(coordinator, _LEADER):
         return
 

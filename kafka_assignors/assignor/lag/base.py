@@ -38,8 +38,7 @@ class LagAssignor(Assignor):
     """Reports the lag of its member's partitions; on the leader, plans with the lag that all members report.
 
     The leader fetches the lag of partitions without a recent report.  After ``lag_timeout_ms`` it plans
-    without that lag.  The threads that fetch start with the first assignment and end with the consumer's
-    ``close()``.
+    without that lag.  The fetching threads live from the first fetch to the consumer's ``close()``.
     """
 
     options_type = LagOptions
@@ -58,7 +57,7 @@ class LagAssignor(Assignor):
         self._watcher: SkewWatcher | None = None
         self._closed = False
         self._unavailable = ""  # why there is no keeper
-        self._warned = False  # that lag is unknown
+        self._warned = False  # of unknown lag
         window_s = self.throughput_window_s
         self._throughput = None if window_s is None else Throughput(window_s)
         self._own = OwnReport(self.options.given_capacity, self._throughput)
@@ -85,7 +84,7 @@ class LagAssignor(Assignor):
 
     @property
     def throughput_window_s(self) -> float | None:
-        """Seconds over which members measure what their partitions receive; None: they do not."""
+        """Seconds over which members measure the arrival rates of their partitions; None: they do not."""
         return None
 
     @property
@@ -93,7 +92,7 @@ class LagAssignor(Assignor):
         return self.options.skew is not None
 
     def with_forecasts(self, group: Group) -> Group:
-        """Add forecasts to a group's lag, in the background; without forecasts, return the same group."""
+        """Add forecasts to a group's lag, for the skew watcher; without forecasts, return the same group."""
         return group
 
     # --- user data -----------------------------------------------------------------------------------------
@@ -192,7 +191,7 @@ class LagAssignor(Assignor):
         self, group: Group, reports: Sequence[tuple[Member, MemberReport]], complaints: Complaints
     ) -> Group:
         subscribers = group.subscribed.sum(axis=1)
-        # Over all topics, a topic with one subscriber counts, because it is part of that member's load.
+        # With ``over_topics``, a topic with one subscriber counts: its lag is part of that member's load.
         # If no topic has two subscribers, the plan does not depend on lag.
         matters = subscribers > 0 if self.over_topics else subscribers > 1
         has_choice = bool((subscribers > 1).any())

@@ -3,8 +3,8 @@
 The broker writes all subscriptions and assignments of a group into one record, and refuses an assignment
 whose record is larger than the ``max.message.bytes`` of ``__consumer_offsets`` (by default the broker's
 ``message.max.bytes``).  The leader knows all sizes.  In a large group it sends each member a budget with its
-assignment: the bytes that its next subscription may take.  If that is not enough, the leader folds the
-assignments, too: their partitions move to the user data, in compact form.
+assignment: the bytes that claims and user data may take in its next subscription.  If that is not enough, the
+leader folds the assignments, too: their partitions move to the user data, in compact form.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _SMALL = 0.5
 """Part of the limit below which members need no budget, so that small groups send Kafka's plain formats."""
 
 _FULL = 0.9
-"""Part of the limit that budgets share.  The rest is for members and partitions that come later."""
+"""Part of the limit that the budgets may fill.  The rest is for members and partitions that come later."""
 
 _LAG_BYTES = 10
 """Maximum bytes of a lag in the plain form."""
@@ -80,7 +80,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budg
     now = fixed + sent + sum(plain)
     upcoming = fixed + sum(plain) * (1 + claims) + lags
     if max(now, upcoming) <= _SMALL * limit:
-        # An assignment without a budget would leave the last one in force.
+        # An assignment without a budget would leave the last budget in force.
         return Fitted([MemberBudget(NO_LIMIT)] * len(sizes) if some_have_budgets else None, now)
     full = int(_FULL * limit)
     packed = [len(compact_ownership.pack(size.assigned)) for size in sizes]
@@ -144,7 +144,7 @@ class Budgets:
         fitted = choose(
             [size._replace(fixed=size.fixed + len(more)) for size, more in zip(sizes, packed, strict=True)]
         )
-        if fitted.size > self._limit and any(packed):  # new owners measure again
+        if fitted.size > self._limit and any(packed):  # without rates, new owners measure again
             packed, fitted = [b""] * len(sizes), choose(sizes)
         self.watch.check(fitted.size)
         if fitted.budgets is None and not any(packed):
@@ -157,7 +157,6 @@ class Budgets:
 
 
 def _pack_rates(owned: Ownership, throughput: Throughput | None) -> bytes:
-    """Encode the arrival rates of the partitions that a member gets."""
     if throughput is None:
         return b""
     partitions = compact_ownership.in_order(owned)

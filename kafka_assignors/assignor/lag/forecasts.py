@@ -49,7 +49,7 @@ class LoadForecasts:
         return with_expected(group, self._used.arrivals, self._used.lags)
 
     def now(self, group: Group) -> Group:
-        """Return the group with current forecasts, for the background; changes nothing here."""
+        """Return the group with current forecasts, for the skew watcher; leave ``count`` as it is."""
         expected = self.source.look(_partitions(group))
         if not enough_expected(group, expected.arrivals):
             return group
@@ -59,7 +59,7 @@ class LoadForecasts:
         count = len(expected.arrivals)
         if is_enough and self._logged_level:
             log.info("%s: planning by lag and %d forecasts", self._name, count)
-        # Do not warn about a problem that passes, or that the reader has logged; a later one may be worse.
+        # A problem that passes, or that the reader has logged, needs no warning.  A worse one is logged, too.
         level = logging.NOTSET if is_enough else logging.INFO if expected.is_logged else logging.WARNING
         if level > self._logged_level:
             log.log(

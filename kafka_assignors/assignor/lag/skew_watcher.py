@@ -64,7 +64,7 @@ class SkewWatcher:
         self._turn = 0  # incremented by `lead` and `stop`, so that checks of earlier turns end
 
     def lead(self, planned: Assignment, generation: int | None) -> None:
-        """Watch a group that has settled on this assignment, as long as the consumer is in its generation."""
+        """Watch a group that has settled on this assignment, as long as the generation stays the same."""
         self._turn += 1
         self._watch.begin_cool_down(self._now())
         # All members own their plan in the same generation, so the claims cannot conflict.

@@ -1,4 +1,4 @@
-"""Forecasts from what partitions receive now: ``load_source="throughput"``."""
+"""Forecasts from present arrival rates: ``load_source="throughput"``."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kafka_assignors.plan import Member, TopicPartition
 from kafka_assignors.wire.compact_ownership import in_order
 
 THROUGHPUT = "throughput"
-"""The value of ``load_source``."""
+"""The value of ``load_source`` that selects these forecasts."""
 
 
 class ThroughputLoad:
     """Expects each partition to receive as much as it does now.
 
     Args:
-        throughput: arrival rates: this member's own, and those that others reported.
+        throughput: arrival rates that this member measured or that others reported.
         horizon_s: seconds that it forecasts.
         now: seconds, as ``time.monotonic``.
     """

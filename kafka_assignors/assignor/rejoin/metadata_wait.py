@@ -17,9 +17,8 @@ class MetadataWait:
     """Decides whether a claim on a partition that the metadata does not list may be true.
 
     kafka-python requests a metadata update in each round, and plans before the response.  Metadata is newer
-    than every true claim if this member led the previous round and an update arrived since.  A partition that
-    it does not list then does not exist.  The state is the last led generation and one time, so its size does
-    not depend on the claims.
+    than every true claim if this member led the previous round and an update arrived since.  Then a partition
+    that is not listed does not exist.
 
     Attributes:
         is_waiting: this round was planned without fresh metadata, so another round follows.
@@ -28,7 +27,7 @@ class MetadataWait:
     def __init__(self) -> None:
         self.is_waiting = False
         self._led = NO_GENERATION  # the last generation that this member led
-        self._asked_at = float("inf")  # a later metadata update answers that round's request
+        self._asked_at = float("inf")  # a later metadata update answers the request of round `_led`
         self._rounds = 0
 
     def begin(self) -> None:

@@ -19,7 +19,7 @@ PATIENCE_S = 1.0
 sooner.  A request at once would end the present round before some members have their assignment."""
 
 _BUSY_S = 300.0
-"""Seconds a member may be busy if no setting is known: kafka-python's ``max_poll_interval_ms``."""
+"""Seconds a member may be busy if no setting is known: the default of ``max_poll_interval_ms``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class SecondRound:
         """Return holds that should have ended in an earlier round; see ``this_round``.
 
         The leader holds a partition back for two rounds (the member may have missed the first), then assigns
-        it to the claimant.  This makes the claim true, so the leader holds the partition back once more.  If
-        the claim persists, the claimant keeps the partition.
+        it to the claimant.  This makes the claim true, so the leader holds the partition back again for two
+        rounds.  If the claim persists, the claimant keeps the partition.
         """
         return {hold for hold, wait in self._waits.items() if wait.rounds == 2 or wait.rounds >= _ROUNDS}
 

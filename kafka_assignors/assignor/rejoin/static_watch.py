@@ -21,19 +21,20 @@ log = logging.getLogger("kafka_assignors")
 
 _FIRST_S = 0.3
 _SPREAD_S = 1.2
-"""A check waits ``_FIRST_S``, and up to ``_SPREAD_S`` more by a hash of the member's instance id.  A request
-of the first member spares the others their checks."""
+"""A check waits ``_FIRST_S``, and up to ``_SPREAD_S`` more by a hash of the member's instance id.  If the
+first member to check requests a rebalance, the others need not check."""
 
 _AGAIN_S = (1.0, 2.0, 4.0)
-"""Waits before a failed check is repeated.  After the last one the next metadata update starts another."""
+"""Waits before a failed check is repeated.  After the last, the next metadata update starts a new check."""
 
 
 class StaticWatch:
     """Checks the group after a restart, and when the metadata lists other partitions than at the last check.
 
-    A check is one DescribeGroups request.  Dynamic members never check: if their leader restarts, the group
-    rebalances.  A member of the last rebalance requests another one only if the leader has left the group.  A
-    member that restarted since cannot know whether the leader planned, so it requests one itself.
+    A check is one DescribeGroups request.  Dynamic members never check, because the restart of a dynamic
+    leader starts a rebalance.  A member that took part in the last rebalance requests another one only if the
+    leader has left the group.  A member that restarted since then requests one itself, because the leader
+    may not have planned for its topics.
     """
 
     def __init__(self) -> None:
@@ -48,7 +49,7 @@ class StaticWatch:
         """Follow a new assignment.  On the I/O thread."""
         if (instance_id := access.instance_id()) is None:
             return
-        # A restarted static member gets a new id, and takes part in no rebalance.
+        # A restarted static member gets a new member id without a rebalance.
         before, self._member_id = self._member_id, access.member_id()
         self._may_have_missed_rebalance = self._member_id not in (before, access.leader_id())
         self._leader_watches_lag = leader_watches_lag

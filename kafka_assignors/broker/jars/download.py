@@ -23,15 +23,15 @@ NOT_WRITABLE = {
     errno.EROFS,
     errno.ENOTDIR,
 }
-_TIMEOUT_S = 30  # without a byte
+_TIMEOUT_S = 30  # limit for a connection that sends nothing
 _ATTEMPTS = 2  # one dropped connection among 46 jars should not fail the start
 
 
 def download(into: Path) -> Downloader:
     """Return a thread-safe function that downloads a jar below the empty directory ``into``.
 
-    The function raises BrokerError if the jar cannot be downloaded, and OSError (with ``errno``) if it cannot
-    be written.
+    The function raises BrokerError if a jar cannot be downloaded, and OSError (with ``errno``) if the jar
+    cannot be written.
 
     Raises:
         MissingExtraError: ``jgo`` is not installed.

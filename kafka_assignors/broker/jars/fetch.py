@@ -30,7 +30,7 @@ from kafka_assignors.files import atomic_write
 
 _STAMP = "verified.json"
 _PARTIAL = ".partial-"
-_STALE_S = 24 * 3600  # an older partial download belongs to a process that has ended
+_STALE_S = 24 * 3600  # a partial download this old belongs to a process that has ended
 _THREADS = 8
 
 _Stat = tuple[int, int]  # bytes, modification time in ns
@@ -47,7 +47,7 @@ def fetch_jars(
     Takes 5 s for the broker's 43 MB on a fast network, 1 ms if no jar is missing.
 
     Args:
-        configuration: ``broker``, or ``spark42`` for Spark 4.2; also the name of the folder in the cache.
+        configuration: ``broker``, or ``spark40`` to ``spark42``; also the first part of the folder's name.
         jars: the jars to fetch; by default those listed in ``jars.lock``.
         on_progress: called at the start and after each fetched jar; not called if no jar is missing.
 
@@ -94,7 +94,7 @@ def _fetch_all(missing: list[Jar], partial: Path, folder: Path, on_progress: OnP
                 future.result()
                 on_progress(Progress("fetching jars", done, len(missing)))
         finally:
-            # After a failure or Ctrl-C, the other downloads would only keep the user waiting.
+            # After a failure or Ctrl-C, do not let the user wait for the other downloads.
             stopped.set()
             pool.shutdown(wait=True, cancel_futures=True)
 

@@ -54,7 +54,7 @@ def _shipped() -> dict[str, tuple[Jar, ...]]:
 
 
 def locked(configuration: str) -> tuple[Jar, ...]:
-    """Return the jars of ``configuration`` (``broker``, ``spark42``) in the lock of this package.
+    """Return the jars of ``configuration`` (``broker``, ``spark40`` to ``spark42``) in this package's lock.
 
     Raises:
         BrokerError: the lock has no such configuration.
@@ -67,7 +67,7 @@ def locked(configuration: str) -> tuple[Jar, ...]:
 
 
 def digest(jars: tuple[Jar, ...]) -> str:
-    """Return a hex digest of the jars, which changes with any of them."""
+    """Return a hex digest that changes with any of the jars."""
     return hashlib.sha256("\n".join(f"{jar.filename} {jar.sha256}" for jar in jars).encode()).hexdigest()
 
 

@@ -4,8 +4,6 @@ kafka-python's ``poll()`` returns no records from JoinGroup to the SyncGroup res
 JoinGroup when the last member has joined.  This coordinator runs the join on the I/O thread, as kafka-python
 does, but ``poll()`` fetches meanwhile and applies the assignment when it has arrived.  Listeners run inside
 ``poll()`` only, as before.
-
-Like ``coordinator_access`` this module uses kafka-python's private parts; ``known_parts`` checks them first.
 """
 
 from __future__ import annotations
@@ -30,8 +28,8 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         A member whose session is over (its process was suspended, or cut off from the broker) delivers
         nothing until it has joined again.
 
-        During a join it takes at most ``_SLICE_MS``, or ``retry_backoff_ms`` if no broker names a
-        coordinator, and the time of a commit if an assignment revokes partitions.
+        During a join, a call takes at most ``_SLICE_MS``, or ``retry_backoff_ms`` if no broker names a
+        coordinator.  If it applies an assignment that revokes partitions, a commit adds to that.
         """
         self._hold_back_unsubscribed()
         if self.state is MemberState.STABLE and not self._may_still_own():
@@ -75,7 +73,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         return _SLICE_MS / 1000 if is_waiting else min(_IDLE_S, float(super().time_to_next_poll()))
 
     def need_rejoin(self) -> bool:
-        """As inherited, and while an assignment waits to be applied."""
+        """As inherited, and until ``poll()`` has handled the result of a join."""
         return bool(
             super().need_rejoin()
             or (self._join_task is not None and self._subscription.partitions_auto_assigned())
@@ -88,7 +86,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
             return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
         is_waiting = any(not future.is_done for future in list(self._offset_fetch_futures.values()))
         if not is_waiting and time.monotonic() < self._next_offset_fetch_at:
-            return False  # the broker has just refused
+            return False  # the broker has just refused the offsets
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         is_done = bool(super().refresh_committed_offsets_if_needed(slice_ms))
         if not is_done:

@@ -21,7 +21,7 @@ class Phase(Enum):
     SETTLED = auto()
     """No join is under way."""
     JOINING = auto()
-    """From JoinGroup to the SyncGroup response.  The broker serves no other request on that connection."""
+    """From JoinGroup to the SyncGroup response.  Both requests hold up later ones on the same connection."""
     ANSWERED = auto()
     """The assignment has arrived and waits for the next ``poll()``."""
     APPLYING = auto()
@@ -96,7 +96,7 @@ class JoinState:
         return is_rejoin_requested
 
     def request_rejoin(self) -> None:
-        """Keep a request made while an assignment waits: kafka-python drops it when it applies that one."""
+        """Keep a request made while an assignment waits; applying the assignment would drop it."""
         if self.is_answered:
             self.is_rejoin_requested = True
 

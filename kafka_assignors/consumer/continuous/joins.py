@@ -1,7 +1,4 @@
-"""Joins that run while the application works; their assignments are applied inside ``poll()``.
-
-The join itself stays kafka-python's, but runs outside ``poll()``.  Listeners run inside ``poll()`` only.
-"""
+"""Runs kafka-python's joins while the application works, and applies their assignments inside ``poll()``."""
 
 from __future__ import annotations
 
@@ -69,8 +66,8 @@ class JoinsOutsidePoll(Membership):
     ) -> None:
         """As inherited, but auto-commit does not wait for its response.
 
-        The request precedes JoinGroup on the same connection.  The method awaits its response only if topics
-        were unsubscribed, because their positions are dropped here.
+        The commit precedes JoinGroup on the same connection.  The method awaits the response only if topics
+        were unsubscribed, because it drops their positions.
         """
         self._commit_precedes_join = self.config["enable_auto_commit"] and not self._generation.is_lost()
         await super()._on_join_prepare_async(generation, member_id, timeout_ms)
@@ -109,8 +106,8 @@ class JoinsOutsidePoll(Membership):
                 self._join.answer(frozenset(ConsumerProtocolAssignment.decode(assignment).partitions()))
         except BaseException as error:
             self._join.settle()
-            # Without this, kafka-python would not join again if only a changed subscription required it: it
-            # recorded the new subscription when it sent JoinGroup.
+            # kafka-python records a changed subscription when it sends JoinGroup.  Without this request, it
+            # would not join again for the change.
             self.request_rejoin()
             # kafka-python also raises this if the generation was reset before the SyncGroup response.
             if isinstance(error, InconsistentGroupProtocolError):
@@ -168,7 +165,7 @@ class JoinsOutsidePoll(Membership):
             raise UnjoinedGroupException()
 
     def _process_join_group_response(self, response: Any, send_time: float) -> Any:
-        """As inherited; also note when the member joined.  SyncGroup follows at once, or after the plan."""
+        """As inherited; also keep the time of the response, at which the membership is valid."""
         joined = super()._process_join_group_response(response, send_time)
         self._joined_at = time.monotonic()
         return joined
@@ -187,7 +184,7 @@ class JoinsOutsidePoll(Membership):
             if self._generation.is_lost():  # lost after the response arrived; the next join reports it
                 self.reset_generation(member_id=self._generation.member_id)
                 return
-            if not self._may_still_own():  # drop it: other members may have the partitions by now
+            if not self._may_still_own():  # drop the assignment: others may have its partitions by now
                 self.request_rejoin()
                 return
             await super()._on_join_complete_async(generation, member_id, protocol, member_assignment_bytes)
@@ -198,11 +195,11 @@ class JoinsOutsidePoll(Membership):
     async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
         """Commit up to the last ``poll()``; wait for the responses only if partitions are revoked.
 
-        The application's own commits count, too: the follow-up JoinGroup could overtake them, because they
-        took the other connection.
+        This includes the application's own commits.  They took the other connection, so the follow-up
+        JoinGroup could overtake them.
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
-        if is_revoking and not await self._await_commits(_COMMIT_MS):  # another one would wait for it, too
+        if is_revoking and not await self._await_commits(_COMMIT_MS):  # a new one would wait, too
             log.warning("commit before revoking partitions failed: an earlier one has no response")
             return
         offsets = self._subscription.all_consumed_offsets()
@@ -224,7 +221,7 @@ class JoinsOutsidePoll(Membership):
         return bool(super().stable() or (self._join.is_answered and self.state is MemberState.REBALANCING))
 
     def request_rejoin(self) -> None:
-        """As inherited; also keep the request while an assignment that waits is applied."""
+        """As inherited; also keep a request made while an assignment waits for ``poll()``."""
         super().request_rejoin()
         self._join.request_rejoin()
 

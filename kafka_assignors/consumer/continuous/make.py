@@ -17,7 +17,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class ContinuousConsumer(KafkaConsumer):
-    """A ``KafkaConsumer`` whose ``poll()`` delivers records during a rebalance, of the partitions it keeps.
+    """A ``KafkaConsumer`` whose ``poll()`` delivers records of its partitions during a rebalance.
 
     For cooperative strategies.  With an eager strategy, without a group, or (after one warning) with an
     unknown version of kafka-python it behaves as a ``KafkaConsumer``.

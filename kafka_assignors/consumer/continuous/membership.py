@@ -53,9 +53,7 @@ class EarlyHeartbeat(Heartbeat):
 class _Patience:
     """How long JoinGroup, and then SyncGroup, may have no response before it is sent again.
 
-    Args:
-        generation: kafka-python's object at the time of JoinGroup; its response brings another one.
-        session_s: session timeout, seconds.
+    The JoinGroup response brings a new ``Generation`` object, with which the wait for SyncGroup begins.
     """
 
     _since: float
@@ -69,7 +67,7 @@ class _Patience:
         """Whether the wait is over.  The next one for the same response is twice as long."""
         if generation is not self._generation:
             self._begin(generation)
-        # Before brokers name a member (2.2 and later), a second JoinGroup would make a second member.
+        # Until the broker has named the member (Kafka 2.2 and later), a second JoinGroup would add another.
         if not generation.has_member_id() or time.monotonic() - self._since < self._wait_s:
             return False
         self._since, self._wait_s = time.monotonic(), 2 * self._wait_s
@@ -91,10 +89,10 @@ class Membership(OffsetsDuringJoins):
         self._confirmed_at = float("-inf")
 
     def _confirm(self, sent_at: float) -> None:
-        """Count an answered heartbeat as a sign of membership.
+        """Take an answered heartbeat as proof of membership, unless the session is over.
 
-        A broker that still loads its groups answers every heartbeat without an error.  So a response counts
-        only while the session lasts that began with the last sign.
+        A broker that still loads its groups answers every heartbeat without an error, so a response after the
+        end of the session proves nothing.
         """
         if self._may_still_own():
             self._confirmed_at = sent_at
@@ -117,9 +115,9 @@ class Membership(OffsetsDuringJoins):
         would wait for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
 
         A request that has no response after a session timeout may be lost, too: its connection may transfer
-        nothing while the second one works, so the broker would wait for this member.  The member sends it
-        again.  A broker that waits for other members takes the new JoinGroup in place of the old one, so the
-        next repetition waits twice as long.
+        nothing while the second one works, so the broker would wait for this member.  The member sends the
+        request again.  The broker may also be waiting for other members, and takes the new JoinGroup in place
+        of the old one.  So the next repetition waits twice as long.
         """
         join = self._join_task
         patience = _Patience(self._generation, self.config["session_timeout_ms"] / 1000)
@@ -167,7 +165,7 @@ class Membership(OffsetsDuringJoins):
             return None
 
     def _still_waits(self, generation: Generation) -> bool:
-        """Whether the join still waits for the response that it waited for with this generation."""
+        """Whether the join is in flight, and no response has changed its generation since."""
         return self._join.is_in_flight and generation is self._generation and not generation.is_lost()
 
     def _abort_connection(self) -> None:
@@ -175,5 +173,5 @@ class Membership(OffsetsDuringJoins):
         if (first := self.coordinator_id) is not None:
             log.warning("group %s: no response to a join: joining again", self.group_id)
             error = KafkaConnectionError("no response to a join")
-            with suppress(KafkaError):  # it is gone already
+            with suppress(KafkaError):  # the connection is gone already
                 self._manager.get_connection(first).close(error)

@@ -45,7 +45,7 @@ class _Commit:
 
     offsets: Offsets
     generation: Generation  # kafka-python's object, a new one with each JoinGroup response
-    # kafka-python's state of each partition.  A partition that was revoked and came back has another one.
+    # kafka-python's state of each partition.  A partition that was revoked and came back has a new object.
     owned: Mapping[TopicPartition, object]
 
 
@@ -70,7 +70,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         return node_id if node_id is None or not self._join.is_in_flight else self._second_connection(node_id)
 
     def coordinator_unknown(self) -> bool:
-        """As inherited, without a second connection."""
+        """As inherited; unlike ``coordinator``, this makes no second connection."""
         return super().coordinator() is None
 
     def _second_connection(self, coordinator_id: Any) -> str:
@@ -108,10 +108,9 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """As inherited, and during a join.
 
         A broker accepts the old generation until all members have joined, and the new one from the SyncGroup
-        response on.  Offsets that it refuses in between are sent once more after the join, with four
-        exceptions.  The join may take more than ``_JOIN_MS``.  A later commit may have replaced them.  If the
-        assignment has been applied, or the membership was lost, the partitions may have another owner with
-        newer offsets.
+        response on.  Offsets that it refuses in between are sent once more after the join, unless the
+        consumer closes, the join takes more than ``_JOIN_MS``, or a later commit has replaced them.  After
+        a lost membership or an applied assignment they are not sent: a new owner may have newer offsets.
 
         Raises:
             RebalanceInProgressError: poll, and commit again.
@@ -140,7 +139,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """Send a commit once more if the join has not been applied; return the offsets that were sent."""
         if self._join.is_closing:
             raise _overtaken()
-        with suppress(Exception):  # poll() reports it
+        with suppress(Exception):  # poll() reports a failed join
             await self._manager.wait_for(join, _JOIN_MS)
         waiting = await self._after_other_connection(commit, self._still_valid(commit))
         if waiting and self._join_task is join and self._join.is_answered:

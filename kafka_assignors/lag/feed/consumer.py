@@ -82,7 +82,7 @@ class FeedConsumer:
     def is_same(self, timeout_s: float) -> bool:
         """Whether the topic is still the one that was opened: neither created again nor grown.
 
-        A broker before Kafka 2.8 sends no topic ids; then only another number of partitions shows.
+        A broker before Kafka 2.8 sends no topic ids, so only a changed number of partitions is noticed.
 
         Raises:
             LagError: as ``open``.

@@ -25,7 +25,7 @@ class LoadFeed:
         max_age_ms: forecasts whose event time is further from now are ignored; None: the option
             ``load_max_age_ms`` applies.
         consumer_config: keyword arguments of ``KafkaConsumer`` for the connection, if the feed is in another
-            cluster or needs another user.  The consumer's own settings apply otherwise.
+            cluster or needs another user.  The other settings are the consumer's own.
 
     Raises:
         OptionError: an invalid value.

@@ -80,7 +80,7 @@ class FeedReader:
         self._now = now
         self._thread = Background("kafka-assignors-feed", now)
         self._process = os.getpid()
-        # A fork keeps its parent's consumer and thread: garbage collection would close the parent's sockets.
+        # Keeps the objects of a parent process, because garbage collection would close the parent's sockets.
         self._of_parent: list[object] = []
         self._begun = self._closed = self._quiet = False
         # One thread writes the attributes below, others read them.
@@ -172,7 +172,7 @@ class FeedReader:
             self._thread.submit(self._run, pause_s)
 
     def step(self) -> float:
-        """Read for up to a second; return the seconds to wait before the next step.  Never raises."""
+        """Connect if needed, read for up to a second; return the seconds to the next step.  Never raises."""
         try:
             consumer = self._open_consumer()
             for record in consumer.poll(_POLL_S):
@@ -223,7 +223,7 @@ class FeedReader:
             self._consumer = None
 
     def _keep(self, record: FeedRecord) -> None:
-        """Keep a record's forecast.  Ignores one that raises, because a retry would meet it again."""
+        """Keep a record's forecast.  Ignore a malformed record, because a retry would read it again."""
         try:
             key = load_feed.decode_key(record.key or b"")
             if key.group_id != self._group_id:

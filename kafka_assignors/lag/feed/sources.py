@@ -50,7 +50,7 @@ class LoadSource(Protocol):
         """Start fetching forecasts; called at every join, on the consumer's I/O thread."""
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """Return forecasts at once: the consumer's I/O thread calls it, too.  May raise any exception."""
+        """Return forecasts without waiting: the consumer's I/O thread calls it.  May raise any exception."""
 
     def close(self) -> None:
         """End all threads."""
@@ -100,7 +100,7 @@ class PolledLoad:
                 self._thread.submit(partial(self._poll, self._wanted))
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
-        """Return the last answer; request new partitions at once, for the next call."""
+        """Return the last answer.  If partitions are new, call the function at once, for a later ``look``."""
         if not self._closed and not self._wanted.issuperset(partitions):
             self._wanted = frozenset(partitions)
             self._thread.submit(partial(self._poll, self._wanted))
@@ -150,8 +150,8 @@ def expected_of(
     """Return the arrivals that forecasts expect, and the lags in the forecasts, in records.
 
     All arrivals are for one period: from now to the end of the newest forecast (of several equally new ones,
-    the longest).  The arrivals of other forecasts are scaled to this period.  Records that have arrived since
-    a forecast do not count, because they are part of the lag.
+    the longest).  Each forecast's arrivals are scaled to this period.  Records that have arrived since do not
+    count, because they are part of the lag.
     """
     left_ms = period_ms(forecasts, now_ms)
     arrivals = {

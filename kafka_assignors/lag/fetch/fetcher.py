@@ -24,12 +24,12 @@ _LOST = "the connection to the cluster was lost: fetch again"
 class LagFetcher:
     """Fetches the lag of one group.
 
-    It connects at the first fetch, keeps the connection, and makes a new one after a failure.  A fetch sends
-    one OffsetFetch to the group's coordinator.  Then it sends each partition leader one ListOffsets for the
-    end offsets, and one for the beginning offsets that a lag depends on.  Leaders are looked up once, and
-    again when they change.
+    It connects at the first fetch, keeps the connection, and makes a new one after a failure.  A fetch looks
+    up the group's coordinator, and sends it one OffsetFetch.  Then it sends each partition leader one
+    ListOffsets for the end offsets, and one for the beginning offsets that a lag depends on.  Leaders are
+    looked up once, and again when they change.
 
-    Several threads may use it at once.  It owns one daemon thread while it is connected.
+    Several threads may use it at the same time.  It owns one daemon thread while it is connected.
 
     Args:
         consumer_config: keyword arguments of ``KafkaConsumer``.  Addresses, security, client id, timeouts and

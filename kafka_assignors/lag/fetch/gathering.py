@@ -74,7 +74,7 @@ class Gathering:
             await self._fetch_commits()
             await leaders
             await self._list_offsets(tuple(self._committed))
-        except Exception as error:  # `reading` reports it; without this the caller would wait in vain
+        except Exception as error:  # `reading` reports it
             self.failure = error
 
     # --- results: any thread, any time ---
@@ -174,7 +174,7 @@ class Gathering:
                 self._note(tp, code)
 
     async def _list_offsets(self, partitions: Sequence[TopicPartition], retry: int = 0) -> None:
-        """Fetch ends and begins; with several leaders, those of each on their own."""
+        """Fetch ends and begins, from each leader separately."""
         rest = [tp for tp in partitions if not self._is_done(tp)]
         while rest:
             await self._locate(rest)

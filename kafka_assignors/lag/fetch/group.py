@@ -28,7 +28,7 @@ REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning
 
 
 class ConsumerGroupDescribeRequest(ApiMessage, load_json=__package__):  # type: ignore[call-arg]  # its base is Any
-    """Requests the members of groups."""
+    """Requests the members of groups of the new protocol (KIP-848)."""
 
 
 class ConsumerGroupDescribeResponse(ApiMessage, load_json=__package__):  # type: ignore[call-arg]  # its base is Any
@@ -71,9 +71,8 @@ class GroupState:
 
     Attributes:
         group_id: its name.
-        state: the broker's name of its state, such as ``Empty``, which has commits and no members; or
-            ``NEW_PROTOCOL``.
-        strategy: its protocol name; empty without members.
+        state: the broker's name of its state, such as ``Empty`` (commits, no members); or ``NEW_PROTOCOL``.
+        strategy: name of its assignor; empty without members.
         members: in the order of their ids.
         commits: for every partition with a commit, the offset of the next record to read.
         epoch: the epoch of a group of the new protocol (KIP-848); None for other groups.
@@ -90,7 +89,7 @@ class GroupState:
 
 
 def describe_request(group_ids: Sequence[str]) -> Any:
-    """Request the members of groups."""
+    """Build a request for the members of groups of the new protocol (KIP-848)."""
     return ConsumerGroupDescribeRequest(group_ids=list(group_ids), include_authorized_operations=False)
 
 

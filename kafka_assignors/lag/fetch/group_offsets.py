@@ -63,12 +63,12 @@ def reach(settings: Mapping[str, Any], timeout_ms: float) -> str:
 def find_groups(
     settings: Mapping[str, Any], like: Pattern[str], timeout_ms: float
 ) -> tuple[list[str], str | None]:
-    """Return the names of the groups that match ``like``, and the problem of a broker that lists none.
+    """Return the names of the groups that match ``like``, and why the groups of some broker are unknown.
 
-    The problem is a line for the user; None: all brokers answered.
+    The reason is a line for the user; None: all brokers answered.
 
     Raises:
-        LagError: no broker lists groups.
+        LagError: the cluster does not answer or denies access; or no group is known, and a broker failed.
     """
     deadline = time.monotonic() + timeout_ms / 1000
     names, problem = _connected(settings, deadline, lambda link: list_groups(link, deadline))
@@ -76,10 +76,10 @@ def find_groups(
 
 
 def list_groups(link: Link, deadline: float) -> tuple[list[str], str | None]:
-    """Return the names of all groups, and the problem of a broker that lists none; None: all answered.
+    """Return the names of all groups, and why the groups of some broker are unknown; None: all answered.
 
     Raises:
-        LagError: no broker lists groups.
+        LagError: no group is known, and a broker failed.
     """
     fetch = GroupNamesFetch(link, deadline)
     attempt(link, deadline, fetch.run)
@@ -101,7 +101,7 @@ def fetch_groups(
 
     Args:
         settings: keyword arguments of ``KafkaConsumer`` for the connection.
-        group_ids: the groups.
+        group_ids: names of groups; a repeated one counts once.
         timeout_ms: longest time to wait.
         topics_like: the topics that count; None: all.
 
@@ -174,7 +174,7 @@ class GroupsReading:
         failures: why a group is not known; a `GroupError` if it does not exist.
         ends: the latest begin and end of each partition of all groups.
         read_at: when the coordinator returned the commits of each group, on the clock of ``time.monotonic``.
-        ended_at: when a broker returned each end of a group's reading, likewise.
+        ended_at: when a broker returned each end of a group's reading, on the same clock.
         no_offsets: why no end at all is known; None if one is.
         is_complete: whether all brokers answered, and all partitions have a leader.
         connection_failed: whether a broker did not answer, so that a new link may help.
@@ -220,7 +220,7 @@ def read_groups(
     running: list[Any] = []
 
     def fetch_ends(states: Iterable[GroupState]) -> None:
-        """Fetch the ends of one coordinator's groups at once, because another coordinator may be silent."""
+        """Fetch the ends of one coordinator's groups now, because another coordinator may be silent."""
         partitions = {state.group_id: sorted(chosen(state)) for state in states}
         wanted = sorted({tp for tps in partitions.values() for tp in tps})
         fetch = EndsFetch(link, settings, wanted, deadlines[1], retries=retries)

@@ -2,10 +2,10 @@
 
 The constructor of kafka-python 3.0's ``KafkaAdminClient`` starts an I/O thread and waits for a response.
 That wait has no deadline if TLS stalls, and no other thread can end it.  After a failure the thread stays.
-``kafka_client``, a documented argument, lets us pass our own parts: a connection manager that does not wait
-(``Link.ready`` does, as a coroutine), and a loop that closes its sockets when its thread ends.
+``kafka_client``, a documented argument, lets us pass our own parts: a connection manager that does not wait,
+and a loop that closes its sockets when its thread ends.  Instead ``Link.ready`` waits, as a coroutine.
 
-This module uses no name of kafka-python with an underscore.  tests/unit/lag pins the names that it uses.
+This module uses no private name of kafka-python.  ``test_link.py`` checks the undocumented names it uses.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DEFAULTS = {"reconnect_backoff_max_ms": 1000}
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, also those with a password."""
 _IN_FLIGHT = 10_000
-"""Practically no limit: if twice the limit waits for a connection, kafka-python never sends the requests."""
+"""Practically no limit.  If twice as many wait for a connection, kafka-python never sends the second half."""
 _MOST_HANG_UPS = 3
 """After so many disconnects during authentication, the broker counts as one that denies access."""
 
@@ -134,7 +134,7 @@ class Link:
     def client(self, **configs: Any) -> Any:
         """Make a ``kafka_client`` argument, so that another of kafka-python's clients shares this link.
 
-        After ``ready`` that client's constructor does not wait either.  It ends with the link.
+        After ``ready`` that client's constructor does not wait either.  The client ends with the link.
         """
         return KafkaNetClient(net=self._loop, manager=self.manager)
 
@@ -149,7 +149,7 @@ class Link:
         if self._with_sasl:
             _DEBUG_FILTER.threads.add(threading.get_ident())
             for name in _WITH_REQUESTS:
-                logging.getLogger(name).addFilter(_DEBUG_FILTER)  # once is enough
+                logging.getLogger(name).addFilter(_DEBUG_FILTER)  # a repeated call does nothing
 
     def on_thread_end(self) -> None:
         """Close everything before the thread ends."""
@@ -171,8 +171,8 @@ class _Loop(NetworkSelector):
         self.link = link
 
     def halt(self) -> None:
-        """End the loop.  Call it on its thread: before that has started, a stop from another one is lost."""
-        with suppress(RuntimeError):  # stop() finally tries to join this thread itself
+        """End the loop.  Call it on the loop's thread: a stop from outside is lost before the loop runs."""
+        with suppress(RuntimeError):  # at last stop() tries to join the thread it runs on
             self.stop(timeout_ms=0)
 
     def run_forever(self) -> None:
@@ -184,7 +184,7 @@ class _Loop(NetworkSelector):
 
 
 class _Manager(KafkaConnectionManager):
-    """A connection manager that does not wait, and keeps the causes of failures, which kafka-python logs."""
+    """A connection manager that does not wait, and keeps failures, which kafka-python only logs."""
 
     def __init__(self, net: Any, **configs: Any) -> None:
         super().__init__(net, **configs)
@@ -208,8 +208,8 @@ class _Manager(KafkaConnectionManager):
             and connection.parser
             and type(error) is KafkaConnectionError
         ):
-            # A broker reports a wrong password and closes the connection, of which kafka-python often sees
-            # only the end.  A broker that shuts down also closes it, so only repeated ends are final.
+            # After a wrong password a broker sends an error and hangs up.  kafka-python often sees only the
+            # hang-up.  A broker that shuts down also hangs up, so only repeated hang-ups are final.
             self._hang_ups += 1
             error = SaslAuthenticationFailedError("the broker hung up during authentication")
             is_final = self._hang_ups >= _MOST_HANG_UPS
@@ -238,7 +238,7 @@ _DEBUG_FILTER = _DebugFilter()
 
 @contextmanager
 def open_link(settings: Mapping[str, Any], deadline: float) -> Iterator[Link]:
-    """Do as ``connect``, for the time of a ``with`` block."""
+    """Connect as ``connect`` does, and shut the link after the ``with`` block."""
     link = connect(settings, deadline)
     try:
         yield link

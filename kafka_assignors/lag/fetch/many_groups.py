@@ -1,8 +1,8 @@
 """Fetches names and states of many groups, and begins and ends of all their partitions, with few requests.
 
 Each coordinator gets one DescribeGroups and one OffsetFetch for every hundred groups.  Each leader gets one
-ListOffsets for the ends and one for the begins of a fetch.  A broker that does not know the versions with
-many groups gets one request for each group.
+ListOffsets for the ends and one for the begins of a fetch.  A broker without KIP-699 gets one FindCoordinator
+for each group, and one without KIP-709 one OffsetFetch.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class GroupsFetch:
     Attributes:
         states: the groups that exist and are known.
         read_at: when the coordinator returned the commits of each, on the clock.
-        failures: why another group is not known; a group that does not exist is in neither.
+        failures: why another group is not known.  A group that does not exist is in no mapping.
     """
 
     def __init__(

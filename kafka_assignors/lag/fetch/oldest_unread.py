@@ -35,7 +35,7 @@ from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
 _SIZES = (2_048, 20_480)
-"""Bytes to request of a partition, first and then: a small batch, and a full batch of the default size."""
+"""Bytes to request of each partition: at first a small batch, then a full batch of the default size."""
 _RESPONSE = 4_194_304
 """Most bytes of a response.  Divided by a size, it is the most partitions of a request."""
 _IN_FLIGHT = 33_554_432
@@ -93,7 +93,7 @@ class OldestUnreadFetch:
                 await self._all(self._read, ((leader, group, share) for leader, group in by_leader.items()))
                 if self._pending(rest) and not await self._sender.pause(retry):
                     return
-        except Exception as error:  # `result` reports it; without this the caller would wait in vain
+        except Exception as error:  # `result` reports it
             self.failure = error
 
     def result(self) -> OldestUnread:
@@ -145,13 +145,10 @@ class OldestUnreadFetch:
     async def _read_with(
         self, leader: int, positions: list[Position], size: int | None, share: int
     ) -> list[Position]:
-        """Read positions of one leader with a number of bytes for each; return those that need more.
+        """Read positions of one leader with ``size`` bytes for each; return those that need more.
 
-        Args:
-            leader: number of the broker.
-            positions: the positions.
-            size: bytes of each partition; None: each in a request of its own, which returns a whole batch.
-            share: the leader's part of the budget, bytes.
+        Without a size each position has a request of its own, which returns a whole batch.  ``share`` is the
+        leader's part of ``_IN_FLIGHT``.
         """
         limit = min(_RESPONSE, share)
         responses = _Responses()
@@ -219,7 +216,7 @@ class OldestUnreadFetch:
     async def _skip_deleted(self, leader: int, positions: list[Position]) -> list[Position]:
         """Move positions before the begin of their logs to the begin, and return them.
 
-        There are such positions because retention may delete records after the begin was fetched.
+        Retention may delete records after the begin was fetched.
         """
         moved = []
         for chunk in _chunks(positions, len(positions)):

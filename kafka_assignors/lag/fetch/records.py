@@ -84,5 +84,5 @@ def _records(batch: Any) -> Iterator[tuple[int, int]]:
 
 
 def _timestamp(timestamp_ms: int | None) -> int:
-    """Return the timestamp; -1 for None, to which kafka-python decodes the oldest format."""
+    """Return the timestamp; -1 for None, which kafka-python returns for the oldest format (magic 0)."""
     return -1 if timestamp_ms is None else timestamp_ms

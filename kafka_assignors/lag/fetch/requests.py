@@ -152,7 +152,7 @@ def fetch_request(
 
     Args:
         offsets: the first offset of each partition, in the order in which the broker reads.
-        partition_max_bytes: most bytes of a partition; more for the first batch of all (KIP-74).
+        partition_max_bytes: most bytes of a partition; the response's first batch may be larger (KIP-74).
         max_bytes: most bytes of all partitions.
         isolation: 1 (read_committed): the response leaves out open transactions and lists aborted ones.
     """

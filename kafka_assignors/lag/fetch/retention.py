@@ -25,7 +25,7 @@ from kafka_assignors.plan import TopicPartition, shown
 AGAIN_S = 600.0
 """Seconds after which the limits of a topic, or the size of a log, are requested again."""
 _K = TypeVar("_K", str, TopicPartition)
-_TOPIC = 2  # Kafka's number of the kind of resource
+_TOPIC = 2  # Kafka's number for topics, among the kinds of resources
 _KEYS = ("cleanup.policy", "retention.ms", "retention.bytes")
 _RIGHTS: dict[type[KafkaError], str] = {
     TopicAuthorizationFailedError: "DescribeConfigs on the topic",
@@ -106,7 +106,7 @@ class Retentions:
 
 
 def limits_request(topics: Collection[str]) -> Any:
-    """Request the retention of topics."""
+    """Build a request for the retention of topics."""
     resource = DescribeConfigsRequest.DescribeConfigsResource
     return DescribeConfigsRequest(
         resources=[
@@ -141,7 +141,7 @@ def _limits(configs: Mapping[str, str | None]) -> Retention:
 
 
 def sizes_request(partitions: Collection[TopicPartition]) -> Any:
-    """Request the sizes of the logs of one broker."""
+    """Build a request for the sizes of logs on one broker."""
     topic = DescribeLogDirsRequest.DescribableLogDirTopic
     return DescribeLogDirsRequest(
         topics=[

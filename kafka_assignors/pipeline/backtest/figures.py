@@ -26,7 +26,7 @@ BARS = {
 """Id of a figure -> label of its row in the table, key in ``CandidateResult``, title of its axis."""
 
 HOUR, DAY = 3600.0, 86400.0
-IN_A_ROW, LEGEND_ROW = 3, 22  # of a legend: entries in a row, height of a row (px)
+IN_A_ROW, LEGEND_ROW = 3, 22  # the legend: entries in a row, height of a row (px)
 DWARFS = 4  # the recorded lag is hidden at first if it is more than this many times the largest simulated one
 WRAP = 30  # maximum characters of a line of a candidate's name
 _WORDS = {"join": "a member joins", "leave": "one leaves", "kill": "one is killed"}

@@ -107,7 +107,7 @@ class Grid:
     seed: int = 0
 
     def left_out(self, histories: Iterable[History]) -> dict[str, str]:
-        """Return the groups that cannot be tried -> the reason."""
+        """Return group -> reason, for the groups that cannot be tried."""
         reasons: dict[str, str] = {}
         for history in histories:
             if history.service_rate is None and None in self.service_rates:
@@ -203,7 +203,6 @@ def draws(
 
 
 def _no_group(left_out: Mapping[str, str]) -> OptionError:
-    """Make the error for a back-test without a group to try."""
     if NO_RATE not in left_out.values():
         return OptionError("load", "the history has no forecasts")
     first, *more = left_out
@@ -285,7 +284,7 @@ def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
 
 
 def usual_members(history: History, scale: float, service_rate: float) -> int:
-    """Return 1.3 times the members that the mean load needs; at least 2, at most the number of partitions."""
+    """Return 1.3 times the members that the mean load needs; at most one a partition, but at least 2."""
     rate = scale * history.records / history.length_s
     return max(2, min(math.ceil(_SPARE * rate / service_rate), history.partitions))
 

@@ -118,7 +118,7 @@ def frame_of(group: str, rows: LoadColumns) -> Frame:
     """Return the frame of all rows of a group, at least one.
 
     Raises:
-        HistoryError: steps have different lengths.
+        HistoryError: steps have different lengths or no length, or a partition number is negative.
     """
     step_s = float(rows.step_s.min())
     step_us = step_length(group, step_s, float(rows.step_s.max()), int(rows.partition.min()))

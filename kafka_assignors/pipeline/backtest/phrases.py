@@ -186,7 +186,6 @@ def _sentence(reason: str) -> str:
 
 
 def _compared(best: CandidateResult, last: CandidateResult) -> str:
-    """Compare the most important figures of two candidates."""
     return "; ".join(
         f"{row.label} {row.show(best)}, not {row.show(last)}"
         for row in ROWS

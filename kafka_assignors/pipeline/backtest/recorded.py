@@ -70,7 +70,8 @@ def assemble(
         make_array: makes the arrays of the history.
 
     Raises:
-        HistoryError: steps have different lengths, a partition has a step twice, or no arrivals are known.
+        HistoryError: the history is too large, its steps differ in length or do not follow each other, a
+            partition has a step twice, or no arrivals are known.
     """
     frame = frame_of(group, rows)
     check_size(group, frame.steps, frame.partitions)
@@ -85,7 +86,7 @@ def joined(
     recorded_members: int | None = None,
     make_array: MakeArray = in_memory,
 ) -> Recorded:
-    """Join the parts of a history, each taken and dropped before the next one.
+    """Join the parts of a history.  If ``parts`` is an iterator, at most two are in memory at a time.
 
     Args:
         frame: the steps and partitions.

@@ -26,8 +26,8 @@ class GroupResult(TypedDict):
     """The history of a group.
 
     ``unknown`` is the interpolated part of the arrivals, 0 to 1.  ``never_known`` is the number of partitions
-    without known arrivals, which count as empty; ``appeared`` the number of those that appeared after the
-    first step.  ``service_rate`` is measured in the history; None: the history does not show it.
+    without known arrivals, which count as empty.  ``appeared`` is the number of partitions whose first row is
+    after the first step.  ``service_rate`` is measured in the history; None: the history does not show it.
     """
 
     group: str

@@ -2,8 +2,8 @@
 
 A history does not contain the owners of partitions.  So without the number of members, the service rate is
 that of the fastest partition with a backlog: one member read that partition, so a member can read at least as
-fast.  With the number of members, it is the rate of the whole group while it has a backlog, divided by the
-number.  That is right if all members had lag.
+fast.  With the number of members, the service rate is the rate of the whole group while it has a backlog,
+divided by that number.  This is right if all members had lag.
 """
 
 from __future__ import annotations

@@ -232,7 +232,7 @@ def _plot(
     trial_results: Sequence[TrialResult],
     candidates: Sequence[CandidateResult],
 ) -> PlotResult | None:
-    """Plot the situation with the most successful candidates, and of several the one with the most lag."""
+    """Plot the situation with the most successful candidates; of several, that of the largest mean lag."""
     tried: dict[Situation, dict[str, tuple[Trial, TrialResult]]] = {}
     for trial, result in zip(trials, trial_results, strict=True):
         if trial.group == recorded.history.group and result.outcome:

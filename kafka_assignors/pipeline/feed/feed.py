@@ -6,8 +6,7 @@ Rules:
 - Spark's sink for Kafka writes a record at least once.  A duplicate is harmless.
 - A record never follows a newer one of its key, because compaction would keep the older one.  So a run first
   reads the topic, and writes only records that are newer.
-- A key without a new forecast for ``FORGET_DAYS`` is removed with a tombstone.
-- Only one job at a time writes to a topic.
+- Jobs of different groups may share a topic.  Only one job at a time may write the forecasts of a group.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 FORGET_DAYS = 7
-"""A key is removed if its forecast is this many days older than the newest one of all keys."""
+"""A tombstone removes a key whose forecast is this many days older than the newest one of all keys."""
 
 Records = Mapping[str, tuple[int, str]]
 """Key -> time (ms since 1970) and value of the newest forecast of a partition."""
 
 _DAY_MS = 86_400_000
-_RECENT_DAYS = 2  # the load table is read from this many days before its newest step on
+_RECENT_DAYS = 2  # days of the load table to read before its newest day
 
 
 def newest_forecasts(load: DataFrame) -> DataFrame:
@@ -123,7 +122,7 @@ class Feed:
     """Writes forecasts to one topic.  It reads the topic before the first write.
 
     Takes about 200 bytes per partition in the driver, and 400 per record to write.  Other jobs may write
-    forecasts of other groups to the topic, so it is read again before old records are removed.
+    forecasts of other groups to the topic, so the topic is read again before old records are removed.
 
     Args:
         spark: the session.

@@ -30,7 +30,7 @@ class Writer(Protocol):
 class Feeding:
     """Writes the forecasts of each batch.  A feed that fails or is slow does not hold up the model.
 
-    Records to be written wait in memory, only the newest one of each partition.
+    Only the newest record of each partition waits in memory to be written.
 
     Args:
         begin: makes a writer, now and after each failure.
@@ -44,7 +44,7 @@ class Feeding:
     Attributes:
         fed: records written.
         unfed: failed batches and failed writes.
-        down: the last failure; None if no write failed, or one succeeded since.
+        down: the last failure; None: there was none, or a write has succeeded since.
     """
 
     def __init__(

@@ -4,9 +4,9 @@
 batch is repeated with the same samples from the same state, so it gives the same rows.  They land in files
 named by the batch (``sink``), so a repeated batch replaces its files.
 
-Spark's own file sink is exactly-once as well.  But its files must be read through its list of finished files:
-other programs would also see files left by a crash, and could not merge small files.  And after the loss of
-its checkpoint, that sink continues silently, and drops batches that its list already has.
+Spark's own file sink is exactly-once as well, but has two drawbacks.  Its files must be read through its list
+of finished files: other programs would also see files left by a crash, and could not merge small files.
+After the loss of its checkpoint, the sink continues silently, and drops batches that its list already has.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def start_load_model(
         spark: the session; it needs ``session.STREAMING``.
         root: folder of the pipeline.
         settings: settings of the model; they cannot change for an existing checkpoint.
-        available_now: process the samples there are now, and end.
+        available_now: process the existing samples, and end.
         every_s: seconds from the start of one batch to the start of the next.
         forget_s: the state of a partition without samples is dropped after this time, seconds.
         files_per_batch: maximum files of each writer in a batch; None: no limit.  With a limit and several
@@ -219,7 +219,7 @@ class LoadRun:
             steps.unpersist()
 
     def _warn_once(self, counts: LoadReport) -> None:
-        """Log the first dropped samples of each kind; the report counts all."""
+        """Log the first dropped samples or deleted files of each kind; the report counts all."""
         for before, count, dropped in (
             (self._report.late, counts.late, "samples came too late, and were dropped"),
             (self._report.ahead, counts.ahead, "samples are ahead of this machine's clock, and were dropped"),
@@ -242,7 +242,7 @@ class LoadRun:
         return self.report()
 
     def _note_refused(self) -> None:
-        """Add the samples that Spark dropped in the last batch to the report, once."""
+        """Add the number of samples that Spark dropped in the last batch to the report, once."""
         progress = self.query.lastProgress
         with self._lock:
             if progress is None or progress["batchId"] <= self._refused_until:

@@ -3,13 +3,13 @@
 Rules:
 - A stream and a batch give the same rows for the same samples, unless samples are later than ``delay_s`` or
   from the future.
-- The newest sample of a partition decides which of its samples are late (``forecast.fold``).  Samples ahead
-  of the time of their batch, by the clock of Spark's driver, are dropped.  Both are counted with the rows.
-- Spark's watermark only drops old state.  It is ``forget_s`` behind the newest sample of all partitions.  A
-  partition behind it is flushed and dropped.  Spark drops and counts samples behind it.
-- A hash of its names puts a partition into one of `BUCKETS` buckets.  Spark keeps a state for each bucket,
-  and one call folds all its partitions (``forecast.bucket``).  So Spark's cost for a key is paid once a
-  bucket.
+- The newest sample of a partition decides which of its samples are late (``forecast.fold``).  Samples too
+  far ahead of the time of their batch, by the clock of Spark's driver, are dropped.  Late samples and samples
+  ahead are counted with the rows.
+- Spark's watermark is ``forget_s`` behind the newest sample of all partitions.  The state of a partition
+  behind it is flushed and dropped.  Spark drops and counts samples behind it.
+- A hash of group, topic and partition selects one of `BUCKETS` buckets.  Spark keeps a state for each bucket,
+  and one call folds all its partitions (``forecast.bucket``).  So Spark's cost for a key is per bucket.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ FORGET_S = 30 * 86_400.0
 def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True) -> DataFrame:
     """Run the model over a whole history; a task holds the states of its partitions in memory.
 
-    No sample counts as ahead, because no current time is used: samples of a clock that was ahead for a while
-    are taken in the order of their times, like all others.
+    No sample counts as ahead, because no current time is used.  Samples of a clock that was ahead are taken
+    in the order of their times, like all others.
 
     Args:
         samples: rows of ``SAMPLES``.
         settings: settings of the model.
-        flush: take the samples that still wait for earlier ones at the end; a stream does not.
+        flush: at the end, take the samples that still wait for earlier ones; a stream does not.
 
     Returns:
         Rows of ``LOAD``.

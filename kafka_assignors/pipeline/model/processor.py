@@ -26,9 +26,8 @@ _COLUMNS = [*KEY, *ORDER]
 class LoadProcessor(StatefulProcessor):
     """Folds samples in any order.  The state of a bucket is one Spark value for each part of the codec.
 
-    Samples ahead of the batch's time are dropped; a repeated batch has the same time again.  A bucket has one
-    timer.  It expires when the oldest partition is behind the watermark; then all partitions behind it are
-    flushed and dropped.
+    Samples too far ahead of the batch's time are dropped; a repeated batch has the same time again.  A bucket
+    has one timer.  When it expires, all partitions behind the watermark are flushed and dropped.
     """
 
     def __init__(self, settings: LoadSettings) -> None:

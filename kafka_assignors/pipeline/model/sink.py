@@ -158,14 +158,13 @@ class LoadSink:
                 self._storage.remove(old)
         for name, target in targets.items():
             self._storage.move(name, target)
-        # The staging folder may have the only copy, and Spark drops the batch after this method.
+        # The staging folder may have the only copy, and Spark does not repeat the batch after this method.
         landed = self._landed(batch, folders)
         if missing := set(targets.values()).difference(landed):
             raise PipelineError(f"{self._storage.root}: {min(missing)} did not land")
         self._storage.remove(staging)
 
     def _landed(self, batch: int, folders: Iterable[str]) -> list[str]:
-        """Return the landed files of a batch in these folders."""
         return [
             name for folder in folders for name in self._storage.files(f"{folder}/part-{batch:09d}-*.parquet")
         ]

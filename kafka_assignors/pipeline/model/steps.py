@@ -96,7 +96,7 @@ def fold_all(
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], bucket: Bucket) -> Iterator[list[pa.RecordBatch]]:
-    """Join batches up to eight samples per partition, because each fold sorts all waiting samples."""
+    """Join batches to eight samples per partition or more, because each fold sorts all waiting samples."""
     chunk: list[pa.RecordBatch] = []
     for batch in batches:
         chunk.append(batch)
@@ -126,7 +126,7 @@ def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
 
 
 def table_of(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pa.Table:
-    """Return rows of ``STEPS``.  The first one has only the counts."""
+    """Return rows of ``STEPS``."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

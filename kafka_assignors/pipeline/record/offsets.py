@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 TOPIC = "__consumer_offsets"
-WRITER = "offsets-topic"  # also the source of its samples
+WRITER = "offsets-topic"  # also the ``source`` of the samples
 
-_AT_ONCE = 2_000_000  # maximum records a batch, so a large topic fits into memory
+_AT_ONCE = 2_000_000  # maximum records a batch, so each batch of a large topic fits into memory
 
 
 def record_offsets(
@@ -52,7 +52,7 @@ def record_offsets(
         groups_like: pattern of the whole names of more groups.
         topic: the offsets topic, or a copy of it.
         every_s: seconds between two batches.
-        available_now: land the commits there are now, and end.
+        available_now: land the existing commits, and end.
 
     Raises:
         OptionError: groups, the pattern or a setting are invalid, or the connector cannot take a setting.
@@ -60,7 +60,7 @@ def record_offsets(
             or the checkpoint is of another cluster or topic, or of other groups, so commits of these groups
             were skipped.
     """
-    wanted = SamplerOptions(tuple(groups), pattern("groups_like", groups_like))  # as the sampler checks them
+    wanted = SamplerOptions(tuple(groups), pattern("groups_like", groups_like))  # checks as the sampler does
     options = connector_options(settings)
     if spark.conf.get(OFFSET_FETCHING, "false") != "true":
         raise PipelineError(
@@ -76,7 +76,7 @@ def record_offsets(
             .option("kafka.isolation.level", "read_committed")
             .load()
         )
-        with admin_client(spark, options) as admin:  # the cluster's id, because addresses may change cluster
+        with admin_client(spark, options) as admin:  # the id: an address may later lead to another cluster
             cluster = str(admin.describeCluster().clusterId().get())
         about = {"cluster": cluster, "topic": topic, "groups": _text_of(wanted)}
         decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))

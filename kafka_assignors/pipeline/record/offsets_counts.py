@@ -1,7 +1,7 @@
 """Counts of a decoded batch, as a text in its first row, so that Spark needs only one aggregate.  Pure.
 
 An aggregate for each kind and problem would cost more than all other work, because Spark plans and compiles
-them again for each batch of a stream.
+the aggregates again for each batch of a stream.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ _KIND_OF_TYPE[[*range(3, 9), *range(10, 18), *range(19, 24)]] = _OTHER
 _LAST_VERSION = 4  # newest known version of a commit's value
 _FLEXIBLE = 4  # the first version with a compact string and tagged fields
 _WITH_EPOCH = 3
-_WITH_EXPIRY = 1  # the only version with it
+_WITH_EXPIRY = 1  # the only version with an expiry time
 _LONGEST_TEXT = 0x7FFF
 _LATEST_MS = 253_402_300_799_999  # the end of 9999; Spark's timestamps overflow later
 _TOPIC_ID, _UUID = 0, 16  # a tagged field, and its length
@@ -129,7 +129,7 @@ def decode_batch(batch: Any, groups: Groups) -> Any:
         groups: the wanted groups.
 
     Returns:
-        A batch with a row for each record, and ``COLUMNS``.  ``landed``: whether the record is a commit or
+        A batch with ``COLUMNS`` and a row for each record.  ``landed``: whether the record is a commit or
         tombstone of a wanted group without a problem.  ``counted``: the first row has the counts of all rows,
         by ``offsets_counts``.
     """
@@ -194,13 +194,7 @@ def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> NDArray[np.
 
 
 class _Keys:
-    """The decoded keys of commits.
-
-    Args:
-        key: the column of keys.
-        is_commit: which rows are commits.
-        problems: collects their problems.
-    """
+    """The decoded keys of commits and tombstones."""
 
     def __init__(self, key: ByteColumn, is_commit: Mask, problems: _Problems) -> None:
         group_length, has_group = key.number(2, 2)

@@ -96,7 +96,7 @@ class _Reader:
         self._wanted = wanted
 
     def _shares(self) -> list[InputPartition]:
-        """Divide the groups among tasks; the cluster is asked only if there is a pattern.
+        """Divide the groups among tasks.  Only a pattern requires the cluster's list of groups.
 
         Raises:
             LagError: the cluster does not list its groups.
@@ -139,8 +139,6 @@ class _Stream(_Reader, DataSourceStreamReader):
     """Reads a batch of samples each tick.
 
     Args:
-        connection: connection to the cluster.
-        wanted: groups and topics to sample.
         clock: seconds since 1970.
         monotonic: a clock that is never set, seconds.
     """
@@ -161,7 +159,7 @@ class _Stream(_Reader, DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:
         return {"tick": self._now() - 1}  # so the first batch is now
 
-    # Spark 4.1 calls it without arguments, 4.2 with both.
+    # Spark 4.2 passes both arguments, older versions none.
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:
         last = max(self._last, start["tick"] if start else 0)
         tick, waited_s = max(self._now(), last), self._monotonic() - self._last_at

@@ -1,7 +1,6 @@
 """Records samples of groups: lands the data source ``kafka_group_samples``, and counts missing samples.
 
-Spark's tasks return a row with a ``problem`` for a missing sample.  ``observe`` counts these rows, and Spark
-reports the counts to the driver with each batch.  Only rows without a problem land.
+Spark's tasks return a row with a ``problem`` for a missing sample.  Such a row is counted, but does not land.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def record_samples(
 ) -> Recording[SamplesReport]:
     """Start a stream that samples groups at an interval, and lands the samples.
 
-    Its groups and topics may differ from those of the last run.
+    Groups and topics may differ from those of the last run.
 
     Args:
         spark: the session.
@@ -92,7 +91,7 @@ def record_samples(
 def record_samples_once(
     spark: SparkSession, settings: Mapping[str, Any], root: str, **which: Any
 ) -> SamplesReport:
-    """Take one sample of each partition, and land the samples as the stream of the same writer does.
+    """Take one sample of each partition, and land the samples with the checkpoint of the writer's stream.
 
     Arguments and errors are those of `record_samples`.  No sample at all is a `PipelineError` as well.
     """

@@ -34,7 +34,7 @@ _OPTIONS = ("groups", "groups_like", "topics_like", "every", "timeout", "num_par
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """The connection to the cluster; it is pickled with the reader, and not shown.
+    """The connection to the cluster, pickled with the reader.  Its ``repr`` hides the settings.
 
     Attributes:
         settings: connection settings of ``KafkaConsumer``.

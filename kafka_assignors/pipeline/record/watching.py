@@ -108,7 +108,7 @@ class Recording(Generic[Report_co]):
         return report
 
     def finish(self, doing: str) -> Report_co:
-        """Wait for the end of a stream that processes what there is now; ``doing`` begins its errors."""
+        """Wait for the end of a stream that ends by itself; ``doing`` begins the error messages."""
         try:
             with one_line(doing):
                 self.query.awaitTermination()

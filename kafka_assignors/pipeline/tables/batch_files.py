@@ -9,8 +9,8 @@ there when the batch is repeated.  The format is stable across versions::
     offsets/7      v1, settings, then a line for each source: {"logOffset":5}, or - while it has no files
     sources/0/5    v1, then a line for each file: {"path":"file:///...","timestamp":...,"batchId":5}
 
-At a fixed interval, a list under ``sources`` ends with ``.compact``, and has all earlier files before its
-own.  So only the end of a list is read, however long the stream has run.
+At a fixed interval, the name of a list under ``sources`` ends with ``.compact``.  Such a list has all earlier
+files before its own.  So only the end of a list is read, however long the stream has run.
 """
 
 from __future__ import annotations

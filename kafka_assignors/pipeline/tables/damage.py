@@ -1,6 +1,6 @@
 """Finds damaged Parquet files of a writer.
 
-One job reads the footers of all files together.  Only if it fails, the damaged files are searched by halving.
+One job reads the footers of all files together.  If the job fails, the damaged files are found by halving.
 A nullable column may be absent; it reads as null.
 """
 

@@ -38,8 +38,8 @@ class ImportReport:
     Attributes:
         read: lines read.
         written: new samples.
-        known: lines whose time, group, topic and partition are those of an existing sample or an earlier
-            line.
+        known: lines whose time, group, topic and partition are those of an imported sample or of
+            another line.
         problems: problem -> number of invalid lines.
     """
 
@@ -54,8 +54,8 @@ def import_samples(
 ) -> ImportReport:
     """Add samples to those of writer ``import``, day by day.
 
-    Samples with a known time, group, topic and partition are skipped.  So a repeated import changes nothing,
-    and after a crash it completes the first one.  Only one import may run at a time.
+    A sample is skipped if one of the same time, group, topic and partition was imported before.  So repeating
+    an import changes nothing, or completes one that crashed.  Only one import may run at a time.
 
     Args:
         spark: the session.
@@ -126,7 +126,7 @@ def _write_new(spark: SparkSession, parsed: DataFrame, root: str) -> ImportRepor
     new = new.persist()
     try:
         by_day = new.groupBy("date").count().orderBy("date").collect()
-        # The model reads files in the order of writing, and would drop samples of days written later as late.
+        # The model reads files in the order of writing, and would drop an earlier day that is written later.
         for day, _ in by_day:
             write_samples(new.where(F.col("date") == day), root, SOURCE)
     finally:

@@ -6,7 +6,7 @@ Rules:
 - Files left half-written by a crash are not in the list, and are not read.
 - A checkpoint belongs to one recording, described in its ``about.json``, and `land_stream` checks that.
   Otherwise Spark would use the offsets of another cluster, or drop new samples because its list already has
-  those batches.
+  batches of these numbers.
 - Reading raises an error that names the file, if its columns or types are not those of ``SAMPLES``.
 """
 
@@ -66,7 +66,7 @@ def land_stream(
         writer: name of the writer; only one stream at a time may write to its folder.
         about: description of the recording, such as topic and cluster.  A checkpoint with another description
             is refused.
-        available_now: land the samples there are now, and end.
+        available_now: land the existing samples, and end.
         every_s: seconds from the start of one batch to the start of the next; 0: no pause.
 
     Raises:
@@ -89,7 +89,7 @@ def land_stream(
 
 
 def trigger(every_s: float, *, available_now: bool) -> dict[str, Any]:
-    """Return options of a stream's trigger: end after the present data, or a batch every ``every_s``."""
+    """Return options of a stream's trigger: end after the existing data, or a batch every ``every_s``."""
     return {"availableNow": True} if available_now else {"processingTime": f"{every_s:g} seconds"}
 
 

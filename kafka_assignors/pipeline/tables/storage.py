@@ -75,7 +75,7 @@ class Storage:
     def write(self, name: str, text: str) -> None:
         """Write a small file, and create its parents.
 
-        It is replaced atomically on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``).
+        The replacement is atomic on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``).
         """
         self.write_bytes(name, text.encode())
 
@@ -92,7 +92,7 @@ class Storage:
             stream.write(bytearray(data))
         if scheme == "file":
             files.delete(fs.Path(target.getParent(), f".{target.getName()}.crc"), False)
-            if not files.rename(written, target):  # only on a local disk, this replaces a file
+            if not files.rename(written, target):  # replaces a file only on a local disk
                 raise self._failed(f"{name} could not be written")
         elif written is not target:
             kinds = getattr(fs, "Options$Rename")
@@ -129,7 +129,7 @@ class Storage:
         }
 
     def move(self, name: str, to: str) -> None:
-        """Move a file, create the folder, and replace a file of that name."""
+        """Move a file to the name ``to``; create its folder, and replace an existing file."""
         target = self._under(to)
         self._make(target.getParent())
         self.remove(to)

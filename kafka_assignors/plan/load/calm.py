@@ -17,7 +17,7 @@ from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
 _FINE = 2048
-"""Exchanges end when the largest load is at most this part above the lower bound."""
+"""Exchanges end when the largest load is at most 1/2048 above its lower bound."""
 
 _MOST_WORK = 50_000_000
 """Most entries of shares and owners to read while counts are evened out: about 0.2 s."""
@@ -26,11 +26,10 @@ _MOST_WORK = 50_000_000
 def calm_owners(
     group: Group, claims: Claims, problem: LoadProblem, rule: CountRule, *, bounds: LagBound, budget: Budget
 ) -> Owners:
-    """Move only the partitions that the rule of counts needs; place these, and unowned ones, by lag.
+    """Move only as many partitions as the rule of counts needs; place these, and unowned ones, by lag.
 
-    With a skew of 1 (``plan_sticky``), with equal subscriptions, or without a limit, it keeps as many
-    partitions as any plan; otherwise it is a heuristic.  Then exchanges without further moves lower the
-    largest load.
+    With a skew of 1, with equal subscriptions, or without a limit, no plan that keeps the rule moves fewer;
+    otherwise this is a heuristic.  Then exchanges without further moves lower the largest load.
 
     Args:
         group: members and topics.
@@ -88,13 +87,13 @@ def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> 
         if work < 0:
             return False
         chain = _chain(problem, shares, high, int(counts[high]) - gap)
-        # Several move at once, but no member passes the mean, because it might have to give some back.
+        # Several may move at once, but not so many that a member passes the mean and must give some back.
         room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 2)
         available = min(int(shares[topic, giver]) for giver, _taker, topic in chain)
         moving = max(min(room, available), 1)
         for giver, taker, topic in chain:
             partitions = np.flatnonzero((owners == giver) & (problem.topic_of == topic))
-            # First partitions that the giver did not own before, then the heaviest.
+            # Partitions that the giver did not own before go first; among equals, the heaviest.
             order = np.lexsort((-problem.lag[partitions], home[partitions] == giver))
             owners[partitions[order[:moving]]] = taker
             shares[topic, giver] -= moving

@@ -66,7 +66,6 @@ def plan_cooperative_lag_aware(
     problem = LoadProblem(group)
     rule = CountRule(problem, max_partition_skew)
     work = _WORK + _WORK_PER_PARTITION * group.size
-    # Lag fluctuates by about a record a partition.
     capacity = max(int(problem.capacities.parts[problem.subscribers].sum()), 1)
     noise = -(-len(problem.assignable) * problem.capacities.most // capacity) if min_improvement else 0
     bounds = LagBound(group)
@@ -74,7 +73,7 @@ def plan_cooperative_lag_aware(
     # If no partition has an owner, no assignment is a move, and any smaller load is worth it.
     moves_are_free = bool((claims.owner[problem.assignable] == NO_MEMBER).all())
     greedy: Owners | None = None
-    # Lower the largest load until no plan that pays exists (by the bound) or is found.
+    # Lower the largest load until the bound excludes a plan that pays, or none is found.
     while True:
         load = int(problem.loads(owners).max(initial=0))
         wanted = min(int(load * (1 - improvement)), load - noise)

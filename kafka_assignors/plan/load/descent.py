@@ -47,7 +47,7 @@ def descend(
     Args:
         plan: changed in place.
         rule: the rule of counts.  A plan that keeps it still does so afterwards.
-        goal: a load.
+        goal: the load at which to stop.
         budget: the limit of the search.
         home: by partition, its owner before.  No exchange then takes more partitions from their home than it
             brings home.  None: any exchange.

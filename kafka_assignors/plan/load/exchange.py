@@ -14,7 +14,7 @@ from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
 _NEVER = 2**63 - 1  # larger than any load
 
 _MOST_BUNDLED = 24
-"""Bundles are tried if no member has more partitions.  Otherwise single partitions give enough choice."""
+"""Bundles are tried if neither member may give more.  Otherwise single partitions are enough choice."""
 
 
 class RatedExchange(NamedTuple):
@@ -40,7 +40,7 @@ class Pair:
         half: records that ``high`` would have to give to make the loads equal, rounded up.
         gives, give_lags: the partitions that ``high`` may give, lightest first, and their lags.
         takes, take_lags: the partitions that ``high`` may take, likewise.
-        adds_no_moves: whether there is a ``home``.  Only then there are costs.
+        adds_no_moves: whether there is a ``home``.  Only then do the costs below exist.
         give_costs, take_costs: 1 for a partition that leaves home, -1 for one that comes home, else 0.
     """
 
@@ -87,7 +87,7 @@ class Pair:
 
     @property
     def work_in_bundles(self) -> int:
-        """Work of trying bundles, in pairs of bundles; 0: bundles are not tried."""
+        """Work of trying bundles, in pairs of bundles; 0 if they are not tried."""
         gives, takes = len(self.gives), len(self.takes)
         if max(gives, takes) > _MOST_BUNDLED:
             return 0
@@ -95,7 +95,7 @@ class Pair:
 
 
 def best_single(pair: Pair) -> RatedExchange | None:
-    """The best exchange of one partition for one, or for none.  Cost: a binary search for each."""
+    """The best exchange of one partition for one, or for none.  Cost: a binary search for each partition."""
     if not pair.adds_no_moves:
         return _single(pair, None, None)
     # The two costs of an exchange must add up to at most 0: neither is 1, or one of them is -1.
@@ -119,7 +119,7 @@ def _single(pair: Pair, gives: Mask | None, takes: Mask | None) -> RatedExchange
     if not len(give):
         return None
     best, exchange = pair.gap, None
-    # One for none brings no partition home, so if moves may not be added, the partition must not leave home.
+    # One for none: nothing comes home in return, so the partition may leave home only if moves may be added.
     if 1 in pair.steps and not (pair.adds_no_moves and gives is None):
         excess = pair.excess_after(give_lags)
         i = int(excess.argmin())

@@ -1,8 +1,4 @@
-"""Loads of lag plus forecast arrivals.
-
-A missing forecast counts as the mean of the others, because a partition with a forecast must not look heavier
-than one without.  ``Group.lag`` treats unknown lag in the same way.
-"""
+"""Loads of lag plus forecast arrivals."""
 
 from __future__ import annotations
 
@@ -32,12 +28,12 @@ def with_expected(
 ) -> Group:
     """Return the group with loads (lag plus forecast arrivals) in place of its lags.
 
-    A missing forecast counts as the mean of its topic's forecasts, or as the mean of all if the topic has
-    none.
+    A missing forecast counts as the mean of its topic's forecasts, or of all forecasts if the topic has none.
+    Otherwise a partition with a forecast would look heavier than one without.
 
     Args:
         group: members and topics.  Each sequence of its ``lags`` has an entry for every partition.
-        arrivals: forecast arrivals (records, from 0), all over the same horizon.
+        arrivals: forecast arrivals (records, 0 or more), all over the same horizon.
         lags: records left to read, used where the group's lag is unknown.  Where both are unknown, the mean
             of the topic is used.
 

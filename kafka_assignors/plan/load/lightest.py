@@ -15,7 +15,7 @@ from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, Workin
 from kafka_assignors.plan.model import NO_MEMBER
 
 TOLERANCE = 256
-"""A load at most 1/256 above the lowest counts as equal, because the last records would cost most moves."""
+"""A load at most 1/256 above the lowest counts as equal, because the last records take the most moves."""
 
 
 class Lightest(NamedTuple):

@@ -25,7 +25,7 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, keep_counts: boo
     of equal lag, the lower number comes first.
 
     Cost: for each partition an operation on a heap, or with unequal subscriptions a pass over all members.
-    With these, and partitions times members above ``_MOST_WORK``, the result is ``owners``.
+    If these passes would be more work than ``_MOST_WORK``, the result is ``owners``.
     """
     chosen = np.flatnonzero(free & (owners >= 0))
     if not problem.equal and len(chosen) * problem.members > _MOST_WORK:

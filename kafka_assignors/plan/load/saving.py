@@ -40,7 +40,7 @@ def with_few_moves(
         plan = WorkingPlan(problem, _relabelled(problem, best.owners, former_owners))
     _undo_moves(plan, rule, former_owners, problem.capacities.rooms(limit))
     moves = _moves(problem, plan.owner, former_owners)
-    # At least one move fewer; a plan with a single move needs no further search.
+    # Search for a plan with fewer moves.  One with a single move ends the search.
     fewer = best_plan(
         problem,
         former_owners,
@@ -58,7 +58,7 @@ def _moves(problem: LoadProblem, owners: Owners, former_owners: Owners) -> int:
 
 
 def _relabelled(problem: LoadProblem, owners: Owners, former_owners: Owners) -> Owners:
-    """Let members of equal capacity exchange all their partitions if fewer partitions move then.
+    """Let members of equal capacity exchange all their partitions, so that fewer move.  Greedy.
 
     Returns ``owners`` unchanged if subscriptions differ.
     """

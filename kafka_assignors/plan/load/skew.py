@@ -38,6 +38,9 @@ class RebalanceOnSkew:
         jitter: the largest part by which these times are stretched, so that groups do not rebalance
             together.
         per_hour: the most such rebalances in an hour.
+
+    Raises:
+        OptionError: a value is out of its range.
     """
 
     threshold: float = 1.5
@@ -90,7 +93,7 @@ class SkewWatch:
     def is_uneven(self, largest: int, least: int) -> bool:
         """Whether the largest load is too far above ``least``, its lower bound; a load of 0 never is.
 
-        If a load is not uneven by one bound, it is not by any higher bound, either.
+        A load that is not uneven by one bound is not uneven by any higher bound.
         """
         policy = self._policy
         return largest > 0 and largest >= policy.threshold * least and largest - least >= policy.at_least

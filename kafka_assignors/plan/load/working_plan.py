@@ -12,7 +12,7 @@ from kafka_assignors.plan.model import Group
 
 
 class Exchange(NamedTuple):
-    """The partitions that member ``high`` gives to member ``low``, and those that it takes in return."""
+    """The partitions that member ``high`` gives to member ``low``, and the ones ``high`` takes in return."""
 
     high: int
     low: int
@@ -60,7 +60,7 @@ class LoadProblem:
         return np.bincount(owners[self.assignable], minlength=self.members)
 
     def records(self, owners: Owners) -> Vector:
-        """By member: its records."""
+        """By member: the lag of its partitions, in records."""
         records = np.zeros(self.members, np.int64)  # integers, because sums of floats are not exact
         assigned = np.flatnonzero(owners >= 0)
         np.add.at(records, owners[assigned], self.lag[assigned])

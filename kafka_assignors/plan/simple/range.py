@@ -13,7 +13,7 @@ def plan_range(group: Group) -> Assignment:
 
     Topics with equal counts and equal subscribers are cut alike, so a member gets partition ``i`` of all of
     them and can join them.  Agrees with the Java client's ``RangeAssignor`` (without racks) partition by
-    partition.  Linear in the partitions; ignores history.
+    partition.  Linear in the partitions, and in topics x members; ignores history.
     """
     owners = np.full(group.size, NO_MEMBER, np.int32)
     for topic, first in enumerate(group.firsts[:-1].tolist()):

@@ -1,7 +1,7 @@
 """The target of active tasks: balanced, and close to the current owners.
 
 First the number of tasks of each subtopology for each member (``even``), then the tasks themselves
-(``naming``): a task stays if it can, and moves to a member with its state otherwise.
+(``naming``): a task stays if it can, or moves to a member with its state if there is one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def standing_owners(history: TaskHistory) -> Vector:
 
     This is the owner if no member is more caught up; otherwise, of the most caught-up members with state, the
     one with the fewest tasks (KIP-441, "Computing the most-caught-up instances").  ``NO_MEMBER`` if no member
-    has state, or if the task has no such owner and any member could run it at once.
+    has state, or if the task has no owner and any member could run it at once.
     """
     owners = np.array(history.owner, np.int64)
     for task, owner in enumerate(history.owner):
@@ -45,7 +45,7 @@ def standing_owners(history: TaskHistory) -> Vector:
         candidates: list[tuple[int, int, int]] = []
         for process, rank in history.ranks[task].items():
             if rank == best:
-                # In a process, the standby that tails the copy, or else any member.
+                # In a process, the member with the standby, or else any member.
                 standbys = [m for m in history.standbys[task] if history.process[m] == process]
                 candidates += [(loads[m], int(row[m]), m) for m in standbys or history.members_of[process]]
         if candidates:
@@ -61,8 +61,8 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: Sequence[int]
 
     Goals in order: balance, in total and in each subtopology; the fewest tasks that leave their standing
     owner; of those, the fewest without a copy at the new owner.  The first two are exact.  With a balance
-    factor above 1 no task moves while the standing owners are within it; otherwise only those moves towards a
-    factor of 1 are made that the balance factor asks for.
+    factor above 1 no task moves while the standing owners are within it.  Otherwise, of the moves that a
+    factor of 1 would take, only those are made that the balance factor asks for.
 
     If ``base`` itself is beyond the factor, balance in total ranks before balance in each subtopology: the
     tasks fill up the members' loads.

@@ -132,7 +132,7 @@ class Standbys:
         leaves, its tasks go to many members.
 
         Args:
-            high: by member, the number of tasks from which on others come first.
+            high: by member, the number of tasks at which other members come first.
         """
         history, loads = self._history, self.loads
         numbers = np.arange(len(loads))
@@ -144,7 +144,7 @@ class Standbys:
                 if not fits.any():
                     break
                 if spare := [m for m in self.spare[task] if fits[m]]:
-                    # Passed over before, because its rack has another copy.  Now all racks have one.
+                    # ``_keep`` passed it over, because its rack has another copy.  Now all racks have one.
                     self.spare[task].remove(spare[0])
                     chosen.append(spare[0])
                     self._count(task, spare[0], 1)

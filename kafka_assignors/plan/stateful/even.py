@@ -84,7 +84,7 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
     load: Vector = base + shares.sum(axis=0)
 
     def send(sources: Mask, sinks: Mask, at_most: int) -> bool:
-        """Send one unit on the cheapest path if it costs at most so much; return whether it was sent."""
+        """Send one unit on the cheapest path if it costs at most ``at_most``; return whether it was sent."""
         get = (2 * shares + 1) * _HIGHER_RANK + (shares >= owned)
         give = np.where(shares > 0, (1 - 2 * shares) * _HIGHER_RANK - (shares > owned), _NO_WAY)
         path = _cheapest(sources, sinks, give, get)

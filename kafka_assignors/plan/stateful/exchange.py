@@ -62,7 +62,7 @@ def exchange(history: TaskHistory, target: Vector, standing: Vector, kinds: list
         for other in warm.get(process[here], ()):
             giver = int(target[other])
             if giver == here or giver != standing[other]:
-                continue  # it is at its target, or was exchanged already
+                continue  # ``other`` is at ``here`` already, or was exchanged before
             row, other_row = sub[task], sub[other]
             if apply([(row, here, -1), (row, back, 1), (other_row, giver, -1), (other_row, here, 1)]):
                 target[task], target[other] = back, here

@@ -27,7 +27,7 @@ class TaskHistory:
 
     Attributes:
         tasks: all tasks.
-        firsts: by subtopology, its first task; and at last the number of all tasks.
+        firsts: by subtopology, its first task; then the number of all tasks.
         sub: by task, its subtopology.
         stateful: subtopologies that keep state.
         copies: by subtopology, the wanted copies of each task's state, the active one included.
@@ -36,8 +36,8 @@ class TaskHistory:
         members_of: by process, its members.
         racks: by member, its rack; None if unknown.
         owner: by task, the member that runs it, or ``NO_MEMBER``.
-        standbys: by task, members that report to keep a copy up to date, as standby or warm-up; at most one
-            of each process, and none of the owner's process.
+        standbys: by task, members that report a standby or a warm-up of it; at most one of each process, and
+            none of the owner's process.
         held: by member, the number of tasks it owns or is a standby of.
         ranks: by task: process -> rank, which is the lag of its copy (changelog records), or 0 if the copy is
             caught up (KIP-441, "Computing the most-caught-up instances").  Only processes that own the task,
@@ -137,8 +137,8 @@ class TaskHistory:
 
         Returns:
             0: it may be a standby, because the task has no more copies than wanted.
-            1: the task has more copies than wanted, but this one may replace a standby of a member with too
-                many tasks.
+            1: the task has one more than wanted, but this one may replace a standby of a member with too many
+                tasks.
             2: the task has more copies than wanted.
             3: the task has one more than wanted, and this one cannot be a standby beside the owner
                 (``fits``).
@@ -151,7 +151,7 @@ class TaskHistory:
         return 2 if all(self.held[m] <= self._even_load for m in self.standbys[task]) else 1
 
     def is_standby(self, task: int, process: int) -> bool:
-        """Whether a member of the process reports to keep a copy up to date."""
+        """Whether a member of the process reports a standby or a warm-up of the task."""
         return any(self.process[member] == process for member in self.standbys[task])
 
     def rank(self, task: int, process: int) -> int:

@@ -54,8 +54,7 @@ class StatefulMember:
         rack: where it runs; None: unknown.
         active: tasks it runs, as of ``generation``.
         standby: tasks of which it keeps a copy up to date, as standby or warm-up.
-        lags: task -> changelog records that its copy lacks, for all its copies.  Missing or negative: no
-            state.
+        lags: task -> changelog records that the member's copy lacks.  Missing or negative: it has no state.
         generation: the generation of ``active``.
     """
 

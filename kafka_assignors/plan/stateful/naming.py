@@ -19,8 +19,7 @@ def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: M
         history: the members' reports.
         target: by task, its owner; changed in place.
         kinds: the subtopologies.
-        change: by how many tasks of each of them each member's number changes, shape (kinds, members);
-            overwritten.
+        change: tasks that each member gains, or loses if negative, shape (kinds, members); overwritten.
     """
     free: list[int] = []
     cells: list[int] = []
@@ -50,14 +49,8 @@ def _follow_state(
 
     Order: tasks with an owner; copies that need not be built again; copies that may be warm-ups for this
     move; tasks with the fewest choices.  A task goes to the member that keeps its copy up to date, or to the
-    one with the fewest tasks.
-
-    Args:
-        history: the members' reports.
-        target: by task, its owner; changed in place.
-        may_go: tasks of one subtopology that may move; those that moved are removed.
-        give: member -> tasks that it must give; lowered.
-        need: member -> tasks that it must get; lowered.
+    one with the fewest tasks.  Updates ``target``, ``may_go`` (the tasks of one subtopology that may move),
+    ``give`` and ``need`` (member -> number of tasks that it must give, or get).
     """
     processes: dict[int, list[int]] = {}
     for member in need:

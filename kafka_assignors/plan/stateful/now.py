@@ -16,7 +16,7 @@ class WarmUp(NamedTuple):
     """A wanted warm-up; sorts by priority.
 
     Attributes:
-        is_new: whether the member does not build it yet.
+        is_new: whether the member has yet to begin it.
         rank: the rank of its copy, as in ``TaskHistory.ranks``.
         for_standby: whether it becomes a standby in the target, not the active task.
         task: number of the task.

@@ -1,4 +1,4 @@
-"""Checks whether members are within a balance factor, and undoes the moves that it does not ask for."""
+"""Checks whether members are within a balance factor, and undoes moves that the factor does not ask for."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def is_beyond(base: Vector, factor: int) -> bool:
 def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
     """Whether members differ by no more than the factor, in total and in each row.
 
-    If ``base`` is beyond the factor, rows cannot keep to it.  A factor above 1 is then for the total alone,
-    and a factor of 1 asks for the best possible result (``even_loads``), so the answer is False.
+    If ``base`` is beyond the factor, rows cannot be within it.  A factor above 1 is then for the total alone.
+    A factor of 1 asks for the best possible result (``even_loads``), so the answer is False.
 
     Args:
         cells: tasks of each subtopology that each member has, shape (subtopologies, members).
@@ -38,9 +38,9 @@ def undo_needless_moves(
 ) -> None:
     """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes ``target``.
 
-    Moves are made until members are within the factor, in the order in which they become possible: to
-    caught-up copies, then to warm-ups, then to members without a copy.  A move to a member without a copy is
-    undone if members are within the factor without it.  So no copy is built in vain, and warm-ups are used.
+    All moves are undone, then made again until members are within the factor, in the order in which they
+    become possible: to caught-up copies, to warm-ups, to members without a copy.  A move to a member without
+    a copy is undone if members are within the factor without it.  So no copy is built in vain.
     The result has no needless move to a member without a copy, but a smaller set of moves may exist.
 
     Cost: a few passes over the members for each move.

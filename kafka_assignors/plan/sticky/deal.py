@@ -52,7 +52,7 @@ class Lots:
         self.owner = column[(np.full(group.size, NO_MEMBER) if owner is None else owner)[self.partitions]]
 
     def problem(self, *, keep_all: bool) -> TransportProblem:
-        """Return the counts; with ``keep_all`` every partition must stay with its owner."""
+        """Return the problem of the counts; with ``keep_all`` every partition must stay with its owner."""
         shape = len(self.topic_of_lot), len(self.members)
         known = self.owner != NO_MEMBER
         cells = self.lot_of[known] * shape[1] + self.owner[known]

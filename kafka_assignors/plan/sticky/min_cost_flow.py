@@ -4,8 +4,8 @@ An arc is negative if its reduced cost is.  A matrix is optimal for a goal exact
 under which no arc of the residual network is negative.  So:
 
 1. Often the goal itself guesses such potentials, or a few rounds of Bellman-Ford find them.
-2. Else start from one of these two and push along every negative arc until none is left.  Then some
-   nodes have an excess and others a deficit.
+2. Else start from the guess or from the result of these rounds, and push along every negative arc until none
+   is left.  Then some nodes have an excess and others a deficit.
 3. Send the excess back on shortest paths.  Label all nodes with their distance from the excess, which gives
    the new potentials, and push a blocking flow through the layers of arcs of reduced cost 0 (the primal-dual
    method, Ford and Fulkerson 1962; the layers are Dinic's).  A few phases are enough, each a handful of

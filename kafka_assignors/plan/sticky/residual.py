@@ -66,7 +66,7 @@ class Residual:
         problem: the transport problem.
         shares: changed in place.
         loads: by member, its load as counted by the hub: the sum of its shares once no node has an excess.
-        topics, members: their numbers.
+        topics, members: the number of each.
         hub: the number of the hub's node.
         goal: the goal of the current costs.
         step: units of a push.

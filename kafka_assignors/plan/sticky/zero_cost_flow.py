@@ -130,7 +130,7 @@ class FlowPhase:
 
     Args:
         residual: the network; no arc is negative under ``labels``.
-        labels: the potentials; changed to the distances, and then to the new potentials.
+        labels: the potentials; ``measure`` adds the distances, and ``send`` makes them the new potentials.
         excess: the excess of each node, negative for a deficit; changed in place.
     """
 
@@ -149,7 +149,7 @@ class FlowPhase:
 
     def reached(self) -> Mask:
         """By node: whether excess can reach it."""
-        # Labels that excess cannot reach stay near ``far`` (see `_label_all`), which is twice this limit.
+        # The distance of a node out of reach stays near ``far`` (see `_label_all`), twice this limit.
         near: Mask = self._distance() < self._net.forbidden // 32
         return near
 

@@ -1,4 +1,4 @@
-"""First and end offsets of changelogs; a changelog that does not answer delays no other.
+"""First and end offsets of changelogs, also while some of them do not answer.
 
 kafka-python answers for all partitions or for none: it raises `KeyError` if one partition has no leader, and
 times out if a topic is gone.  So each topic is asked for in a request of its own, without the partitions that
@@ -26,7 +26,7 @@ _AGAIN_S = 5.0  # until a silent partition is asked for again, because its timeo
 
 
 class EndOffsets:
-    """Asks the cluster for offsets.  One thread."""
+    """Asks the cluster for offsets.  Used by one thread."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class TaskEndOffsets:
 
     Attributes:
         changelogs: of all tasks; any thread may replace the mapping.
-        known: task -> end offset of its changelog, up to 10 s old.
+        known: task -> end offset of its changelog when that last answered; asked for every 10 s.
     """
 
     def __init__(self, ends: EndOffsets, clock: Callable[[], float]) -> None:

@@ -21,12 +21,12 @@ class _Wait:
     stood_by: bool  # the copy was a standby or warm-up before
     position: int  # of the copy when the wait began
     applied: int  # records applied to the copy before the wait
-    is_logged: bool = False  # the number of records to apply was logged
+    is_logged: bool = False  # the number of records to apply is known, and logged unless it is 0
     left: int = 0  # records to apply
 
 
 class RestoreProgress:
-    """Follows the copies that tasks wait for.  One thread."""
+    """Follows the copies that tasks wait for.  Used by one thread."""
 
     def __init__(self, applied_to: Mapping[Task, int], clock: Callable[[], float]) -> None:
         self._applied_to = applied_to

@@ -20,7 +20,7 @@ class RateLimit:
         self._filled_at = clock()
 
     def took(self, count: int) -> None:
-        """Take bytes from the bucket, also more than it has: it then stays empty for longer."""
+        """Take bytes from the bucket; after more bytes than it has, it stays empty for longer."""
         if self._per_second is not None:
             self._left -= count
 

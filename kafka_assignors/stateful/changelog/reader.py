@@ -3,7 +3,7 @@
 The reader has a thread and a consumer of its own.  A copy belongs to this thread from ``keep`` until
 ``give_back`` or ``restored`` returns it, so two threads never use a store at once.
 
-Memory: one fetch of each broker (``fetch_max_bytes``), and the next one while that is applied.
+Memory: two fetches of each broker (of ``fetch_max_bytes``); the next one arrives while one is applied.
 Rate: standbys and warm-ups pause beyond ``standby_bytes_per_s``, and while a task waits for its state.
 Active tasks restore at full speed.
 """
@@ -114,7 +114,7 @@ class ChangelogReader:
         Cost: one turn of the reader's thread, for any number of copies.
         """
         answer: SimpleQueue[list[Copy]] = SimpleQueue()
-        # Taken by the reader if it answers in time, or by the caller that gives up.
+        # The reader acquires it to answer in time, or the caller acquires it to give up.
         decision = threading.Lock()
 
         kept = self._tailing.kept
@@ -157,7 +157,7 @@ class ChangelogReader:
 
     @property
     def ends(self) -> Mapping[Task, int]:
-        """Task -> end offset of its changelog, up to 10 s old."""
+        """Task -> end offset of its changelog; see `TaskEndOffsets`."""
         return self._task_ends.known
 
     @property

@@ -18,7 +18,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class TailedCopies:
-    """The copies by task; the consumer is assigned their changelogs.  One thread.
+    """The copies by task; the consumer is assigned their changelogs.  Used by one thread.
 
     Attributes:
         lags: task -> records to apply, also of closed copies; any thread may read it.

@@ -20,10 +20,10 @@ class TailedCopy:
         partition: its changelog partition.
         began: the position of the copy when the reader got it.
         waiter: the active task that waits for it; None: a standby or warm-up.
-        end: the last known end offset of the changelog; None: not known since the reader got the copy, its
-            waiter changed or it was wiped.
+        end: the end offset of the changelog that ``lag`` counts to; None: not known since the reader got the
+            copy, the waiter changed or the copy was wiped.
         lag: records to apply; None: not known.
-        heard: whether records came since positions of the consumer were last read.
+        heard: whether records came since the last reading of the consumer's positions.
         passed: the consumer's position when last read; compaction may put it beyond the copy's.
         asked_at: when ``passed`` was last read, seconds.
         flushed_at: when the copy was last flushed, seconds.

@@ -32,7 +32,7 @@ _POSITIONS = 10  # positions read at once, because kafka-python walks over all p
 
 
 class Tailing:
-    """Copies, and the consumer that reads their changelogs.  One thread.
+    """Copies, and the consumer that reads their changelogs.  Used by one thread.
 
     Attributes:
         kept: the copies that this thread owns, and the lags of all copies.
@@ -254,7 +254,7 @@ class Tailing:
         behind = [tailed for tailed in self.kept if tailed.end is not None and tailed.position < tailed.end]
         for tailed in sorted(behind, key=lambda tailed: (tailed.heard, tailed.asked_at))[:_POSITIONS]:
             tailed.asked_at = self._clock()
-            # No timeout: a longer one would wait for partitions without a leader.
+            # With a longer timeout, a partition without a leader would hold up the thread.
             tailed.passed = self._consumer.position(tailed.partition, timeout_ms=0) or 0
         for tailed in self.kept:
             tailed.heard = False

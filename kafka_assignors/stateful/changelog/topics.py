@@ -22,7 +22,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
-_VISIBLE_S = 5.0  # for a new topic to reach all brokers of a busy machine
+_VISIBLE_S = 5.0  # limit of the wait until all brokers know a new topic
 _CHECK_EVERY_S = 0.1
 
 
@@ -75,8 +75,8 @@ def changelogs_of(
 ) -> dict[Task, Changelog]:
     """Return the changelog of each task, after creating missing topics as compacted ones.
 
-    If source topics grew, their changelog has fewer partitions.  Tasks without a partition are then left out,
-    with a warning; they wait until an operator adds partitions.
+    If source topics grew, their changelog has fewer partitions.  Tasks without a changelog partition are then
+    left out, with a warning; they wait until an operator adds partitions.
 
     Args:
         client: client configuration, as kafka-python's clients take it.
@@ -107,7 +107,7 @@ def _task_counts(admin: KafkaAdminClient, topology: Topology) -> dict[str, int]:
 
 
 def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Describe the topics that exist; waits a little, because a broker learns of a new topic late."""
+    """Describe the topics that exist; waits up to 5 s, because a broker learns of a new topic late."""
     until = time.monotonic() + _VISIBLE_S
     while True:
         described = {

@@ -1,8 +1,8 @@
 """Writes changes of tasks to their changelogs, and waits for the acknowledgement.
 
 A member that has left the group must not write: the next owner may have written since, and an old value
-behind a newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call,
-and the caller must be sure of its membership for that long.  When `ChangelogWriter.write` returns or
+behind a newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call
+of ``allowed``, which must be sure of the membership for that long.  When `ChangelogWriter.write` returns or
 raises, nothing is left to be sent by the producer or the kernel.  (By default, the kernel goes on sending
 after a connection is closed if the network was stalled.)
 """
@@ -43,7 +43,7 @@ log = logging.getLogger("kafka_assignors")
 
 _MAX_IN_FLIGHT_BYTES = 4 * 1024 * 1024
 _MAX_IN_FLIGHT_RECORDS = 2_000  # sending more could outlast a short session
-_DROP_S = 5.0  # limit of the wait for the end of the producer's thread, which sends nothing meanwhile
+_DROP_S = 5.0  # limit of the wait for the end of the producer's thread, which sends nothing new
 _BLOCK_MS = 5_000  # limit of the wait for the cluster's metadata, which cannot be cut short
 _CHECK_EVERY_S = 0.5  # between two checks for the shutdown
 _LINGER_MS = 5

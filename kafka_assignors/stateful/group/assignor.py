@@ -2,7 +2,7 @@
 
 The consumer protocol moves partitions, and active tasks with them.  So the rounds of KIP-429 hold for tasks,
 too: a new owner gets a task after the old owner committed and revoked its partitions.  Standbys, warm-ups and
-the owners of all tasks are in the assignment's user data.
+the tasks of each endpoint are in the assignment's user data.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ log = logging.getLogger("kafka_assignors")
 
 
 class StatefulAssignor(Assignor):
-    """Puts active tasks on members that are caught up, and balances with standbys and warm-ups (KIP-441).
+    """Assigns active tasks to members that are caught up, and plans standbys and warm-ups (KIP-441).
 
     ``StatefulConsumer`` configures and runs it.  Without ``StatefulConsumer`` it only moves partitions, and
     reports copies to keep through ``on_duties``.
@@ -79,7 +79,7 @@ class StatefulAssignor(Assignor):
     def refresh_user_data(self) -> None:
         """Make the next join report fresh copies and lags, as a probing rebalance needs.
 
-        Otherwise a retried join repeats its bytes, because a broker starts another rebalance if they differ.
+        Otherwise a retried join sends the same bytes, because other bytes make a broker rebalance again.
         """
         self._probes += 1
 
@@ -135,7 +135,7 @@ class StatefulAssignor(Assignor):
         )
 
     def _read_user_data(self, data: bytes) -> None:
-        """Read the leader's user data into ``_received``; copies stay as they are if that fails."""
+        """Read the leader's user data into ``_received``; if that fails, keep the current copies."""
         received: stateful_assignment.TaskAssignment | NewerHeader | None = None
         try:
             received = stateful_assignment.decode(data) if data not in (b"", CLASSIC_ONLY) else None
@@ -270,7 +270,7 @@ class StatefulAssignor(Assignor):
         return super()._completed(assignments, members)
 
     def _add_user_data(self, assignments: Mapping[str, ConsumerProtocolAssignment]) -> None:
-        if (plan := self._plan) is None:  # planning failed, or was provisional: copies stay as they are
+        if (plan := self._plan) is None:  # planning failed, or was provisional: members keep their copies
             return
         self._plan = None
         version = common_version(self._joined.values())

@@ -21,9 +21,9 @@ def planner_members(
 ) -> dict[str, planner.StatefulMember]:
     """Return the planner's members by id.
 
-    A member without readable user data counts with its owned partitions, and without copies.
-    Each member counts as a process of its own, also if two have the same process id because a directory was
-    copied.  As one process, each would be credited with the state of the other.
+    A member without readable user data has the tasks of its owned partitions, and no copies.
+    Members with the same process id, from a copied directory, count as different processes.  As one process,
+    each would be credited with the state of the other.
     """
     shared = _shared(subscriptions)
     return {member.member_id: _planner_member(topology, member, subscriptions, shared) for member in members}
@@ -66,7 +66,7 @@ def _planner_member(
 
 
 def _shared(subscriptions: Subscriptions) -> dict[UUID, list[str]]:
-    """Map each process id that several members have to these members."""
+    """Return the process ids that several members have, each with these members."""
     members_of: dict[UUID, list[str]] = {}
     for member_id, subscription in subscriptions.items():
         if subscription.process_id:

@@ -27,15 +27,14 @@ class StatefulOptions(Options):
         topology: the subtopologies of the application.
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
-        max_warmup_replicas: warm-ups built at a time in the whole group.  While topologies differ, the limit
-            holds for each set of subtopologies that the same members can run.
+        max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
+            topologies, each set of subtopologies that the same members can run has this limit.
         balance_factor: number of tasks by which two members may differ.
         probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
-        process_id: id of the directory with this member's state, different for each member; None: a new id,
-            so the group knows of no state.
+        process_id: id of the directory with this member's state, different for each member; None: a new id.
         endpoint: ``host:port`` where others can query this member's state.
-        holdings: returns the member's state on disk; called at each join on the consumer's I/O thread, so it
-            must not block.
+        holdings: returns the member's state on disk; called on the consumer's I/O thread for joins and
+            plans, so it must not block.
         on_duties: called with this member's duties after each assignment, on the same thread; must not block.
         time: returns the time, in seconds since 1970.
     """

@@ -16,7 +16,7 @@ MOST_NAMES = 5  # in a line of the log
 
 @dataclass(frozen=True, slots=True)
 class Subgroup:
-    """Ids of subtopologies, and of all members that subscribe to their topics and so can run them."""
+    """Ids of subtopologies, and of the members that can run them because they subscribe to their topics."""
 
     subtopologies: tuple[str, ...]
     members: tuple[str, ...]

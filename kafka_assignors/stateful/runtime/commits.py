@@ -60,7 +60,7 @@ class Commits:
         self._consumer: Any = consumer
         self._writer = writer
         self._lease = lease
-        self._offsets: dict[TopicPartition, OffsetAndMetadata] = {}  # written, and not committed yet
+        self._offsets: dict[TopicPartition, OffsetAndMetadata] = {}  # of written changes, not committed yet
 
     def commit(self, actives: Iterable[ActiveTask], wait_s: float = 0.0) -> CommitResult:
         """Commit the work of these tasks.
@@ -166,7 +166,7 @@ class Commits:
             # A copy, because a commit that timed out may still be waiting to be sent.
             self._consumer.commit(dict(self._offsets), timeout_ms=max(1, timeout_ms))
         except _REBALANCED as error:
-            # They are committed after the join, or the next owner processes the records again.
+            # The offsets are committed after the join, or the next owner processes the records again.
             log.warning("commit: offsets refused until the join, because the group has rebalanced: %s", error)
             return False
         except KafkaError as error:

@@ -89,7 +89,7 @@ class OpenCopies:
 
     def end(self, active: ActiveTask) -> None:
         """Take the copy from a task that is given up; it becomes a standby or is closed."""
-        active.undo()  # drops uncommitted work
+        active.undo()
         active.ready = False
         self._task_log.revoked(active.task)
         copy, active.copy = active.copy, None
@@ -156,7 +156,7 @@ class OpenCopies:
         self._task_log.keeps(wanted)
 
     def take_restored(self) -> None:
-        """Take restored copies from the reader, and note those it gave up.
+        """Take restored copies from the reader, and schedule a retry of those it gave up.
 
         Raises:
             StateError: the state of an active task cannot be used.
@@ -212,7 +212,7 @@ class OpenCopies:
             if active.ready:
                 lags[task] = 0
                 if active.copy is not None and active.copy.changelog is not None:
-                    # Only this member writes it, so its own position is newer than the last end offset.
+                    # The end offset may be 10 s old, and this member may have written changes since.
                     ends[task] = max(ends.get(task, 0), active.copy.position)
             elif self._topology[task[0]].has_changelog:
                 # Without a lag, the leader would count the copy of an active task as caught up.
@@ -220,7 +220,7 @@ class OpenCopies:
         return Holdings(lags, tuple(sorted(self._kept - self._tasks.actives.keys())), ends)
 
     def clean(self, delay_s: float) -> None:
-        """Delete state that was unused for ``delay_s``; not during a rebalance."""
+        """Delete state that was unused for ``delay_s``; do not call it during a rebalance."""
         duties = self._tasks.duties
         self._closed.clean(delay_s, {*duties.actives, *duties.standbys, *duties.warmups})
 
@@ -230,7 +230,7 @@ class OpenCopies:
         self._task_log.write()
         self._task_log.close(next((active.member_id for active in self._tasks.actives.values()), ""))
         for active in self._tasks.actives.values():
-            active.undo()  # drops uncommitted work
+            active.undo()
             copy, active.copy, active.ready = active.copy, None, False
             if copy is not None:
                 self._close(copy)
@@ -281,7 +281,7 @@ class OpenCopies:
         self._closed.add(copy)
 
     def _share_closed(self) -> None:
-        """Give the reader the closed copies, whose lag it measures; its thread needs a mapping of its own."""
+        """Give the reader a new mapping of the closed copies, whose lags its thread measures."""
         self._reader.watch_closed(
             self._closed.copies(self._changelogs.known, self._kept | self._tasks.actives.keys())
         )

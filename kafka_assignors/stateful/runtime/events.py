@@ -50,7 +50,7 @@ class Lost:
 
 
 Event = Assigned | Revoked | Lost | Duties
-"""The I/O thread queues events; the thread that has the member's lock takes them."""
+"""The I/O thread queues events; the thread that holds the member's lock takes them."""
 
 
 class TaskListener(AsyncConsumerRebalanceListener):

@@ -10,7 +10,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 _EVERY_S = 30.0  # between two flushes of a store
 _SHARE = 0.05
-"""Share of the time for flushes: one takes 10 to 100 ms, in which the member processes nothing."""
+"""Largest share of the time for flushes: during a flush (10 to 100 ms) the member processes nothing."""
 
 
 class FlushSchedule:

@@ -5,7 +5,7 @@ find out in time by itself that it has left the group.  A broker gives a member'
 
 - when the broker has had no heartbeat for a session timeout;
 - when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  The response to a
-  heartbeat reports the rebalance.  The member joins on its I/O thread, or in ``poll`` if the join needs that;
+  heartbeat reports the rebalance.  The member joins on its I/O thread, or in its next ``poll``;
 - at once, when it leaves by itself, as kafka-python does ``max_poll_interval_ms`` after the last poll;
 - at once, when another member joins with the same ``group_instance_id``.  The new member then waits for as
   long as the old one may write.
@@ -30,7 +30,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 
 _SESSION_SHARE = 0.5
 _POLL_INTERVAL_SHARE = 0.25  # of max_poll_interval_ms
-_HEARTBEATS = 2  # intervals, for a static member: a new one with its instance id owns the tasks at once
+_HEARTBEATS = 2  # heartbeat intervals: a new member with a static member's instance id owns its tasks at once
 _CHECK_EVERY_S = 0.01
 
 
@@ -73,7 +73,7 @@ class Lease:
         return True
 
     def observe(self) -> None:
-        """Note a heartbeat that reported no rebalance.  Call it each turn: a join hides the one before it."""
+        """Note a heartbeat that reported no rebalance.  Call it each turn: a join hides earlier ones."""
         if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
             self._stable_at = sent_at
 
@@ -84,7 +84,7 @@ class Lease:
     def is_alone(self) -> bool:
         """Whether no earlier process with this ``group_instance_id`` may still write.
 
-        A static member may have taken over from a process that does not know that yet.  So it waits for twice
+        An earlier process may not know yet that it was replaced.  So a static member waits for twice
         ``patience_s`` after a join.
         """
         member_id = static_member_id(self._consumer)
@@ -98,7 +98,7 @@ class Lease:
     def wait_until_alone(self) -> bool:
         """Wait until `is_alone`, while time is left; return whether it is.
 
-        Without the wait, the next owner and the process before this one could both write.
+        Without the wait, the next owner and the earlier process could both write.
         """
         while not (alone := self.is_alone()) and self._may_wait():
             time.sleep(_CHECK_EVERY_S)

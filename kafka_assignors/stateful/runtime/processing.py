@@ -27,8 +27,8 @@ class Processing:
     """Passes records to the application's callback, and commits.  Not thread-safe.
 
     Args:
-        consumer: the member.
-        tasks: its active tasks.
+        consumer: the member's consumer.
+        tasks: the member's tasks.
         commits: commits their work.
         max_uncommitted_bytes: memory of uncommitted changes.  Beyond it nothing is processed until a commit
             succeeds.
@@ -56,9 +56,9 @@ class Processing:
         self._shutdown = shutdown
         self._clock = clock
         self._next_commit = 0.0
-        self._committed_at = clock()  # a member that never commits is late, too
+        self._committed_at = clock()  # so that ``commit_age_s`` also grows before the first commit
         self._damaged: dict[ActiveTask, StateDamagedError] = {}
-        self._is_full = False  # whether memory is full, so nothing is processed until a commit succeeds
+        self._is_full = False  # whether uncommitted changes are over the limit, and a commit failed
         self._rewound: dict[TopicPartition, int] = {}  # partition rewound in this turn -> its offset
 
     def process(self, batches: Iterable[Batch]) -> None:
@@ -106,10 +106,7 @@ class Processing:
         return self._clock() - self._committed_at
 
     def suspend(self, active: ActiveTask, error: StateDamagedError) -> None:
-        """Stop processing a task with a damaged store, and rewind it to its last commit.
-
-        It continues once its state is restored.
-        """
+        """Stop processing a task with a damaged store until it is restored, and rewind to its last commit."""
         self._damaged[active] = error
         self.pause_tasks([active])
         active.ready, active.unproven = False, None
@@ -142,7 +139,7 @@ class Processing:
         self._is_full = False
 
     def _processed(self, active: ActiveTask, batch: list[ConsumerRecord]) -> int:
-        """Process records; return their number, smaller than the batch if a commit must come first."""
+        """Process records; return their number, smaller than the batch if processing had to stop."""
         if not self._takes(active):
             return 0
         others = self._uncommitted_bytes() - active.uncommitted_bytes
@@ -184,11 +181,11 @@ class Processing:
         try:
             if not self.commit(HEARTBEAT_WAIT_S):
                 log.warning("closing after an error: the last commit failed, records are processed again")
-        except Exception:  # the callback's own exception goes first
+        except Exception:  # the caller raises the callback's own exception
             log.exception("closing after an error: the last commit failed, records are processed again")
 
     def _rewind(self, partition: TopicPartition, offset: int) -> None:
-        """Seek to an offset, or to the earliest one of this turn."""
+        """Seek to an offset, or to an earlier one that this partition was rewound to in this turn."""
         self._rewound[partition] = min(offset, self._rewound.get(partition, offset))
         # The next owner of a revoked partition reads its records.
         if partition in self._consumer.assignment():

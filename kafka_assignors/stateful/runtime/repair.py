@@ -1,10 +1,10 @@
 """Writes values again that other records in the changelog have replaced.
 
-No broker fences an ordinary producer.  The system may stop a process after it checked its lease and before it
-sends.  When it continues, its old records may arrive after newer ones of the next owner.  And a failed write
-of this member may have arrived although its changes were undone.  In both cases the owner's next write begins
-at a higher offset than expected.  Then the owner compares the changelog from the expected offset on with its
-store, because a restore takes the last value of each key.
+No broker fences an ordinary producer.  The system may stop a process between the check of its lease and a
+write.  When the process continues, its old records may arrive after newer ones of the next owner.  A failed
+write may also arrive after its changes were undone.  In both cases the owner's next write begins at a higher
+offset than expected.  Then the owner compares the changelog from the expected offset on with its store,
+because a restore takes the last value of each key.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CONNECT_S = 5.0  # limit of the wait for a connection, which cannot be cut shor
 
 
 class Repair:
-    """Compares changelogs with their owner's stores, and writes what differs."""
+    """Compares changelogs with the owner's stores, and writes values again that differ."""
 
     def __init__(self, read: LastValues, writer: ChangelogWriter, lease: Lease) -> None:
         self._read = read
@@ -43,7 +43,7 @@ class Repair:
         self._lease = lease
 
     def finish(self, active: ActiveTask, left_s: Callable[[], float]) -> StateError | ChangelogError | None:
-        """Move the store past all records of the changelog.
+        """Write replaced values again, and move the store's position past all records of the changelog.
 
         Call it after the group has accepted this member's offsets, which proves that it owns the task.
         ``active.unproven`` stays set if the cluster does not answer; call it again after the next commit.

@@ -126,7 +126,7 @@ class StoreResult:
         """Add the error of a task's store or changelog; None: no error."""
         if error is None:
             return
-        active.unproven = None  # the store lacks changes, so it must not move
+        active.unproven = None  # the store lacks changes, so its position must not move
         if isinstance(error, StateDamagedError):
             self.damaged[active] = error
         elif self.failed is None:
@@ -164,7 +164,7 @@ def commit_tasks(
 def _commit_store(
     active: ActiveTask, copy: Copy, ranges: Mapping[TopicPartition, WrittenRange]
 ) -> StateError | None:
-    """Commit a store whose changes are in its changelog; return the error."""
+    """Commit a store after the write of its changelog, if it has one; return the error."""
     written = None if copy.changelog is None else ranges.get(copy.changelog.partition)
     position = None if written is None else written.end
     if written is not None and written.end <= copy.position:
@@ -177,7 +177,7 @@ def _commit_store(
         )
     elif written is not None and not written.follows(copy.position):
         # Other records came before ours: from a failed attempt of this member, or from a new owner.  The
-        # store must not move past a new owner's records.  If there is one, the commit of offsets fails.
+        # position must not move past a new owner's records.  A new owner makes the offset commit fail.
         active.unproven, position = written.end, None
     try:
         copy.store.commit(position)

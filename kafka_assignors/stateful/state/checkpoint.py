@@ -2,9 +2,7 @@
 
 Two lines of text: a JSON object ``{"version": 1, "positions": [[topic, partition, offset, topic id or
 null], ...]}``, and the CRC-32 of the first line as eight hexadecimal digits.  The checkpoint is written after
-the store was flushed, so the store is at the checkpoint or beyond.  A replay from the checkpoint over a store
-beyond it is harmless, because the last write of a key wins and the replay ends at the store's position or
-past it.
+the store was flushed, so the store is at the checkpoint or beyond.
 """
 
 from __future__ import annotations

@@ -78,10 +78,10 @@ class ClosedCopies:
         self._positions.pop(task, None)
 
     def clean(self, delay_s: float, keep: Collection[Task]) -> None:
-        """Delete copies that were unused for ``delay_s``; checks them at most once a minute.
+        """Delete copies that were unused for ``delay_s``.
 
-        A copy is first hidden from the group, and deleted at the next check, up to a minute later, because a
-        rebalance that is under way may count on it.
+        Checks them once a minute, or every ``delay_s`` if that is shorter.  A copy is first hidden from the
+        group, and deleted at the next check, because a rebalance that is under way may count on it.
         """
         now = self._clock()
         if now < self._next_clean:

@@ -54,11 +54,11 @@ def is_stale(task: Task, changelog: Changelog, state_dir: StateDir) -> bool:
 
 
 class Copy:
-    """A task's open store.  Not thread-safe.  A damaged store is logged, wiped, and restored from the start.
+    """A task's open store.  Not thread-safe.  A store that is damaged when opened is wiped, with a warning.
 
     Attributes:
         stale: whether deletes may be missing, so the copy is usable only if its changelog has nothing newer.
-        in_doubt: whether it was wiped after damage, and no record processed with it was committed since.
+        in_doubt: whether it was wiped after damage, and had no commit since (or as a standby no flush).
 
     Raises:
         StateError: the disk is full, or the directory cannot be used.
@@ -112,10 +112,7 @@ class Copy:
         self.store.apply(changes, position)
 
     def flush(self) -> None:
-        """Flush the store and write its checkpoint.
-
-        It creates files, so do not call it after each commit.
-        """
+        """Flush the store and write its checkpoint.  Creates files, so do not call it after each commit."""
         if self.changelog is None:
             self.store.flush()
             self._checkpointed_at = self._now()
@@ -173,7 +170,7 @@ class Copy:
                 self._dir.release()
 
     def drop(self) -> None:
-        """Release the copy without writing, because the disk may be at fault."""
+        """Release the copy without a new checkpoint, because the disk may be at fault."""
         try:
             self.store.close()
         except Exception as error:  # the copy is given up anyway
@@ -198,7 +195,7 @@ class Copy:
         return self._stores.open(self._dir.store_path, logged=self.changelog is not None)
 
     def _first_checkpoint(self) -> None:
-        """Name the changelog before the first record, because a store without a checkpoint is wiped."""
+        """Write a checkpoint before the first record, because a store without one is wiped."""
         if self.changelog is not None and self.checkpointed < 0:
             self._write_checkpoint(self.changelog, 0)
 
@@ -207,7 +204,7 @@ class Copy:
         self.checkpointed, self._checkpointed_at = position, self._now()
 
     def _checked(self) -> tuple[int | None, str | None]:
-        """Return the offset the store must have, or the reason to wipe it."""
+        """Return the offset the store must have reached, or the reason to wipe it."""
         checkpoint = self._dir.read_checkpoint()
         if isinstance(checkpoint, Damaged):
             return None, checkpoint.reason

@@ -28,9 +28,9 @@ def state_error(error: OSError, where: object) -> StateError:
 
 
 def store_error(error: Exception, where: object, *, logged: bool = True, in_use: bool = False) -> StateError:
-    """Turn an error of the store's library into ours, by its text, because its exceptions have no types.
+    """Turn an error of the store's library into ours by its text, because the library has no error types.
 
-    RocksDB appends the system's words to an error of the system.  Its own words (corruption, files that are
+    RocksDB appends the system's words to a system error.  RocksDB's own words (corruption, files that are
     missing or do not belong together) mean a damaged store, which is wiped and restored.  A wipe of a store
     without a changelog (not ``logged``) loses its state, and an operator may be able to repair a fault.  So
     such a store is wiped only for corruption that is not about a missing file.

@@ -55,7 +55,7 @@ class StateDir:
 
     Attributes:
         path: the application's directory.
-        process_id: created once and kept over restarts, so the group knows whose state this is (KIP-441).
+        process_id: id of this state in the group (KIP-441), created once and kept over restarts.
 
     Raises:
         StateLockedError: another process or consumer uses it.
@@ -140,8 +140,8 @@ class StateDir:
     def idle(self, delay_s: float, keep: Collection[Task] = ()) -> list[Task]:
         """Return tasks whose state was unused for ``delay_s`` while this directory was open.
 
-        The time before does not count: a process that was away reports its old state to the group, and may
-        get those tasks.
+        The time before it was opened does not count: a process that was away reports its old state to the
+        group, and may get those tasks.
 
         Raises:
             StateError: the directory cannot be read.
@@ -152,7 +152,7 @@ class StateDir:
         for task in self._tasks():
             if task in self._claimed or task in keep:
                 continue
-            with suppress(OSError):  # another process may delete it meanwhile
+            with suppress(OSError):  # the directory may be deleted meanwhile
                 if now - max(self._dir(task).stat().st_mtime, self._opened_at) >= delay_s:
                     idle.append(task)
         return idle
@@ -283,7 +283,7 @@ class StateDir:
 
 
 def _quoted(name: str) -> str:
-    """Quote a name for the file system, also ``.`` and ``..``; the result has no ``%`` of its own."""
+    """Quote a name for the file system, also ``%``, ``.`` and ``..``."""
     return quote(name, safe="") if name.strip(".") else name.replace(".", "%2E")
 
 

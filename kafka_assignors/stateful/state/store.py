@@ -30,7 +30,7 @@ from kafka_assignors.stateful.state.faults import store_error
 if TYPE_CHECKING:
     from rocksdict import Rdict
 
-_POSITION_KEY = b""  # users' keys have at least one byte, so it sorts first and is never theirs
+_POSITION_KEY = b""  # users' keys have at least one byte, so this one is free and sorts first
 _FIRST_KEY = b"\0"
 _POSITION = struct.Struct(">Bq")
 _FORMAT = 1  # version of the stored position
@@ -98,7 +98,7 @@ class Store:
     def range(self, start: bytes | None = None, end: bytes | None = None) -> Iterator[tuple[bytes, bytes]]:
         """Return an iterator of sorted keys and values, from ``start`` to before ``end``; None: no bound.
 
-        It shows the store as of its first item; later changes are not seen.
+        The iterator does not show changes made after its first item.
         """
         for bound in (start, end):
             if bound is not None:
@@ -115,7 +115,7 @@ class Store:
 
     @property
     def approximate_bytes(self) -> int:
-        """Size of the store, compressed on disk and in memory; not exact."""
+        """Approximate size of the store: compressed files, and changes in memory."""
         database = self._opened()
         on_disk = database.property_int_value("rocksdb.live-sst-files-size") or 0
         in_memory = database.property_int_value("rocksdb.cur-size-all-mem-tables") or 0
@@ -135,7 +135,7 @@ class Store:
 
     @property
     def position(self) -> int | None:
-        """Offset of the next changelog record to apply; None: no commit has set one."""
+        """Offset of the next changelog record to apply; None: it was never set."""
         return self._position
 
     def commit(self, position: int | None = None) -> None:
@@ -170,7 +170,7 @@ class Store:
     def flush(self) -> int | None:
         """Bring committed changes to disk, and return the position for a checkpoint.
 
-        It creates files, so do not call it after each commit.
+        Creates files, so do not call it after each commit.
         """
         database = self._opened()
         try:

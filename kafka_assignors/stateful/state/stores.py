@@ -21,8 +21,8 @@ class StoreOptions:
 
     Attributes:
         block_cache_bytes: cache for reads, of all stores together.
-        write_buffer_bytes: committed changes that are not flushed, of all stores together; a store with an
-            eighth of it is flushed in the background.
+        write_buffer_bytes: committed changes that are not flushed, of all stores together.  A store that has
+            an eighth of these bytes is flushed in the background.
         max_open_files: of each store.
 
     Raises:

@@ -1,15 +1,15 @@
-"""Our section for the endpoint of each active task.  It must be small, because every member gets all of it.
+"""Our section for the endpoint of each active task.  Every member gets all of it, so it must be small.
 
 The section is an int32 number of bytes (0: no owners), and that many bytes compressed with zlib:
 
 - uint16 number of endpoints, then the endpoints;
 - uint16 number of subtopologies, then of each its id and its int32 number of partitions;
-- for each partition of each subtopology, the number of its owner's endpoint, from 1; 0: no owner.  It is a
-  uint8, or a uint16 if there are more than 255 endpoints.
+- for each partition of each subtopology, the number of its owner's endpoint, from 1; 0: no owner.  The number
+  is a uint8, or a uint16 if there are more than 255 endpoints.
 
 The broker keeps all members' assignments in one record, limited to a megabyte in most clusters.  With 10,000
 tasks on 100 endpoints the section takes 9 KB if owners are random, and less than 1 KB after the group's first
-plan; see `owners_if_small_enough`.
+plan.  `owners_if_small_enough` omits a section that is too large.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MOST_INFLATED = 4 * 1024 * 1024  # bytes; enough for the endpoints, ids and tas
 def owners_if_small_enough(section: bytes, members: int) -> bytes:
     """Return the section, or ``NO_OWNERS`` if it would make the group's record too large.
 
-    Without owners, members cannot look up a task's endpoint.  With too large a record, the group could not
+    Without owners, members cannot look up a task's endpoint.  A group whose record is too large cannot
     rebalance at all.
     """
     return section if len(section) * members <= MOST_BYTES else NO_OWNERS

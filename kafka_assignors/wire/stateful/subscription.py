@@ -1,7 +1,7 @@
 """User data of a subscription of the strategy ``stateful``: a member's tasks, and the lag of its state.
 
 Every version begins with int16 version, int16 the latest version the member supports, and 16 bytes process id
-(stored beside the state, so that it survives restarts).  Version 1: int32 generation of the claims, int32
+(stored beside the state, so that the id survives restarts).  Version 1: int32 generation of the claims, int32
 counter of probing rebalances, a table of subtopologies, sections of active tasks, of standby tasks, and of
 lags (`task_section`).  Version 2 adds two strings: endpoint and rack, empty if there is none.
 
@@ -23,7 +23,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, check_header
 
 MOST_OTHERS = 1_000
-"""A member sends at most this many lags of tasks that it has state of but does not own: 5 KB.  Such state is
+"""A member sends at most this many lags of tasks whose state it has without owning them: 5 KB.  Such state is
 useful only if it is recent, and the broker keeps all members' user data in one record, limited to a megabyte
 in most clusters."""
 
@@ -38,7 +38,7 @@ class Subscription:
     """A member's own description.  Check its claims against the topology and the other members.
 
     Attributes:
-        process_id: the id of its state directory.
+        process_id: the id of the member's state directory.
         actives: tasks it processes.
         standbys: tasks it keeps a copy of, including warm-ups.
         lags: records that each copy is behind its changelog, ``MOST_LAG`` if unknown.  A task without an

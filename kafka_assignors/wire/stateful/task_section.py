@@ -1,11 +1,12 @@
 """Sections of tasks, and of the lags of tasks, in the user data of the strategy ``stateful``.
 
 A task is (id of its subtopology, number of its partition).  A table of subtopologies comes first: uint16
-number of ids, then the ids.  A section has up to three columns: the number of tasks of each subtopology in
-the table; the partitions of each subtopology, as differences from the previous one, starting at 0; and for a
-section of lags (records) one lag a task.  A column begins with a uint8, the width of its numbers: 1, 2, 4 or
-8 bytes, the narrowest that holds the largest number.  Then the numbers follow.  Width 0 in the first column
-is an empty section, which ends there.  So each task of a section of a thousand takes about a byte.
+number of ids, then the ids.  A section has two columns: the number of tasks of each subtopology in the table,
+and the partitions of each subtopology, as differences from the previous partition (the first: from 0).  A
+section of lags (records) has a third column, with one lag a task.  A column begins with a uint8, the width of
+its numbers: 1, 2, 4 or 8 bytes, the narrowest that holds the largest number.  Then the numbers follow.  Width
+0 in the first column is an empty section, which ends there.  In a section of a thousand, a task takes about
+a byte.
 """
 
 from __future__ import annotations
@@ -22,8 +23,7 @@ Task = tuple[str, int]
 """Id of the subtopology, number of the partition."""
 
 MOST_TASKS = 100_000
-"""Limit of one section.  A task takes a byte on the wire and a hundred in memory, so a limit of bytes is not
-enough."""
+"""Limit of one section.  A task takes a byte on the wire and 100 in memory; limiting bytes is not enough."""
 
 LONGEST_ID = 249
 """Maximum bytes of a subtopology's id, as of a topic's name."""
@@ -53,10 +53,10 @@ def pack_text(value: str, most: int) -> bytes:
 
 
 def pack_subtopologies(*sections: Iterable[Task]) -> tuple[bytes, list[str]]:
-    """Encode the table of the subtopologies of all these tasks; return it with the ids in its order.
+    """Encode the table of the subtopologies of all these tasks; return the table, and the ids in its order.
 
     Raises:
-        CodecError: there are too many, or an id is empty or too long.
+        CodecError: there are too many subtopologies, or an id is empty or too long.
     """
     ids = sorted({task[0] for section in sections for task in section})
     if len(ids) > _MOST_SUBTOPOLOGIES:
@@ -82,7 +82,7 @@ def read_subtopologies(reader: Reader) -> list[str]:
 
 
 def pack_tasks(tasks: Iterable[Task], ids: Sequence[str]) -> bytes:
-    """Encode a section of tasks; ``ids`` are the table's.
+    """Encode a section of tasks; ``ids`` are those of the table, in its order.
 
     Raises:
         CodecError: there are more than ``MOST_TASKS``, or a partition is out of range.
@@ -94,8 +94,8 @@ def read_tasks(reader: Reader, ids: Sequence[str]) -> tuple[Task, ...]:
     """Read a section of distinct tasks, in the table's order, then by partition.
 
     Raises:
-        CodecError: there are more than ``MOST_TASKS``, numbers have an unknown width, or a partition is a
-            duplicate or out of range; or the bytes are truncated.
+        CodecError: there are more than ``MOST_TASKS``, numbers have an unknown width, a partition is a
+            duplicate or out of range, or the bytes are truncated.
     """
     if not (size := reader.uint8()):
         return ()

@@ -1,9 +1,9 @@
 """Version probing of the strategy ``stateful``: members of different releases in one group.
 
-Both formats begin with the same two fields in every version: the version written, and the latest version the
-sender supports.  So a leader can read the header of a newer member.  The leader writes all assignments
-in the newest version that all members can read, with a request to use it.  The newer member then rejoins in
-that version, as in Kafka Streams (KIP-268).
+In every version, subscriptions and assignments begin with two numbers: the version of the bytes, and the
+latest version the member supports, or in an assignment the version to join with.  So a leader can read the
+header of a newer member.  The leader writes all assignments in the newest version that all members can read,
+with a request to use it.  The newer member then rejoins in that version, as in Kafka Streams (KIP-268).
 
 =======  ==========================================================================================
 version  adds
