@@ -32,8 +32,9 @@ from kafka_assignors.simulation.sizing import Target, size
 HORIZONS = (900, 3600, 21_600)
 WEEKS, STEP_S = 5, 300
 HELD_BACK = 2  # days at the end of the synthetic weeks
-FLIGHTS = {"6 weeks from January on": (0, 42), "6 weeks from September on": (243, 42)}
-FLIGHTS_STEP_S, LEARNT = 900, 14  # days
+PERIODS = {"6 weeks from January on": (0, 42), "6 weeks from September on": (243, 42)}
+REAL_STEP_S, LEARNT = 900, 14  # days
+HOURLY_HORIZONS = (3600, 21_600)
 WORSE = 1.02
 STICKY = simulated("sticky")
 HEAD = (
@@ -92,21 +93,24 @@ def known(rates: Floats, settings: LoadSettings) -> Modelled:
     return Modelled(expected, np.full_like(rates, np.nan))
 
 
-def flights(first_day: int, days: int, partitions: int) -> tuple[Floats, int]:
+def flights(partitions: int) -> tuple[Floats, int]:
     """Return departures by step and partition, and when the first step begins."""
-    samples = sample_flights(read_flights(find_archive()), partitions, every_s=FLIGHTS_STEP_S)
-    steps = np.diff(samples.ends, axis=0).astype(float)
-    day = DAY_S // FLIGHTS_STEP_S
-    return steps[first_day * day : (first_day + days) * day], int(samples.times[0]) + first_day * DAY_S
+    samples = sample_flights(read_flights(find_archive()), partitions, every_s=REAL_STEP_S)
+    return np.diff(samples.ends, axis=0).astype(float), int(samples.times[0])
 
 
-def of_flights(name: str, first_day: int, days: int, partitions: int) -> Iterator[Sequence[object]]:
-    """Rows: the flights after the first two weeks."""
-    arrived, begin_s = flights(first_day, days, partitions)
-    for horizon in HORIZONS:
-        settings = LoadSettings(step_s=FLIGHTS_STEP_S, horizon_s=horizon)
-        forecasts = modelled(arrived, begin_s, settings)
-        yield row(name, horizon, figures(arrived, forecasts, settings, LEARNT * DAY_S // FLIGHTS_STEP_S))
+def of_real(
+    name: str, year: tuple[Floats, int], horizons: Sequence[int] = HORIZONS
+) -> Iterator[Sequence[object]]:
+    """Rows: six weeks of a year of arrivals, after the first two."""
+    day, (steps, year_s) = DAY_S // REAL_STEP_S, year
+    for period, (first_day, days) in PERIODS.items():
+        arrived, begin_s = steps[first_day * day : (first_day + days) * day], year_s + first_day * DAY_S
+        for horizon in horizons:
+            settings = LoadSettings(step_s=REAL_STEP_S, horizon_s=horizon)
+            forecasts = modelled(arrived, begin_s, settings)
+            seen = figures(arrived, forecasts, settings, LEARNT * day)
+            yield row(f"{name}, {period}", horizon, seen)
 
 
 def row(name: str, horizon: int, ours: Figures, truth: Figures | None = None) -> Sequence[object]:
@@ -187,14 +191,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--partitions", type=int, default=40, help="of each kind (default 40)")
     parser.add_argument("--sizes", action="store_true", help="only sizes by forecast, beside the truth")
+    parser.add_argument("--hourly", action="store_true", help="only counts by hour of two packages of data")
     given = parser.parse_args(arguments)
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), end="\n\n")
     if given.sizes:
         table(("size", "exact", "too small", "too large", "members off, at most"), size_errors())
         return
-    table(HEAD, synthetic(given.seed, given.partitions))
-    for name, (first_day, days) in FLIGHTS.items():
-        table(HEAD, of_flights(name, first_day, days, 18))
+    if not given.hourly:
+        table(HEAD, synthetic(given.seed, given.partitions))
+        table(HEAD, of_real("flights", flights(18)))
+        return
+    from bench.lag.datasets import DATASETS  # needs pandas
+
+    for name, read in DATASETS.items():
+        table(HEAD, of_real(name, read(), HOURLY_HORIZONS))
 
 
 if __name__ == "__main__":
