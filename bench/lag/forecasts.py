@@ -102,11 +102,6 @@ def by_hour(traffic: Traffic) -> Modelled:
     )
 
 
-def load_model(traffic: Traffic) -> Forecasts:
-    """Forecast with the package's model."""
-    return by_hour(traffic).arrivals
-
-
 def throughput(traffic: Traffic, window_s: float) -> Forecasts:
     """Expect each hour what ``load_source="throughput"`` has measured before it, looking every minute.
 

@@ -120,11 +120,6 @@ def largest(outcomes: Sequence[Outcome], of: str = "member") -> Numbers:
     return np.array([getattr(outcome.hour, of) for outcome in outcomes])
 
 
-def moves_an_hour(outcomes: Sequence[Outcome]) -> float:
-    """Partitions that changed hands at the start of an hour, on average; both ways from the same owners."""
-    return float(np.mean([outcome.moved for outcome in outcomes]))
-
-
 def rate_for(traffic: Traffic, members: int, utilisation: float) -> float:
     """Records a minute with which members are so busy in the busiest hours."""
     busiest: float = np.quantile(traffic.hours.sum(axis=1), 1 - BUSIEST)
