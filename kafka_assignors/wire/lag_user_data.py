@@ -201,7 +201,7 @@ def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, list[str
     """
     reader.version(_VERSION)
     if (age_ms := reader.int32()) < 0:
-        raise CodecError(f"lag of an age of {age_ms} ms")
+        raise CodecError(f"the age of the lag is {age_ms} ms")
     lags: dict[TopicPartition, int] = {}
     properties: list[str] = []
     for _ in range(reader.count(8)):
