@@ -26,7 +26,7 @@ from kafka_assignors.forecast.scoring import baselines
 
 DAY, WEEK = 24, 168
 HORIZONS = (1, 6)  # hours
-EVERY, FORECASTS = 12, 14  # hours between two forecasts; forecasts of the last week
+EVERY, FORECASTS = 5, 28  # hours between two forecasts; forecasts of the last six days
 MODELS = (
     SeasonalNaive(season_length=WEEK, alias="SeasonalNaive"),
     MSTL(season_length=[DAY, WEEK], alias="MSTL"),
@@ -92,7 +92,7 @@ def peers(hourly: Floats) -> Mapping[str, Floats]:
 
 
 def rows(weeks: Weeks) -> Iterator[Sequence[object]]:
-    """Rows: mean errors as ratios to the best baseline of each partition; geometric means."""
+    """Rows: errors of all partitions together, as ratios to those of the best baseline of each partition."""
     hourly = weeks.hourly()
     begins = len(hourly) - HORIZONS[-1] - EVERY * np.arange(FORECASTS)[::-1]  # of the forecasts, in hours
     steps = begins * weeks.hour - 1  # the steps that end there
@@ -110,9 +110,8 @@ def rows(weeks: Weeks) -> Iterator[Sequence[object]]:
             ],
             axis=0,
         )
-        ratios = {name: np.abs(made - came).sum(axis=0) / best for name, made in forecasts.items()}
-        cells = (f"{np.exp(np.log(ratio).mean()):.2f}" for ratio in ratios.values())
-        yield weeks.name, f"{hours} h", *cells
+        ratios = (np.abs(made - came).sum() / best.sum() for made in forecasts.values())
+        yield weeks.name, f"{hours} h", *(f"{ratio:.2f}" for ratio in ratios)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
