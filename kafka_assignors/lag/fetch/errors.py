@@ -77,7 +77,7 @@ def lag_error(error: BaseException) -> LagError:
         return error
     text = shown(re.sub(r"^\[Error -?\d+\] ", "", str(error)).strip() or type(error).__name__)
     if _is_denial(error):
-        return LagDeniedError(f"the cluster does not let us in: {text}")
+        return LagDeniedError(f"the cluster denies access: {text}")
     if isinstance(error, _TIMEOUTS):
         return LagTimeoutError(f"the cluster did not answer in time: {text}")
     if isinstance(error, _UNREACHABLE):

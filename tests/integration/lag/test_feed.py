@@ -345,7 +345,7 @@ def test_wrong_password_is_one_warning(guarded: Guarded, feed: Feed, lead: Lead)
     feed.create()
     leader = lead(feed, guarded.config("not-" + PASSWORD[::-1]))
     leader.until(lambda: leader.plan() and leader.logged())
-    assert "the cluster does not let us in" in leader.logged()[0]
+    assert "the cluster denies access" in leader.logged()[0]
     assert PASSWORD[::-1] not in " ".join(leader.logged(logging.DEBUG))
 
 

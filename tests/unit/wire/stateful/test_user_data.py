@@ -279,7 +279,10 @@ def _owners(hexed: str) -> bytes:
         (_owners("00 00 00 00"), "no endpoints"),
         (_owners("00 02 00 01 61 00 01 61 00 00"), "duplicate one"),
         (_owners("00 01 00 00 00 00"), "empty"),
-        (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 02"), "endpoint number 2, but there are 1 endpoints"),
+        (
+            _owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 02"),
+            "endpoint number 2, but there are 1 endpoints",
+        ),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 02 01"), "needs 2 bytes"),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 01 00"), "left over"),
         (_owners("00 01 00 01 61 00 01 00 01 61 7f ff ff ff 01"), "expected 1 to 100000"),
