@@ -113,7 +113,7 @@ def test_ssl_check_hostname_is_true_or_false(text: str, means: bool) -> None:
             "missing, sasl_mechanism PLAIN needs it",
         ),
         ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "no file '/no/such/file'"),
-        ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown, there is security_protocol, sasl_mechanism, "),
+        ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown; choose one of security_protocol, sasl_mechanism, "),
         (
             {"ssl_check_hostname": "perhaps"},
             "ssl_check_hostname",
