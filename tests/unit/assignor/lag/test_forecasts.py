@@ -447,7 +447,7 @@ def test_feed_without_a_group_costs_one_warning(made: Make, caplog: pytest.LogCa
         world.rebalance()
     assert [line for line in ours(caplog, logging.WARNING) if "group_id" in line] == [
         "cooperative-lag-aware: no forecasts, planning by lag alone: "
-        "option 'group_id': missing: lag is a group's, give group_id"
+        "option 'group_id': missing: lag belongs to a group; set group_id"
     ]
     assert world.reports[0].forecasts == 0
 
