@@ -174,7 +174,7 @@ class Processing:
             return True
         self._is_full = True
         log.warning(
-            "%d bytes of changes cannot be committed now: processing waits until they are",
+            "%d bytes of changes cannot be committed now: processing waits for a commit",
             self._uncommitted_bytes(),
         )
         self.pause_tasks(self._tasks.actives.values())
