@@ -119,7 +119,7 @@ def known_names(names: Collection[str], known: Collection[str]) -> None:
     """Refuse names of options that do not exist."""
     for name in names:
         if name not in known:
-            raise OptionError(name, f"unknown, there is {', '.join(known)}")
+            raise OptionError(name, f"unknown; choose one of {', '.join(known)}")
 
 
 def within(option: str, error: OptionError) -> OptionError:

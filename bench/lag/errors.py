@@ -21,7 +21,7 @@ from demo.data.flight_samples import sample_flights
 from kafka_assignors.cli.size.recording import RecordingRequest, load_at_end
 from kafka_assignors.cli.size.sizes import SizeRequest
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.scoring import Totals, compare
+from kafka_assignors.forecast.scoring import Totals, baselines, compare
 from kafka_assignors.pipeline.backtest.parts import LoadColumns
 from kafka_assignors.pipeline.backtest.recorded import assemble
 from kafka_assignors.pipeline.backtest.simulated import simulated
@@ -32,26 +32,34 @@ from kafka_assignors.simulation.sizing import Target, size
 HORIZONS = (900, 3600, 21_600)
 WEEKS, STEP_S = 5, 300
 HELD_BACK = 2  # days at the end of the synthetic weeks
-FLIGHTS = {"6 weeks from January on": (0, 42), "6 weeks from September on": (243, 42)}
-FLIGHTS_STEP_S, LEARNT = 900, 14  # days
+PERIODS = {"6 weeks from January on": (0, 42), "6 weeks from September on": (243, 42)}
+REAL_STEP_S, LEARNT = 900, 14  # days
+HOURLY_HORIZONS = (3600, 21_600)
 WORSE = 1.02
 STICKY = simulated("sticky")
 HEAD = (
-    "arrivals", "horizon", "error / best baseline", "median / p90 of partitions", "worse partitions",
-    "true rate / best baseline", "within one standard error",
+    "arrivals", "horizon", "error / best baseline", "error / best one before", "median / p90 of partitions",
+    "worse partitions", "true rate / best baseline", "within one standard error",
 )  # fmt: skip
 
 
 class Figures(NamedTuple):
-    """Errors of partitions as ratios to their best baselines, and the share within one standard error."""
+    """Errors of many partitions.
+
+    Attributes:
+        ratios: to the baseline that is best for a partition over the same forecasts.
+        chosen: to the baseline that was best for it before them.
+        coverage: part of the forecasts that missed by at most their standard error.
+    """
 
     ratios: Floats
+    chosen: Floats
     coverage: float
 
-    @property
-    def mean(self) -> float:
-        """Return the geometric mean."""
-        return float(np.exp(np.log(np.maximum(self.ratios, 1e-9)).mean()))
+
+def mean(ratios: Floats) -> str:
+    """Return the geometric mean."""
+    return f"{np.exp(np.log(np.maximum(ratios, 1e-9)).mean()):.2f}"
 
 
 def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first: int) -> Figures:
@@ -63,7 +71,25 @@ def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first:
         several.append(compare(records, forecast, forecasts.error[:, partition], settings))
     sums = Totals(*(sum(column) for column in zip(*several, strict=True)))
     ratios = [one.beside_best / one.best_miss for one in several if one.best_miss]
-    return Figures(np.array(ratios), sums.within / max(sums.judged, 1))
+    chosen = [
+        beside_chosen(records, forecast, settings, first)
+        for records, forecast in zip(arrived.T, forecasts.arrivals.T, strict=True)
+    ]
+    return Figures(np.array(ratios), np.array(chosen), sums.within / max(sums.judged, 1))
+
+
+def beside_chosen(records: Floats, forecast: Floats, settings: LoadSettings, first: int) -> float:
+    """Return the error from a step on, as a ratio to that of the baseline that was best before it."""
+    steps = settings.horizon // settings.step
+    upto = np.concatenate([[0.0], np.cumsum(records)])
+    came = np.append(upto[1 + steps :] - upto[1:-steps], np.full(steps, np.nan))
+    misses = [np.abs(baseline - came) for baseline in baselines(records, settings).values()]
+    known = ~np.isnan(sum(misses))
+    before, after = known.copy(), known
+    before[first - steps :] = False
+    after[:first] = False
+    chosen = min(misses, key=lambda miss: miss[before].sum())
+    return float(np.abs(forecast - came)[after].sum() / max(chosen[after].sum(), 1e-9))
 
 
 def synthetic(seed: int, partitions: int) -> Iterator[Sequence[object]]:
@@ -92,21 +118,24 @@ def known(rates: Floats, settings: LoadSettings) -> Modelled:
     return Modelled(expected, np.full_like(rates, np.nan))
 
 
-def flights(first_day: int, days: int, partitions: int) -> tuple[Floats, int]:
+def flights(partitions: int) -> tuple[Floats, int]:
     """Return departures by step and partition, and the begin of the first step, seconds since 1970."""
-    samples = sample_flights(read_flights(find_archive()), partitions, every_s=FLIGHTS_STEP_S)
-    steps = np.diff(samples.ends, axis=0).astype(float)
-    day = DAY_S // FLIGHTS_STEP_S
-    return steps[first_day * day : (first_day + days) * day], int(samples.times[0]) + first_day * DAY_S
+    samples = sample_flights(read_flights(find_archive()), partitions, every_s=REAL_STEP_S)
+    return np.diff(samples.ends, axis=0).astype(float), int(samples.times[0])
 
 
-def of_flights(name: str, first_day: int, days: int, partitions: int) -> Iterator[Sequence[object]]:
-    """Yield rows for the flights after the first two weeks."""
-    arrived, begin_s = flights(first_day, days, partitions)
-    for horizon in HORIZONS:
-        settings = LoadSettings(step_s=FLIGHTS_STEP_S, horizon_s=horizon)
-        forecasts = modelled(arrived, begin_s, settings)
-        yield row(name, horizon, figures(arrived, forecasts, settings, LEARNT * DAY_S // FLIGHTS_STEP_S))
+def of_real(
+    name: str, year: tuple[Floats, int], horizons: Sequence[int] = HORIZONS
+) -> Iterator[Sequence[object]]:
+    """Yield rows for six weeks of a year of arrivals, after the first two."""
+    day, (steps, year_s) = DAY_S // REAL_STEP_S, year
+    for period, (first_day, days) in PERIODS.items():
+        arrived, begin_s = steps[first_day * day : (first_day + days) * day], year_s + first_day * DAY_S
+        for horizon in horizons:
+            settings = LoadSettings(step_s=REAL_STEP_S, horizon_s=horizon)
+            forecasts = modelled(arrived, begin_s, settings)
+            seen = figures(arrived, forecasts, settings, LEARNT * day)
+            yield row(f"{name}, {period}", horizon, seen)
 
 
 def row(name: str, horizon: int, ours: Figures, truth: Figures | None = None) -> Sequence[object]:
@@ -115,10 +144,11 @@ def row(name: str, horizon: int, ours: Figures, truth: Figures | None = None) ->
     return (
         name,
         f"{horizon // 60} min" if horizon < 3600 else f"{horizon // 3600} h",
-        f"{ours.mean:.2f}",
+        mean(ours.ratios),
+        mean(ours.chosen),
         f"{p50:.2f} / {p90:.2f}",
         f"{100 * (ours.ratios > WORSE).mean():.0f} %",
-        "-" if truth is None else f"{truth.mean:.2f}",
+        "-" if truth is None else mean(truth.ratios),
         f"{100 * ours.coverage:.0f} %",
     )
 
@@ -187,14 +217,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--partitions", type=int, default=40, help="of each kind (default 40)")
     parser.add_argument("--sizes", action="store_true", help="only sizes by forecast, beside the truth")
+    parser.add_argument("--hourly", action="store_true", help="only counts by hour of two packages of data")
     given = parser.parse_args(arguments)
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), end="\n\n")
     if given.sizes:
         table(("size", "exact", "too small", "too large", "members off, at most"), size_errors())
         return
-    table(HEAD, synthetic(given.seed, given.partitions))
-    for name, (first_day, days) in FLIGHTS.items():
-        table(HEAD, of_flights(name, first_day, days, 18))
+    if not given.hourly:
+        table(HEAD, synthetic(given.seed, given.partitions))
+        table(HEAD, of_real("flights", flights(18)))
+        return
+    from bench.lag.datasets import DATASETS  # needs pandas
+
+    for name, read in DATASETS.items():
+        table(HEAD, of_real(name, read(), HOURLY_HORIZONS))
 
 
 if __name__ == "__main__":

@@ -102,11 +102,6 @@ def by_hour(traffic: Traffic) -> Modelled:
     )
 
 
-def load_model(traffic: Traffic) -> Forecasts:
-    """Forecast with the package's model."""
-    return by_hour(traffic).arrivals
-
-
 def throughput(traffic: Traffic, window_s: float) -> Forecasts:
     """Expect in each hour the rate that ``load_source="throughput"`` measured before, once a minute.
 

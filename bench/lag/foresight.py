@@ -120,11 +120,6 @@ def largest(outcomes: Sequence[Outcome], of: str = "member") -> Numbers:
     return np.array([getattr(outcome.hour, of) for outcome in outcomes])
 
 
-def moves_an_hour(outcomes: Sequence[Outcome]) -> float:
-    """Return the mean number of partitions that changed owner at the start of an hour."""
-    return float(np.mean([outcome.moved for outcome in outcomes]))
-
-
 def rate_for(traffic: Traffic, members: int, utilisation: float) -> float:
     """Return the records a minute of a member with which the busiest hours have this utilisation."""
     busiest: float = np.quantile(traffic.hours.sum(axis=1), 1 - BUSIEST)

@@ -83,7 +83,10 @@ class StrategyHooks(AbstractPartitionAssignor):
                 cooperative and needs no second bounce.
         """
         if RebalanceProtocol.COOPERATIVE not in cls().supported_protocols():
-            raise ConfigurationError("upgrading_from", f"{cls.__name__} is eager: list both, in any order")
+            raise ConfigurationError(
+                "upgrading_from",
+                f"{cls.__name__} is eager and needs no second bounce; list both strategies, in any order",
+            )
         if not eager:
             raise ConfigurationError("upgrading_from", "name the strategy the group runs now")
         for strategy in eager:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from kafka_assignors.broker import supervisor
@@ -146,6 +146,7 @@ class Supervised:
 
     def detach(self) -> None:
         """Let the broker outlive this program.  From then on only a signal to :attr:`pid` stops it."""
+        self._spec = replace(self._spec, scratch=None)  # so that `stop` does not remove it
         self._send(b"d")
         self._process.returncode = 0  # keeps subprocess from warning of a child that still runs
 

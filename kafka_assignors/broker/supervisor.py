@@ -130,7 +130,7 @@ def run_cleanup(command: Sequence[str], timeout_s: float, env: Mapping[str, str]
             check=False,
         )
     except subprocess.TimeoutExpired:
-        return f"not done after {timeout_s:.0f} s"
+        return f"did not end within {timeout_s:.0f} s"
     except OSError as error:
         return str(error)
     if done.returncode == 0:

@@ -57,14 +57,13 @@ def start(*, backend: Backend, port: int | None, data_dir: Path | None, foregrou
             broker = start_broker(backend, data_dir=data_dir, port=port, on_progress=view.step)
         try:
             state.save(broker, temporary=data_dir is None)
-            if not foreground:
-                broker.detach()
         except BaseException:  # Ctrl-C too: no broker may run that the state file does not name
             _end(broker)
             raise
     if foreground:
         _stay(broker)
         return
+    broker.detach()  # until then the broker ends with this program
     click.echo("the broker is running; stop it with: kafka-assignors broker stop", err=True)
     click.echo(broker.bootstrap)
 

@@ -41,25 +41,30 @@ class GroupReader:
             raise GroupError(f"there is no group {self._group_id!r}")
         return fetch.states[self._group_id]
 
-    def partition_counts(self, topics: Collection[str]) -> dict[str, int | None]:
-        """Return the partition count of each existing topic; None: the broker does not return it.
-
-        Call it after ``read``, whose connection it uses.
+    def metadata(self, topics: Collection[str]) -> Any:
+        """Return the broker's metadata of topics.  Call it after ``read``, whose connection it uses.
 
         Raises:
             BrokerError: no broker answers.
         """
-        link = self._connection.link
-        if link is None or not topics:
-            return {}
+        link = self._connection.link or self._connection.reach()
         try:
-            response = link.run(link.manager.send, metadata_request(sorted(topics)), timeout_s=RESPONSE_S)
+            return link.run(link.manager.send, metadata_request(sorted(topics)), timeout_s=RESPONSE_S)
         except KafkaError as error:
             self.close()
             raise BrokerError(f"the broker does not describe the group's topics: {error}") from error
+
+    def partition_counts(self, topics: Collection[str]) -> dict[str, int | None]:
+        """Return the partition count of each existing topic; None: the broker does not return it.
+
+        Raises:
+            BrokerError: no broker answers.
+        """
+        if not topics:
+            return {}
         return {
             topic: None if code else len(partitions)
-            for topic, code, partitions in read_leaders(response)
+            for topic, code, partitions in read_leaders(self.metadata(topics))
             if for_code(code) is not UnknownTopicOrPartitionError
         }
 

@@ -6,26 +6,24 @@ user data when they join, so it is older.  Only priorities and capacities are re
 
 from __future__ import annotations
 
-import re
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, replace
-from operator import itemgetter
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
-from kafka.errors import InvalidTopicError, KafkaError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import InvalidTopicError, UnknownTopicOrPartitionError, for_code
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.convert import ownership, racks_of_nodes
 from kafka_assignors.assignor.lag.capacity import capacities
 from kafka_assignors.assignor.members import MemberReport
-from kafka_assignors.cli.connection import RESPONSE_S, Connection
-from kafka_assignors.errors import BrokerError, CodecError, GroupError
-from kafka_assignors.lag.fetch.group import REBALANCING
-from kafka_assignors.plan import Group, Member, Ownership
+from kafka_assignors.cli.connection import RESPONSE_S
+from kafka_assignors.cli.group_reader import GroupReader
+from kafka_assignors.errors import CodecError, GroupError
+from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, REBALANCING, GroupMember, GroupState
+from kafka_assignors.plan import Group, Member
 from kafka_assignors.strategies import STRATEGIES
-from kafka_assignors.wire import budget
 
 _PAUSE_S = 0.2  # between two requests
 
@@ -53,109 +51,68 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
         BrokerError: no broker answers, or it refuses.
         GroupError: the group does not exist, has no members, or cannot be planned.
     """
-    connection = Connection({**settings, "request_timeout_ms": int(1000 * RESPONSE_S)})
+    reader = GroupReader(settings, group_id)
     try:
-        admin = connection.reach().admin
-        described = describe(admin, group_id)
-        members = members_of(group_id, described)
-        try:
-            topics = admin.describe_topics(sorted({t for m in members for t in (*m.topics, *m.owned)}))
-        except KafkaError as error:
-            raise BrokerError(f"the broker does not describe the group's topics: {error}") from error
-        racks = _replica_racks(admin, topics, {m.rack for m in members if m.rack})
+        state = settled(reader.read)
+        members = members_of(state)
+        metadata = reader.metadata({topic for m in members for topic in (*m.topics, *m.owned)})
     finally:
-        connection.close()
-    return LiveGroup(Group(members, partition_counts(topics), racks), described["protocol_data"])
+        reader.close()
+    racks = replica_racks(metadata, {m.rack for m in members if m.rack})
+    return LiveGroup(Group(members, partition_counts(metadata), racks), state.strategy)
 
 
-def describe(
-    admin: Any,
-    group_id: str,
+def settled(
+    read: Callable[[], GroupState],
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
-) -> Mapping[str, Any]:
-    """Return kafka-python's description of a group.  Waits up to 5 s until the group is stable.
-
-    Raises:
-        BrokerError: the broker does not describe the group.
-        GroupError: a member sent bytes that kafka-python cannot decode.
-    """
+) -> GroupState:
+    """Read a group until it is stable, for 5 s at most."""
     deadline = clock() + RESPONSE_S
-    while True:
-        try:
-            described: Mapping[str, Any] = admin.describe_groups([group_id])[group_id]
-        except KafkaError as error:  # the coordinator may be moving, or __consumer_offsets being created
-            if not error.retriable or clock() >= deadline:
-                raise BrokerError(f"the broker does not describe group {group_id!r}: {error}") from error
-        except Exception as error:  # a member may send any bytes
-            raise GroupError(f"a member of {group_id!r} sent a subscription that cannot be read") from error
-        else:
-            if described["group_state"] not in REBALANCING or clock() >= deadline:
-                return described
+    while (group := read()).state in REBALANCING and clock() < deadline:
         wait(_PAUSE_S)
+    return group
 
 
-def members_of(group_id: str, described: Mapping[str, Any]) -> tuple[Member, ...]:
-    """Return the members in kafka-python's description of a group.
+def members_of(group: GroupState) -> tuple[Member, ...]:
+    """Return the members of a group.
 
     Raises:
-        GroupError: see ``read_live_group``.
+        GroupError: the group has no members, or cannot be planned.
     """
-    state, error = described["group_state"], described["error"]
-    if "not a classic group" in (error or ""):
-        raise GroupError(
-            f"group {group_id!r} uses the KIP-848 protocol: the broker assigns, no strategy runs"
-        )
-    if state == "Dead":
-        raise GroupError(f"there is no group {group_id!r}")
-    if error:
-        raise GroupError(f"the broker does not describe group {group_id!r}: {error}")
-    if not described["members"]:
-        raise GroupError(f"group {group_id!r} has no members to plan for")
-    if described["protocol_type"] != "consumer":
-        raise GroupError(
-            f"group {group_id!r} is no consumer group: its protocol type is {described['protocol_type']!r}"
-        )
-    if state in REBALANCING:  # the broker returns no subscriptions meanwhile
-        raise GroupError(f"group {group_id!r} is rebalancing ({state}): try again when it is stable")
-    strategy = STRATEGIES.get(described["protocol_data"])
-    decoder = strategy() if strategy is not None and (strategy.by_priority or strategy.by_lag) else None
-    pairs = [_member(group_id, member, decoder) for member in described["members"]]
-    member_capacities = capacities([report for _, report in pairs])
-    return tuple(
-        replace(member, capacity=capacity)
-        for (member, _), capacity in zip(pairs, member_capacities, strict=True)
-    )
+    name = repr(group.group_id)
+    if group.state == NEW_PROTOCOL:
+        raise GroupError(f"group {name} uses the KIP-848 protocol: the broker assigns, no strategy runs")
+    if not group.members:
+        raise GroupError(f"group {name} has no members to plan for")
+    if group.protocol_type != "consumer":
+        raise GroupError(f"group {name} is no consumer group: its protocol type is {group.protocol_type!r}")
+    if group.state in REBALANCING:  # the broker returns no subscriptions meanwhile
+        raise GroupError(f"group {name} is rebalancing ({group.state}): try again when it is stable")
+    for member in group.members:
+        for part, readable in (
+            ("subscription", member.subscription_readable),
+            ("assignment", member.readable),
+        ):
+            if not readable:
+                raise GroupError(f"the {part} of member {member.member_id!r} of {name} cannot be read")
+    kind = STRATEGIES.get(group.strategy)
+    strategy = kind() if kind is not None and (kind.by_priority or kind.by_lag) else None
+    reports = [member_report(strategy, member.subscription_user_data) for member in group.members]
+    return tuple(map(_member, group.members, reports, capacities(reports)))
 
 
-def _member(
-    group_id: str, member: Mapping[str, Any], strategy: Assignor | None
-) -> tuple[Member, MemberReport]:
-    subscription, assignment = member["member_metadata"], member["member_assignment"] or {}
-    for name, value in (("subscription", subscription), ("assignment", assignment)):
-        if not isinstance(value, Mapping):  # kafka-python returns bytes it cannot decode as they are
-            raise GroupError(f"the {name} of member {member['member_id']!r} of {group_id!r} cannot be read")
-    report = member_report(strategy, as_bytes(subscription.get("user_data") or ""))
-    read = Member(
-        member_id=member["member_id"],
-        topics=frozenset(subscription["topics"] or ()),
-        owned=assigned_in(assignment),
+def _member(member: GroupMember, report: MemberReport, capacity: float) -> Member:
+    return Member(
+        member_id=member.member_id,
+        topics=member.topics,
+        owned=ownership(member.owned),
         generation=_CURRENT_GENERATION,
-        instance_id=member["group_instance_id"] or None,
-        rack=subscription.get("rack_id") or None,
+        instance_id=member.instance_id,
+        rack=member.rack,
         priority=report.priority,
+        capacity=capacity,
     )
-    return read, report
-
-
-def assigned_in(assignment: Mapping[str, Any]) -> Ownership:
-    """Return the partitions of a described assignment; those in its user data, if any, replace the others."""
-    entries: Iterable[Mapping[str, Any]] = assignment.get("assigned_partitions") or ()
-    with suppress(CodecError):  # the user data is of another strategy
-        received = budget.decode(as_bytes(assignment.get("user_data") or ""))
-        if received is not None and received.owned is not None:
-            return received.owned
-    return ownership((entry["topic"], p) for entry in entries for p in entry["partitions"] or ())
 
 
 def member_report(strategy: Assignor | None, user_data: bytes) -> MemberReport:
@@ -166,61 +123,32 @@ def member_report(strategy: Assignor | None, user_data: bytes) -> MemberReport:
         return MemberReport()
 
 
-def as_bytes(text: str) -> bytes:
-    r"""Restore the bytes that kafka-python describes as text: UTF-8, with ``\x99`` for other bytes.
-
-    If the original bytes contain such a sequence of four bytes themselves, it is converted as well.
-    """
-    return re.sub(rb"\\x([89a-f][0-9a-f])", lambda escape: bytes.fromhex(escape[1].decode()), text.encode())
-
-
-def partition_counts(topics: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Return the partition count of each existing topic in kafka-python's description.
+def partition_counts(metadata: Any) -> dict[str, int]:
+    """Return the partition count of each existing topic in the broker's metadata.
 
     Raises:
         GroupError: the broker returned an error for a topic, such as a missing permission.
     """
     counts = {}
-    for topic in topics:
-        error = for_code(topic["error_code"])
+    for topic in metadata.topics:
+        error = for_code(topic.error_code)
         if error in {UnknownTopicOrPartitionError, InvalidTopicError}:
             continue
-        if topic["error_code"]:
-            raise GroupError(f"the broker does not describe topic {topic['name']!r}: {error.__name__}")
-        counts[topic["name"]] = len(topic["partitions"])
+        if topic.error_code:
+            raise GroupError(f"the broker does not describe topic {topic.name!r}: {error.__name__}")
+        counts[topic.name] = len(topic.partitions)
     return counts
 
 
-def _replica_racks(
-    admin: Any, topics: Sequence[Mapping[str, Any]], racks: Collection[str]
-) -> dict[str, list[frozenset[str]]]:
-    """Return the racks, among ``racks``, that have a replica of each partition, by topic.
-
-    Describes the cluster only if ``racks`` is not empty.
-
-    Raises:
-        BrokerError: the broker does not describe the cluster.
-    """
-    if not racks:
-        return {}
-    try:
-        brokers = admin.describe_cluster()["brokers"]
-    except KafkaError as error:
-        raise BrokerError(f"the broker does not describe the cluster: {error}") from error
-    return replica_racks(topics, brokers, racks)
-
-
-def replica_racks(
-    topics: Iterable[Mapping[str, Any]], brokers: Iterable[Mapping[str, Any]], racks: Container[str]
-) -> dict[str, list[frozenset[str]]]:
-    """Return the racks, among ``racks``, that have a replica of each described partition, by topic."""
+def replica_racks(metadata: Any, racks: Collection[str]) -> dict[str, list[frozenset[str]]]:
+    """Return the racks, among ``racks``, that have a replica of each partition, by topic."""
     return racks_of_nodes(
-        {broker["broker_id"]: broker["rack"] for broker in brokers if broker["rack"] in racks},
+        {broker.node_id: broker.rack for broker in metadata.brokers if broker.rack in racks},
         {
-            topic["name"]: [
-                tuple(partition["replica_nodes"])
-                for partition in sorted(topic["partitions"], key=itemgetter("partition_index"))
+            topic.name: [
+                tuple(partition.replica_nodes)
+                for partition in sorted(topic.partitions, key=attrgetter("partition_index"))
             ]
-            for topic in topics
+            for topic in metadata.topics
         },
     )

@@ -131,7 +131,9 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
             await commit(self._consumer, offsets)
         except KafkaError as error:
             log.warning(
-                "commit of %d revoked partitions failed, so records are read again: %s", len(offsets), error
+                "commit of %d revoked partitions failed, so their next owners read records again: %s",
+                len(offsets),
+                error,
             )
 
 

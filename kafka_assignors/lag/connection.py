@@ -111,7 +111,7 @@ def read_properties(text: str) -> dict[str, str]:
     """Parse a properties file as Java does: comments, continued lines and escapes."""
     entries: dict[str, str] = {}
     logical = ""
-    for line in (*text.splitlines(), ""):
+    for line in (*re.split(r"\r\n|[\r\n]", text), ""):
         rest = line.lstrip()
         if not logical and rest.startswith(("#", "!")):
             continue

@@ -138,7 +138,9 @@ class LagKeeper:
         until = time.monotonic() + _END_S
         ended = [thread.join(max(until - time.monotonic(), 0.0)) for thread in threads]
         if not all(ended):
-            log.warning("lag source still runs %g s after close(): lag_source must not block", _END_S)
+            log.warning(
+                "lag fetch still runs %g s after close(); a function as lag_source must not block", _END_S
+            )
 
     def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         answer = self._source.lags(partitions, timeout_s)
@@ -172,4 +174,4 @@ class LagKeeper:
 
 def _log_failure(future: Future[object]) -> None:
     if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("lag refresh or skew check failed; it may stop until the next rebalance", exc_info=error)
+        log.error("lag refresh or skew check failed; it may be off until the next rebalance", exc_info=error)

@@ -119,7 +119,7 @@ def fetch_settings(
 
 def _group_id(value: object) -> str:
     if value is None:
-        raise OptionError("group_id", "missing: lag is a group's, give group_id")
+        raise OptionError("group_id", "missing: lag belongs to a group; set group_id")
     return text("group_id", value)
 
 

@@ -88,7 +88,8 @@ class ExportedConsumers:
         metrics = _metrics_of(consumer)
         if not metrics:
             log.warning(
-                "a consumer is not exported: closed, metrics_enabled=False, or metrics() failed (see DEBUG)"
+                "a consumer is not exported: it is closed, has metrics_enabled=False, or metrics() failed "
+                "(see DEBUG)"
             )
             return
         client_id = next((name.tags[_CLIENT_ID] for name in metrics if _CLIENT_ID in (name.tags or {})), "")

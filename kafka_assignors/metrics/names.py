@@ -58,7 +58,7 @@ OWN = (
     *PLAN,
     Metric("rebalances-led-total", "rebalances", "rebalances this member planned as the leader"),
     Metric("rebalance-causes-total", "rebalances", "causes of the rebalances it led, by tag cause"),
-    Metric("partitions-moved-total", "partitions", "moved partitions, each once in all rounds of its move"),
+    Metric("partitions-moved-total", "partitions", "moved partitions; a move of several rounds counts once"),
     Metric("partitions-held-back-total", "partitions", "held-back partitions, each once in all their rounds"),
     Metric("fallbacks-total", "plans", "plans of the fallback, because the strategy failed"),
     Metric("lag-fetches-failed-total", "fetches", "lag fetches refused, or failed for some partition"),
@@ -79,9 +79,7 @@ STATEFUL = (
     ),
     Metric("restored-records-total", "records", "changelog records applied to tasks, standbys and warm-ups"),
     Metric("restored-records-rate", "records/s", "changelog records applied per second, in the last 30 s"),
-    Metric(
-        "last-commit-seconds-ago", "s", "time since a commit left no work uncommitted, or since the start"
-    ),
+    Metric("last-commit-seconds-ago", "s", "time since all work was last committed, or since the start"),
     Metric(
         "last-checkpoint-seconds-ago", "s", "age of the oldest checkpoint of an active task; -1 without one"
     ),

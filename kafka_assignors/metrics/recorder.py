@@ -83,7 +83,7 @@ class Recorder:
     def log_failure(self) -> None:
         """Log the current exception, once: each further rebalance or reading would fail alike."""
         if not self._has_failed:
-            log.warning("a metric cannot be recorded; the others are", exc_info=True)
+            log.warning("a metric cannot be recorded; other metrics are not affected", exc_info=True)
         self._has_failed = True
 
     # --- rebalances, on every member ---

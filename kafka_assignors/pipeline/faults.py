@@ -41,7 +41,7 @@ _RULES = [
     ),
     (
         r"No space left on device|Disk quota exceeded",
-        "the disk is full: make room and start again; what was finished is kept",
+        "the disk is full: make room and start again; finished batches are kept",
     ),
     (
         r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)",
@@ -59,11 +59,11 @@ _RULES = [
     ),
     (
         r"SaslAuthenticationException: (?P<text>[^\n]*)",
-        "the cluster does not let us in: {text}",
+        "the cluster denies access: {text}",
     ),
     (
         r"(?:SslAuthenticationException|SSLHandshakeException)(?:: (?P<text>[^\n]*))?",
-        "the cluster does not let us in: TLS: {text}",
+        "the cluster denies access: TLS: {text}",
     ),
     (
         r"UnknownTopicOrPartitionException|This server does not host this topic-partition"
@@ -129,11 +129,11 @@ _RULES = [
     (
         r"Python worker failed to connect",
         "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start "
-        "again; what was finished is kept",
+        "again; finished batches are kept",
     ),
     (
         r"Python worker exited unexpectedly|ExecutorLostFailure",
-        "a worker process of Spark died: start again; what was finished is kept.  If it dies again, give it "
+        "a worker process of Spark died: start again; finished batches are kept.  If it dies again, give it "
         "more memory",
     ),
     (
@@ -145,7 +145,7 @@ _RULES = [
         r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
         r"|SparkContext was shut down|stopped SparkContext"
         r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b",
-        "Spark itself has ended: start again; what was finished is kept",
+        "Spark itself has ended: start again; finished batches are kept",
     ),
 ]
 
@@ -185,7 +185,7 @@ def pipeline_error(error: BaseException, doing: str) -> PipelineError:
     text = _full_text(error)
     for pattern, sentence in _RULES:
         if match := re.search(pattern, text):
-            fields = {name: (value or "").strip() for name, value in match.groupdict().items()}
+            fields = {name: shown((value or "").strip()) for name, value in match.groupdict().items()}
             return PipelineError(f"{doing}: {sentence.format(**fields)}")
     return PipelineError(f"{doing}: {shown(_first_line(error))}")
 

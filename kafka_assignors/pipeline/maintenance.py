@@ -78,7 +78,7 @@ class Maintenance:
                 pause_s = _AGAIN_S
             self.down = None
         except KafkaAssignorsError as error:
-            _LOG.warning("maintenance: %s; trying again in %.0f min", error, pause_s / 60)
+            _LOG.warning("%s; trying again in %.0f min", error, pause_s / 60)
             self.down = error
         self._due = self._now() + pause_s
 

@@ -71,7 +71,7 @@ class RestartingQuery:
         except KafkaAssignorsError as error:
             self._failed(error)
         except Exception as error:  # any failure may be temporary, and must not end the other queries
-            self._failed(pipeline_error(error, "it does not start"))
+            self._failed(pipeline_error(error, "the query does not start"))
         else:
             log.info("%s: restarted", self._name)
             self.down = None
@@ -93,7 +93,11 @@ class RestartingQuery:
 
     def _ended(self) -> None:
         cause = self._running.query.exception()
-        error = PipelineError("it ended by itself") if cause is None else pipeline_error(cause, "it ended")
+        error = (
+            PipelineError("the query ended without an error")
+            if cause is None
+            else pipeline_error(cause, "the query ended")
+        )
         report = self.stop()
         if self._has_worked is not None and not self._has_worked(report):
             raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")

@@ -167,7 +167,9 @@ def _check(subtopology: Subtopology) -> None:
         if not _is_topic(topic):
             raise TopologyError(f"subtopology {subtopology.id}: {_printable(topic)} is no valid topic name")
     if subtopology.changelog and not subtopology.has_changelog:
-        raise TopologyError(f"subtopology {subtopology.id}: a changelog without logged state")
+        raise TopologyError(
+            f"subtopology {subtopology.id}: `changelog` needs `stateful` and `logged`: remove it"
+        )
 
 
 def _printable(name: object) -> str:

@@ -115,11 +115,11 @@ class CooperativeLagAwareAssignor(LagAssignor):
             else:
                 return None
         except OptionError as error:  # the consumer accepts some options that lag fetching refuses
-            log.warning("%s: no forecasts, lag alone decides: %s", self.name, error)
+            log.warning("%s: no forecasts, planning by lag alone: %s", self.name, error)
             return None
         if not self._access.on_close(self.close):  # the threads would never end
             log.warning(
-                "%s: no forecasts, lag alone decides: this kafka-python version is unknown", self.name
+                "%s: no forecasts, planning by lag alone: this kafka-python version is unknown", self.name
             )
             return None
         return source

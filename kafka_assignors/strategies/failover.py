@@ -40,7 +40,8 @@ class FailoverOptions(Options):
         short, long = self.priority, self.assignment_consumer_priority
         if short is not None and long is not None and short != long:
             raise OptionError(
-                "assignment_consumer_priority", f"is another name of priority: {long} here, {short} there"
+                "assignment_consumer_priority",
+                f"is another name of priority, but is {long} while priority is {short}",
             )
         boolean("preempt", self.preempt)
 

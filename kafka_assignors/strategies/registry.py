@@ -43,7 +43,7 @@ def strategy(name: str) -> type[Assignor]:
         ConfigurationError: unknown name.
     """
     if name not in STRATEGIES:
-        raise ConfigurationError("strategy", f"unknown {name!r}, there is {', '.join(STRATEGIES)}")
+        raise ConfigurationError("strategy", f"unknown {name!r}; choose one of {', '.join(STRATEGIES)}")
     return STRATEGIES[name]
 
 

@@ -190,7 +190,7 @@ def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, list[str
     """Read the lags (records), their age (milliseconds), and the properties.  The last duplicate counts."""
     reader.version(_VERSION)
     if (age_ms := reader.int32()) < 0:
-        raise CodecError(f"lag of an age of {age_ms} ms")
+        raise CodecError(f"the age of the lag is {age_ms} ms")
     lags: dict[TopicPartition, int] = {}
     properties: list[str] = []
     for _ in range(reader.count(8)):

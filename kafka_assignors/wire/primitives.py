@@ -105,7 +105,7 @@ class Reader:
     def end(self) -> None:
         """Raise an error if bytes are left."""
         if self.left:
-            raise CodecError(f"{self.left} bytes too many")
+            raise CodecError(f"{self.left} bytes left over")
 
 
 def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int]], int]:

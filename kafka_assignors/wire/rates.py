@@ -33,7 +33,7 @@ def unpack(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPar
         return {}
     codes = inflated(packed, _MOST_INFLATED, "rates")
     if len(codes) != len(partitions):
-        raise CodecError(f"{len(codes)} rates of {len(partitions)} partitions")
+        raise CodecError(f"{len(codes)} rates for {len(partitions)} partitions")
     return {p: _RATE_OF[code] for p, code in zip(partitions, codes, strict=True) if code}
 
 

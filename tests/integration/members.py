@@ -25,10 +25,10 @@ from typing import Any, cast
 from kafka import KafkaAdminClient
 
 from kafka_assignors import Assignor
-from kafka_assignors.cli.live_group import assigned_in
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import Event, run_member
+from tests.support.described import assigned_in
 
 # Forked from a process that has imported everything, so that members start quickly.
 MEMBERS = multiprocessing.get_context("forkserver")

@@ -392,7 +392,7 @@ def test_command_asks_for_a_service_rate_the_history_does_not_have(tmp_path: Pat
     write_load(pipeline, [row(Cell(step, "t", 0, 10, 10, 0)) for step in range(9)])
     done = CliRunner().invoke(cli_backtest.command, [str(pipeline), "--out", str(out)])
     assert done.exit_code == 2
-    assert "--service-rate: group 'g' was never busy for long" in done.stderr
+    assert "--service-rate: group 'g' was never behind for long enough" in done.stderr
 
 
 @pytest.mark.usefixtures("_this_session")
@@ -404,7 +404,7 @@ def test_group_without_a_backlog_is_left_out(tmp_path: Path) -> None:
     arguments = [str(pipeline), "--strategies", "range,cooperative-lag-aware", "--out", str(out)]
     done = CliRunner().invoke(cli_backtest.command, arguments)
     assert done.exit_code == 0, done.output
-    line = "left out: idle (its members never had more to read than they could: give --service-rate)"
+    line = "left out: idle (no backlog was long enough to measure a service rate: give --service-rate)"
     assert line in " ".join(done.stdout.split())
     assert "'idle'" not in done.stderr
     results = json.loads((out / "results.json").read_text())

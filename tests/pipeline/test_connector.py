@@ -65,7 +65,7 @@ def test_wrong_password_is_an_error_of_one_line_without_it(
         rows(spark, wrong, topic)
     assert PASSWORD not in str(caught.value)
     message = str(pipeline_error(caught.value, "reading"))
-    assert message.startswith("reading: the cluster does not let us in")
+    assert message.startswith("reading: the cluster denies access")
     assert "\n" not in message
     assert PASSWORD not in message
 
@@ -76,7 +76,7 @@ def test_server_with_a_wrong_host_name_is_not_trusted(
     stranger = {**secured.certified(), "ssl_cafile": str(secured.certificates / "client.pem")}
     with pytest.raises(Exception, match=r"Ssl|SSL") as caught:
         rows(spark, stranger, topic)
-    assert "does not let us in" in str(pipeline_error(caught.value, "reading"))
+    assert "denies access" in str(pipeline_error(caught.value, "reading"))
 
 
 @pytest.mark.parametrize("way", ["password", pytest.param("certificate", marks=pytest.mark.long)])

@@ -291,8 +291,9 @@ def test_rows_of_another_model_are_an_error(spark: SparkSession, tmp_path: Path)
 def test_changed_settings_are_an_error(spark: SparkSession, tmp_path: Path) -> None:
     land(spark, tmp_path, busy(1, 30))
     run(spark, tmp_path)
-    other = dataclasses.replace(SETTINGS, horizon_s=600)
-    with pytest.raises(PipelineError, match=r"horizon_s was 300, not 600.*remove load/ and checkpoints/load"):
+    other = dataclasses.replace(SETTINGS, horizon_s=600, zone="Europe/Berlin")
+    changes = "horizon_s was 300, not 600, zone was UTC, not Europe/Berlin"
+    with pytest.raises(PipelineError, match=f"{changes}.*remove load/ and checkpoints/load"):
         run_load_model(spark, str(tmp_path), other, available_now=True)
 
 

@@ -213,7 +213,9 @@ def test_model_that_cannot_write_is_restarted_without_loss_of_samples(
         report, came = run_until(spark, wanted, met)
     assert came, report
     assert report.down == {}
-    assert any("load: it ended: the disk is full; trying again in 1 s" in line for line in caplog.messages)
+    assert any(
+        "load: the query ended: the disk is full; trying again in 1 s" in line for line in caplog.messages
+    )
     steps = read_load(spark, str(tmp_path))
     assert steps.count() == report.load.steps
     assert steps.count() == steps.dropDuplicates(["time"]).count()

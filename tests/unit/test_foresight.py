@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bench.lag.forecasts import flights, load_model
+from bench.lag.forecasts import by_hour, flights
 from bench.lag.foresight import (
     LEAST_S,
     Case,
@@ -13,7 +13,6 @@ from bench.lag.foresight import (
     compare,
     from_one_state,
     largest,
-    moves_an_hour,
     rate_for,
 )
 from bench.lag.traffic import WEEK, Hour, Traffic, work_off
@@ -58,16 +57,6 @@ def test_plans_start_each_hour_from_the_state_that_lag_alone_left() -> None:
     assert largest(outcomes["arrivals known"]).sum() < largest(outcomes["lag"]).sum()
 
 
-def test_moves_an_hour_are_counted_from_the_same_owners() -> None:
-    traffic = daily()
-    first = 3 * WEEK - 50
-    foreseen = np.random.default_rng(1).random(traffic.hours.shape) * traffic.hours.max()
-    outcomes = from_one_state(Case(2, 2.1, 1, first), traffic, {"forecast": foreseen})
-    moves = {kind: moves_an_hour(hours) for kind, hours in outcomes.items()}
-    assert moves == {kind: sum(hour.moved for hour in hours) / 50 for kind, hours in outcomes.items()}
-    assert moves["lag"] != moves["forecast"]
-
-
 def test_comparison_leaves_out_quiet_hours() -> None:
     """The last hour is quiet in both; in the one before, the other plan had lag of its own."""
     ours, theirs = np.array([5.0, 10.0, 10.1, 30.0, 8.0, 1.0]), np.array([10.0, 10.0, 10.0, 20.0, 10.0, 1.5])
@@ -94,7 +83,7 @@ def test_plans_from_forecasts_win_more_hours_than_they_lose() -> None:
     """The last of three weeks of flights, three members that are 95 % busy in the busiest hours."""
     traffic = flights(partitions=8, weeks=3)
     case = Case(3, rate_for(traffic, 3, 0.95), 1, 2 * WEEK)
-    outcomes = from_one_state(case, traffic, {"load model": load_model(traffic)})
+    outcomes = from_one_state(case, traffic, {"load model": by_hour(traffic).arrivals})
     found = compare(largest(outcomes["load model"]), largest(outcomes["lag"]), case.rate * LEAST_S / 60)
     assert found.better > found.worse
     assert found.better + found.same + found.worse <= WEEK

@@ -44,7 +44,7 @@ NAN, INF = float("nan"), float("inf")
         (lambda: check.text("o", 5), "expected a non-empty text, got 5"),
         (lambda: check.function("o", {"password": "p"}), "expected a function, got a dict"),
         (lambda: check.instance("o", ["p"], dict, "a mapping"), "expected a mapping, got a list"),
-        (lambda: check.known_names(["o"], ("a", "b")), "unknown, there is a, b"),
+        (lambda: check.known_names(["o"], ("a", "b")), "unknown; choose one of a, b"),
         (lambda: check.required({"o": ""}, "a", "o"), "missing, a needs it"),
     ],
 )

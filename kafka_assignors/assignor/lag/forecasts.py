@@ -64,7 +64,7 @@ class LoadForecasts:
         if level > self._logged_level:
             log.log(
                 level,
-                "%s: too few forecasts (%d), lag alone decides: %s",
+                "%s: too few forecasts (%d), planning by lag alone: %s",
                 self._name,
                 count,
                 shown(expected.problem),

@@ -81,7 +81,10 @@ class OwnReport:
         if self._service_rate is not None and reason and not self._warned:
             self._warned = True
             log.warning(
-                "%s: capacity cannot be measured: %s; set a number, or it counts as the median", name, reason
+                "%s: capacity cannot be measured: %s; until you set a number, this member counts as the "
+                "median",
+                name,
+                reason,
             )
 
     def measure(self, keeper: LagKeeper | None, owned: Ownership, generation: int) -> None:

@@ -56,7 +56,8 @@ class MetadataWait:
         if unlisted:
             count = sum(len(numbers) for topics in unlisted.values() for numbers in topics.values())
             log.info(
-                "%s: the metadata does not list %d owned partitions; all owned partitions stay until it does",
+                "%s: the metadata does not list %d owned partitions; members keep all their partitions until "
+                "it does",
                 strategy,
                 count,
             )

@@ -200,7 +200,7 @@ class JoinsOutsidePoll(Membership):
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
         if is_revoking and not await self._await_commits(_COMMIT_MS):  # a new one would wait, too
-            log.warning("commit before revoking partitions failed: an earlier one has no response")
+            log.warning("commit before revoking partitions skipped: an earlier commit has no response")
             return
         offsets = self._subscription.all_consumed_offsets()
         if not offsets or not self.config["enable_auto_commit"]:

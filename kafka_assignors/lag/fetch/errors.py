@@ -77,16 +77,17 @@ def lag_error(error: BaseException) -> LagError:
         return error
     text = shown(re.sub(r"^\[Error -?\d+\] ", "", str(error)).strip() or type(error).__name__)
     if _is_denial(error):
-        return LagDeniedError(f"the cluster does not let us in: {text}")
+        return LagDeniedError(f"the cluster denies access: {text}")
     if isinstance(error, _TIMEOUTS):
         return LagTimeoutError(f"the cluster did not answer in time: {text}")
     if isinstance(error, _UNREACHABLE):
         return LagUnreachableError(f"no broker answers: {text}")
     if isinstance(error, InvalidReceiveError):  # such as the TLS alert of a server that expects TLS
         return LagUnreachableError(
-            f"no broker answers: the server speaks another protocol (TLS, see security_protocol?): {text}"
+            "no broker answers: the response is not Kafka's (if the port expects TLS, set security_protocol)"
+            f": {text}"
         )
-    return LagError(f"the cluster did not return the lag: {text}")
+    return LagError(f"the request failed: {text}")
 
 
 def reason(error_code: int) -> str:

@@ -21,6 +21,7 @@ from kafka_assignors.errors import GroupError
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire.budget import unfold
 
+_CONSUMER = "consumer"
 NEW_PROTOCOL = "Consumer"
 """``GroupState.state`` of a group of the new protocol (KIP-848)."""
 REBALANCING = frozenset({"PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling"})
@@ -51,6 +52,8 @@ class GroupMember:
         topics: its subscribed topics; empty if they are not known, as during a rebalance.
         generation: the generation of its last assignment before it joined; ``NO_GENERATION`` if it does not
             report one.
+        rack: its rack; None: it reports none.
+        subscription_readable: whether the subscription can be decoded; false also if there is none.
     """
 
     member_id: str
@@ -63,6 +66,8 @@ class GroupMember:
     assignment_user_data: bytes = b""
     topics: frozenset[str] = frozenset()
     generation: int = NO_GENERATION
+    rack: str | None = None
+    subscription_readable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ class GroupState:
         commits: for every partition with a commit, the offset of the next record to read.
         epoch: the epoch of a group of the new protocol (KIP-848); None for other groups.
         new_state: the broker's name of the state of a group of the new protocol; empty for other groups.
+        protocol_type: ``consumer``, or what else its members run, such as ``connect``.
     """
 
     group_id: str
@@ -86,6 +92,7 @@ class GroupState:
     commits: Mapping[TopicPartition, int]
     epoch: int | None = None
     new_state: str = ""
+    protocol_type: str = _CONSUMER
 
 
 def describe_request(group_ids: Sequence[str]) -> Any:
@@ -119,7 +126,12 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
     elif (described.error_code or state == "Dead") and not commits:
         raise GroupError(f"there is no group {group_id!r}")
     return GroupState(
-        group_id, state or "Empty", described.protocol_data or "", members_of(described), commits
+        group_id,
+        state or "Empty",
+        described.protocol_data or "",
+        members_of(described),
+        commits,
+        protocol_type=described.protocol_type or _CONSUMER,
     )
 
 
@@ -147,14 +159,14 @@ def members_of(described: Any) -> tuple[GroupMember, ...]:
     """Build the members of a group from the broker's description."""
     return tuple(
         sorted(
-            (_member(member, described.protocol_type or "consumer") for member in described.members or ()),
+            (_member(member, described.protocol_type or _CONSUMER) for member in described.members or ()),
             key=lambda member: member.member_id,
         )
     )
 
 
 def _member(member: Any, kind: str) -> GroupMember:
-    is_consumer = kind == "consumer"
+    is_consumer = kind == _CONSUMER
     assignment = _decoded(_assignment, member.member_assignment) if is_consumer else None
     subscription = (
         _decoded(ConsumerProtocolSubscription.decode, member.member_metadata) if is_consumer else None
@@ -171,6 +183,8 @@ def _member(member: Any, kind: str) -> GroupMember:
         assignment_user_data=bytes(assignment.user_data or b"") if assignment else b"",
         topics=frozenset(map(str, subscription.topics or ())) if subscription else frozenset(),
         generation=max(subscription.generation_id, NO_GENERATION) if subscription else NO_GENERATION,
+        rack=(subscription.rack_id or None) if subscription else None,
+        subscription_readable=subscription is not None,
     )
 
 

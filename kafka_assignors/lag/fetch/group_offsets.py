@@ -86,7 +86,7 @@ def list_groups(link: Link, deadline: float) -> tuple[list[str], str | None]:
     failures, names = list(fetch.failures.values()), sorted(fetch.names)
     if failures and not names:
         raise lag_error(failures[0])
-    return names, f"groups of a broker are not known: {lag_error(failures[0])}" if failures else None
+    return names, f"a broker did not list its groups: {lag_error(failures[0])}" if failures else None
 
 
 def fetch_groups(

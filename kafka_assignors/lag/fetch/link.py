@@ -211,7 +211,7 @@ class _Manager(KafkaConnectionManager):
             # After a wrong password a broker sends an error and hangs up.  kafka-python often sees only the
             # hang-up.  A broker that shuts down also hangs up, so only repeated hang-ups are final.
             self._hang_ups += 1
-            error = SaslAuthenticationFailedError("the broker hung up during authentication")
+            error = SaslAuthenticationFailedError("the broker closed the connection during authentication")
             is_final = self._hang_ups >= _MOST_HANG_UPS
         if is_more_specific(error, self.last_failure):
             self.last_failure = error.with_traceback(None)  # its frames would keep the socket alive

@@ -236,7 +236,7 @@ class OldestUnreadFetch:
                     self._next[position] = begin
                     moved.append(position)
                 else:
-                    self._permanent[position] = "the log ends before the offset"
+                    self._permanent[position] = "the offset is beyond the end of the log"
         return moved
 
     def _note(self, position: Position, code: int) -> None:

@@ -102,7 +102,7 @@ class Retentions:
         why = f"the client needs the right {right}" if right else str(lag_error(error))
         if why not in self._noted:
             self._noted.add(why)
-            self._note(f"retention is not known: a broker does not return {what}: {why}")
+            self._note(f"retention unknown: a broker does not return {what}: {why}")
 
 
 def limits_request(topics: Collection[str]) -> Any:

@@ -60,7 +60,7 @@ def prepare(folder: Path | Storage) -> None:
             folder.mkdir(parents=True, exist_ok=True)
             is_empty = not any(folder.iterdir())
         except OSError as error:
-            raise KafkaAssignorsError(f"cannot write to {folder}: {error.strerror}") from error
+            raise KafkaAssignorsError(f"cannot write to {folder}: {error.strerror or error}") from error
     else:
         with one_line(f"writing to {folder.root}"):
             folder.make("")

@@ -40,7 +40,7 @@ CHOICES = ("load", "rebalance_on_skew", "replan_s")
 SURROUNDINGS = (*(pause.name for pause in fields(Pauses)), "forecast_delay_s", "drain_limit_s")
 """The cost of a rebalance (``Pauses``), the age of forecasts, and the time limit after the history."""
 
-NO_RATE = "its members never had more to read than they could: give --service-rate"
+NO_RATE = "no backlog was long enough to measure a service rate: give --service-rate"
 NO_FORECASTS = "it has no forecasts"
 """Reasons to skip a group."""
 
@@ -209,7 +209,7 @@ def _no_group(left_out: Mapping[str, str]) -> OptionError:
     never = f"none of {len(left_out):,} groups was" if more else f"group {first!r} was never"
     return OptionError(
         "service_rate",
-        f"{never} busy for long, so the history has no service rate: give the records/s a member reads",
+        f"{never} behind for long enough to measure a service rate: give the records/s a member reads",
     )
 
 
@@ -286,7 +286,7 @@ def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
 def usual_members(history: History, scale: float, service_rate: float) -> int:
     """Return 1.3 times the members that the mean load needs; at most one a partition, but at least 2."""
     rate = scale * history.records / history.length_s
-    return max(2, min(math.ceil(_SPARE * rate / service_rate), history.partitions))
+    return min(max(2, math.ceil(_SPARE * rate / service_rate)), history.partitions)
 
 
 def usual_churn(history: History, members: int) -> tuple[ChurnStep, ...]:

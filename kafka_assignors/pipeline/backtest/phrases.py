@@ -56,8 +56,8 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     Row(
         "drain time",
         _drain,
-        "From the arrival of the last record until all records were read; in brackets: in how many scenarios "
-        "they were, if not in all.",
+        "From the arrival of the last record until all records were read; in brackets: the number of "
+        "scenarios in which they were, if not all.",
         "drain",
     ),
     Row(

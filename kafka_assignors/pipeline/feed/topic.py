@@ -85,5 +85,5 @@ def _check(jvm: Any, admin: Any, topic: str) -> None:
     if "compact" not in policy:
         raise PipelineError(
             f"topic {topic!r} has cleanup.policy={policy}, but a feed must be compacted: "
-            f"change it, or name another topic"
+            "change it, or name another topic"
         )

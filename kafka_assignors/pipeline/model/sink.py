@@ -84,6 +84,7 @@ class LoadSink:
             "delay_s": settings.delay_s,
             "max_gap_s": settings.max_gap / 1e6,
             "reset": settings.reset,
+            "zone": settings.zone,
             "buckets": BUCKETS,
             "state_version": VERSION,
         }
@@ -119,11 +120,12 @@ class LoadSink:
             raise PipelineError(
                 f"{storage.root}: load/ and checkpoints/load are of two models: {_LEARN_AGAIN}"
             )
-        if bound["settings"] != self._settings:
+        known = {"zone": self._settings["zone"], **bound["settings"]}  # older models do not name it
+        if known != self._settings:
             changed = ", ".join(
-                f"{name} was {bound['settings'].get(name)}, not {value}"
+                f"{name} was {known.get(name)}, not {value}"
                 for name, value in self._settings.items()
-                if bound["settings"].get(name) != value
+                if known.get(name) != value
             )
             raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
         for folder in storage.folders("load"):

@@ -68,11 +68,11 @@ class OffsetsTally:
         for problem, (partition, offset) in first.items():
             if problem not in self.report.problems:
                 _LOG.warning(
-                    "offsets topic: a record was dropped, %s: offset %d of partition %d; more like it are "
+                    "offsets topic: dropped the record at offset %d of partition %d: %s; further ones are "
                     "only counted in the report",
-                    PROBLEMS[problem],
                     offset,
                     partition,
+                    PROBLEMS[problem],
                 )
         before = replace(self.report, first={**first, **self.report.first})
         self.report = sum(map(_report, batch), before)

@@ -114,7 +114,7 @@ class _Reader:
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
         _silence_kafka_python()
-        if partition is None or not isinstance(partition, _Share):
+        if not isinstance(partition, _Share):
             return  # Spark's placeholder if there is nothing to read
         if partition.problem is not None:
             yield problem_row(datetime.now(timezone.utc), "", partition.problem)

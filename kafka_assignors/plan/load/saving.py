@@ -58,9 +58,9 @@ def _moves(problem: LoadProblem, owners: Owners, former_owners: Owners) -> int:
 
 
 def _relabelled(problem: LoadProblem, owners: Owners, former_owners: Owners) -> Owners:
-    """Let members of equal capacity exchange all their partitions, so that fewer move.  Greedy.
+    """Let members of equal capacity exchange all their partitions, if fewer partitions move then.
 
-    Returns ``owners`` unchanged if subscriptions differ.
+    Returns ``owners`` unchanged if subscriptions differ, or if no fewer partitions move.
     """
     if not problem.equal:
         return owners
@@ -80,7 +80,7 @@ def _relabelled(problem: LoadProblem, owners: Owners, former_owners: Owners) -> 
         new_of[same[new_of[same] == NO_MEMBER]] = same[~is_taken[same]]
     relabelled: Owners = owners.copy()
     relabelled[problem.assignable] = new_of[owners[problem.assignable]]
-    return relabelled
+    return min(owners, relabelled, key=lambda plan: _moves(problem, plan, former_owners))
 
 
 def _undo_moves(plan: WorkingPlan, rule: CountRule, former_owners: Owners, max_records: list[int]) -> None:

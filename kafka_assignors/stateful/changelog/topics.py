@@ -61,7 +61,7 @@ class KnownChangelogs:
         try:
             self.known = search.result()
         except (ChangelogError, TopologyError) as error:
-            log.warning("a task has no changelog: %s; trying again", error)
+            log.warning("cannot search for missing changelog partitions: %s; trying again", error)
             return False
         return True
 
@@ -102,7 +102,7 @@ def changelogs_of(
 def _task_counts(admin: KafkaAdminClient, topology: Topology) -> dict[str, int]:
     described = _described(admin, topology.topics)
     if missing := [topic for topic in topology.topics if topic not in described]:
-        raise TopologyError(f"no topic {', '.join(missing)} in the cluster")
+        raise TopologyError(f"source topics do not exist: {', '.join(missing)}")
     return topology.tasks({topic: len(description["partitions"]) for topic, description in described.items()})
 
 
@@ -166,7 +166,7 @@ def _checked(
 
 def _refuse_or_warn(id: str, topic: str, count: int, tasks: int) -> None:
     """Warn of too few partitions, because an operator can add some while other tasks run; else refuse."""
-    message = f"subtopology {id}: changelog {topic} has {count} partitions, its topics have {tasks}"
+    message = f"subtopology {id}: changelog {topic} has {count} partitions, its source topics have {tasks}"
     if not 0 < count < tasks:
         raise TopologyError(message)
     log.warning("%s: tasks from %s_%d on wait; add partitions to the changelog", message, id, count)

@@ -121,12 +121,12 @@ class StatefulAssignor(Assignor):
 
     def _duties(self, assignment: ConsumerProtocolAssignment, generation: int) -> Duties:
         # The partitions alone decide which tasks are active; the user data adds copies.
-        actives = tuple(sorted(self._topology.tasks_of(_assigned(assignment))))
+        actives = self._topology.tasks_of(_assigned(assignment))
         self._read_user_data(bytes(assignment.user_data or b""))
         received = self._received
         known = {subtopology.id for subtopology in self._topology.subtopologies}
         return Duties(
-            actives=actives,
+            actives=tuple(sorted(actives)),
             standbys=tuple(task for task in received.standbys if task[0] in known and task not in actives),
             warmups=tuple(task for task in received.warmups if task[0] in known and task not in actives),
             probe_at=received.next_probe_ms / 1000 or None,

@@ -167,7 +167,9 @@ class Commits:
             self._consumer.commit(dict(self._offsets), timeout_ms=max(1, timeout_ms))
         except _REBALANCED as error:
             # The offsets are committed after the join, or the next owner processes the records again.
-            log.warning("commit: offsets refused until the join, because the group has rebalanced: %s", error)
+            log.warning(
+                "commit: the group is rebalancing and refuses offsets until this member has joined: %s", error
+            )
             return False
         except KafkaError as error:
             if not error.retriable:

@@ -102,7 +102,7 @@ class Processing:
 
     @property
     def commit_age_s(self) -> float:
-        """Seconds since a commit left no work uncommitted, or since the start."""
+        """Seconds since all work was last committed, or since the start."""
         return self._clock() - self._committed_at
 
     def suspend(self, active: ActiveTask, error: StateDamagedError) -> None:
@@ -171,7 +171,7 @@ class Processing:
             return True
         self._is_full = True
         log.warning(
-            "%d bytes of changes cannot be committed now: processing waits until they are",
+            "%d bytes of changes cannot be committed now: processing waits for a commit",
             self._uncommitted_bytes(),
         )
         self.pause_tasks(self._tasks.actives.values())

@@ -73,7 +73,7 @@ class Repair:
             copy.apply((), end)
             active.unproven = None
         except (KafkaError, ChangelogUnreachableError) as error:
-            log.warning("task %s: cannot compare its changelog with its state: %s; trying again", copy, error)
+            log.warning("task %s: cannot repair its changelog now: %s; trying again", copy, error)
         except (StateError, ChangelogError) as error:
             return error
         return None

@@ -45,7 +45,7 @@ class TaskLog:
     def keeps(self, copies: Collection[Task]) -> None:
         """Log the standbys and warm-ups, if they changed."""
         if (kept := frozenset(copies)) != self._copies:
-            log.info("keeping copies of %s, as standbys or warm-ups", _tasks(kept))
+            log.info("standbys and warm-ups: %s", _tasks(kept))
             self._copies = kept
 
     def close(self, member_id: str) -> None:

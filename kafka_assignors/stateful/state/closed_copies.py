@@ -90,7 +90,7 @@ class ClosedCopies:
         try:
             for task in self._state_dir.clean(delay_s, keep, among=self._leaving):
                 self._positions.pop(task, None)
-                log.info("task %s_%d: state deleted, the task moved to another member", *task)
+                log.info("task %s_%d: deleted its unused state", *task)
             self._leaving = set(self._state_dir.idle(delay_s, keep))
         except StateError as error:
-            log.warning("unused state cannot be deleted: %s", error)
+            log.warning("cannot list unused state: %s", error)

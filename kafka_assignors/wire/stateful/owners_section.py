@@ -112,7 +112,7 @@ def read_owners(reader: Reader) -> dict[str, tuple[Task, ...]]:
     for name, size in sizes.items():
         numbers = np.frombuffer(inside.raw(size * dtype.itemsize), dtype)
         if (largest := int(numbers.max())) > count:
-            raise CodecError(f"owners: endpoint {largest} of {count}")
+            raise CodecError(f"owners: endpoint number {largest}, but there are {count} endpoints")
         for partition, number in enumerate(numbers.tolist()):
             lists[number].append((name, partition))
     inside.end()

@@ -16,11 +16,11 @@ from kafka import TopicPartition as KafkaPartition
 from kafka_assignors import ContinuousConsumer, CooperativeLagAwareAssignor, LagAwareAssignor
 from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.assignor.record_size import RECORD_BYTES
-from kafka_assignors.cli.live_group import assigned_in
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, assert_never_two_owners, moved
 from tests.integration.raw_group import RawGroup
+from tests.support.described import assigned_in
 from tests.support.joining import cluster
 from tests.support.waiting import until
 

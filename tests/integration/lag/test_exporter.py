@@ -179,7 +179,7 @@ def test_wrong_password_is_one_line_without_it(guarded: Guarded, tmp_path: Path)
         until(lambda: proxy.accepted > attempts + 1, "another refusal")  # it is over when the next begins
         _, *lines = running.log().splitlines()
         assert len(lines) == 1
-        assert "the cluster does not let us in" in lines[0]
+        assert "the cluster denies access" in lines[0]
         assert running.values(UP) == [0]
         assert wrong not in running.log() + running.text()
 

@@ -211,7 +211,7 @@ def test_denied_login_group_and_topic(guarded: Guarded, tmp_path: Path) -> None:
     done = run(*words, "--output", "json", **right)
     assert (done.returncode, done.stderr) == (
         0,
-        f"note: retention is not known: a broker does not return the configuration of topic {seen.topic}: "
+        f"note: retention unknown: a broker does not return the configuration of topic {seen.topic}: "
         "the client needs the right DescribeConfigs on the topic\n",
     )
     report = json.loads(done.stdout)

@@ -255,7 +255,7 @@ SOUND = b"\x00\x00" + b"\x00\x00\x00\x01\x00\x01t" + b"\xff\xff\xff\xff"
         ("connect", b"x", b"", "group {group!r} is no consumer group: its protocol type is 'connect'"),
         ("consumer", SOUND, None, "group {group!r} is rebalancing (CompletingRebalance): try again"),
         ("consumer", b"\x00", b"", "the subscription of member 'kafka-python"),
-        ("consumer", SOUND.replace(b"t", b"\xff"), b"", "a member of {group!r} sent a subscription that"),
+        ("consumer", SOUND.replace(b"t", b"\xff"), b"", "the subscription of member 'kafka-python"),
         ("consumer", SOUND, b"\x00\x00\x7f\xff\xff\xff", "the assignment of member 'kafka-python"),
     ],
     ids=["no consumers", "rebalancing", "no subscription", "no text", "no assignment"],

@@ -38,7 +38,7 @@ def test_member_without_a_cluster_waits_within_its_memory(
         a = app.join("a", bootstrap=guarded.proxied, filler=100, delay_s=0.02, max_poll_records=3_000)
         app.wait_until(lambda: sum(app.committed().values()) > 100, "it to be in the middle of it")
         guarded.proxy.mode = "cut"
-        app.wait_until(lambda: a.logged("processing waits until they are"), "processing to stop")
+        app.wait_until(lambda: a.logged("processing waits for a commit"), "processing to stop")
         assert not app.done()
         a.order("fast")
         guarded.proxy.mode = "pass"

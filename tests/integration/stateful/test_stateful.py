@@ -178,9 +178,7 @@ def test_state_of_tasks_that_moved_away_is_deleted(fresh: FreshNames, tmp_path: 
         app.wait_until_done()
         b = app.join("b")
         app.wait_until(lambda: len(b.ready) == len(a.ready) == 2, "half of the tasks to move")
-        app.wait_until(
-            lambda: len(a.logged("state deleted, the task moved")) == 2, "their state to be deleted"
-        )
+        app.wait_until(lambda: len(a.logged("deleted its unused state")) == 2, "their state to be deleted")
         for partition in range(4):
             assert app.task_dir("a", partition).exists() == (partition in a.ready)
             assert app.task_dir("b", partition).exists() == (partition in b.ready)

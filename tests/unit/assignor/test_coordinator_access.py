@@ -218,7 +218,7 @@ def test_one_instance_in_two_consumers_is_refused(consumer: MakeConsumer) -> Non
     """It would claim in one group the partitions of the other."""
     instance = CooperativeStickyAssignor()
     consumer(instance)
-    with pytest.raises(ConfigurationError, match="one instance in two consumers: pass the class"):
+    with pytest.raises(ConfigurationError, match="this instance belongs to another consumer; pass the class"):
         consumer(instance)
 
 

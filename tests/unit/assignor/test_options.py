@@ -63,7 +63,7 @@ def test_configuration_error_is_also_kafka_pythons() -> None:
 
 def test_strategy_by_name() -> None:
     assert strategy("range") is RangeAssignor
-    with pytest.raises(ConfigurationError, match="unknown 'rang', there is range, roundrobin"):
+    with pytest.raises(ConfigurationError, match="unknown 'rang'; choose one of range, roundrobin"):
         strategy("rang")
 
 

@@ -36,6 +36,7 @@ print(supervised.pid, flush=True)
 sys.stdin.readline()
 if sys.argv[2] == "detach":
     supervised.detach()
+    supervised.stop()  # does nothing now
 """
 
 
@@ -144,6 +145,7 @@ def test_detached_broker_runs_until_sigterm(place: Place) -> None:
     with pytest.raises(psutil.TimeoutExpired):  # longer than it takes to notice another parent
         supervisor.wait(1.5)
     assert alive(child)
+    assert place.scratch.exists()
     supervisor.terminate()
     until(lambda: not alive(child) and not alive(supervisor), "both to end")
     assert not place.scratch.exists()

@@ -107,7 +107,10 @@ def test_failed_commit_does_not_fail_the_rebalance(
     listener.rejoin(T0, generation=1)
     listener.processed(Record(T0, 7))
     listener.rejoin(T1, generation=2)
-    assert "commit of 1 revoked partitions failed, so records are read again: KafkaError" in caplog.text
+    assert (
+        "commit of 1 revoked partitions failed, so their next owners read records again: KafkaError"
+        in caplog.text
+    )
     assert listener.owned == {T1}
 
 

@@ -113,7 +113,7 @@ def test_ssl_check_hostname_is_true_or_false(text: str, means: bool) -> None:
             "missing, sasl_mechanism PLAIN needs it",
         ),
         ({"ssl_cafile": "/no/such/file"}, "ssl_cafile", "no file '/no/such/file'"),
-        ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown, there is security_protocol, sasl_mechanism, "),
+        ({"ssl_cafle": "ca.pem"}, "ssl_cafle", "unknown; choose one of security_protocol, sasl_mechanism, "),
         (
             {"ssl_check_hostname": "perhaps"},
             "ssl_check_hostname",
@@ -139,7 +139,7 @@ def test_properties_are_parsed_as_java_does() -> None:
         "a=1\nb: 2\nc 3\n  d  =  4 = four\n"
         "long = one, \\\n       two\n"
         "path=C\\:\\\\x\\u0041\\t.\n"
-        "a\\=b=c\nempty=\nend=\\\\\nlast=x"
+        "a\\=b=c\nempty=\r\nsecret=s\u2028\x853\rend=\\\\\nlast=x"
     )
     assert read_properties(text) == {
         "a": "1",
@@ -150,6 +150,7 @@ def test_properties_are_parsed_as_java_does() -> None:
         "path": "C:\\xA\t.",
         "a=b": "c",
         "empty": "",
+        "secret": "s\u2028\x853",
         "end": "\\",
         "last": "x",
     }

@@ -198,7 +198,7 @@ def test_consumer_without_metrics_is_not_exported(
     with caplog.at_level(logging.WARNING, "kafka_assignors"):
         register(consumer(CooperativeStickyAssignor, metrics_enabled=False), registry)
     assert [record.getMessage() for record in caplog.records] == [
-        "a consumer is not exported: closed, metrics_enabled=False, or metrics() failed (see DEBUG)"
+        "a consumer is not exported: it is closed, has metrics_enabled=False, or metrics() failed (see DEBUG)"
     ]
     assert scraped(registry) == {}
 

@@ -28,7 +28,7 @@ KAFKA = "org.apache.kafka.common.errors"
         ("java.io.IOException: No space left on device", "the disk is full: make room"),
         (
             f"{KAFKA}.SaslAuthenticationException: Authentication failed: wrong user",
-            "the cluster does not let us in: Authentication failed: wrong user",
+            "the cluster denies access: Authentication failed: wrong user",
         ),
         (
             f"Caused by: {KAFKA}.TopicAuthorizationException: Not authorized to access topics: [offsets]\n",
@@ -71,7 +71,7 @@ KAFKA = "org.apache.kafka.common.errors"
         ),
         (
             f"{KAFKA}.SslAuthenticationException: SSL handshake failed",
-            "the cluster does not let us in: TLS: SSL handshake failed",
+            "the cluster denies access: TLS: SSL handshake failed",
         ),
         (
             "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given in bootstrap",
@@ -148,7 +148,7 @@ def _rule_of(text: str) -> int:
 
 def test_ended_jvm_is_not_taken_for_another_service() -> None:
     gone = str(pipeline_error(ConnectionRefusedError(111, "Connection refused"), "recording"))
-    assert gone == "recording: Spark itself has ended: start again; what was finished is kept"
+    assert gone == "recording: Spark itself has ended: start again; finished batches are kept"
 
 
 def test_unknown_error_is_its_first_line() -> None:

@@ -117,7 +117,9 @@ def test_pause_is_short_again_after_a_run_of_more_than_a_minute(
     caplog.clear()
     with caplog.at_level(logging.WARNING):
         query.check()
-    assert caplog.messages == [f"commits: it ended: RuntimeError: gone again; trying again in {pause} s"]
+    assert caplog.messages == [
+        f"commits: the query ended: RuntimeError: gone again; trying again in {pause} s"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,7 @@ def test_query_that_ends_by_itself_before_it_worked_is_named() -> None:
     streams = list[Stream]()
     query = RestartingQuery("load", starting(streams, []), Clock(), has_worked=lambda done: done > 1)
     streams[0].query.isActive = False
-    with pytest.raises(PipelineError, match=r"^load: it ended by itself$"):
+    with pytest.raises(PipelineError, match=r"^load: the query ended without an error$"):
         query.check()
 
 

@@ -73,8 +73,8 @@ def test_topics_of_a_task_have_equal_partitions(partitions: dict[str, int]) -> N
         ((Subtopology("a", ("x" * 250,)),), "is no valid topic name"),
         ((Subtopology("a", ()),), "topics must be a tuple"),
         ((Subtopology("a", ("t",), changelog="a b"),), "a b is no valid topic name"),
-        ((Subtopology("a", ("t",), logged=False, changelog="l"),), "without logged state"),
-        ((Subtopology("a", ("t",), stateful=False, changelog="l"),), "without logged state"),
+        ((Subtopology("a", ("t",), logged=False, changelog="l"),), "needs `stateful` and `logged`"),
+        ((Subtopology("a", ("t",), stateful=False, changelog="l"),), "needs `stateful` and `logged`"),
     ],
 )
 def test_invalid_topologies_are_refused(subtopologies: tuple[Subtopology, ...], message: str) -> None:

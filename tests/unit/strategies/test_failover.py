@@ -85,7 +85,7 @@ def test_wrong_options_are_refused_by_name(options: dict[str, object], named: st
 
 
 def test_two_names_that_differ_are_refused_when_configured_one_after_the_other() -> None:
-    with pytest.raises(ConfigurationError, match="2 here, 1 there"):
+    with pytest.raises(ConfigurationError, match="but is 2 while priority is 1"):
         FailoverAssignor.configured(priority=1).configured(assignment_consumer_priority=2)
 
 

@@ -44,5 +44,5 @@ def test_too_many_bytes_are_refused_unread() -> None:
 
 
 def test_bytes_left_over_are_refused() -> None:
-    with pytest.raises(CodecError, match="1 bytes too many"):
+    with pytest.raises(CodecError, match="1 bytes left over"):
         Reader(b"\x00").end()

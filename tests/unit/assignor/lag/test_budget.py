@@ -141,7 +141,8 @@ def test_small_group_sends_the_plain_forms(kind: type[LagAssignor]) -> None:
 
 def test_lag_that_does_not_fit_is_fetched_by_the_leader() -> None:
     """The heaviest partitions come with the members' reports."""
-    with members_of(CooperativeLagAwareAssignor, group_record_bytes=12_000) as members:
+    options = {"group_record_bytes": 12_000, "lag_timeout_ms": 60_000}  # also on a busy machine
+    with members_of(CooperativeLagAwareAssignor, **options) as members:
         members.rebalance()
         members.wait_for_lag()
         asked: list[set[TopicPartition]] = []

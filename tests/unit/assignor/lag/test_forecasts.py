@@ -240,7 +240,7 @@ def test_too_few_forecasts_are_ignored_and_each_change_is_logged(
         world.rebalance({"a": [0, 3], "b": [1, 2]})
         assert world.loads == [0] * 4
     assert ours(caplog) == [
-        "cooperative-lag-aware: too few forecasts (1), lag alone decides: "
+        "cooperative-lag-aware: too few forecasts (1), planning by lag alone: "
         "load_source returned nothing for t-1"
     ]
     source.answer = dict(HEAVY)
@@ -268,7 +268,7 @@ def test_passing_problem_is_logged_as_info_and_a_later_one_as_warning(
         world.rebalance()
         world.rebalance()
     assert ours(caplog)[1:] == [
-        "cooperative-lag-aware: too few forecasts (0), lag alone decides: "
+        "cooperative-lag-aware: too few forecasts (0), planning by lag alone: "
         "load feed feed: its newest forecast is 100 s old"
     ]
 
@@ -292,7 +292,7 @@ def test_invalid_answers_of_load_source_are_ignored(
     world = made(source)
     world.rebalance()
     assert world.loads == [0] * 4
-    assert ours(caplog) == [f"cooperative-lag-aware: too few forecasts (0), lag alone decides: {why}"]
+    assert ours(caplog) == [f"cooperative-lag-aware: too few forecasts (0), planning by lag alone: {why}"]
 
 
 def test_hanging_load_source_holds_up_neither_plan_nor_lag(
@@ -314,7 +314,7 @@ def test_hanging_load_source_holds_up_neither_plan_nor_lag(
         assert world.assignor._forecasts is not None
         assert world.assignor.with_forecasts(world.reports[-1].target.group).lag.tolist() == [7] * 4
         assert ours(caplog) == [
-            "cooperative-lag-aware: too few forecasts (0), lag alone decides: "
+            "cooperative-lag-aware: too few forecasts (0), planning by lag alone: "
             "load_source has not answered yet"
         ]
     finally:
@@ -446,8 +446,8 @@ def test_feed_without_a_group_costs_one_warning(made: Make, caplog: pytest.LogCa
     for _ in range(2):
         world.rebalance()
     assert [line for line in ours(caplog, logging.WARNING) if "group_id" in line] == [
-        "cooperative-lag-aware: no forecasts, lag alone decides: "
-        "option 'group_id': missing: lag is a group's, give group_id"
+        "cooperative-lag-aware: no forecasts, planning by lag alone: "
+        "option 'group_id': missing: lag belongs to a group; set group_id"
     ]
     assert world.reports[0].forecasts == 0
 

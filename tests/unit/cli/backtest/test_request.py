@@ -39,7 +39,7 @@ def test_drawn_churn_is_an_assumption_without_its_times() -> None:
 
 def test_service_rate_is_required_if_every_group_is_idle() -> None:
     of = [recorded("a", rate=None), recorded("b", rate=None)]
-    with pytest.raises(OptionError, match="none of 2 groups was busy for long"):
+    with pytest.raises(OptionError, match="none of 2 groups was behind for long enough"):
         REQUEST.trials(of)
     notes = replace(REQUEST, service_rates=(20.0,))
     assert notes.trials(of).left_out == {}

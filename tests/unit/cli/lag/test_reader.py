@@ -162,7 +162,7 @@ def test_retention_without_the_right_is_noted_once(
         watched.read(["a"])
     assert cluster.asked == 1
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("note: retention is not known: ")
+    assert line.startswith("note: retention unknown: ")
 
 
 def test_patterns_match_whole_names() -> None:

@@ -33,7 +33,7 @@ def blocks(kind: str, page: str = PAGE) -> list[str]:
 
 def known(error: pytest.ExceptionInfo[Exception]) -> list[str]:
     """Return the known names that an error about an unknown one lists."""
-    return re.split("there is |expected one of ", str(error.value))[1].split(", ")
+    return re.split("choose one of |expected one of ", str(error.value))[1].split(", ")
 
 
 @pytest.mark.parametrize("block", blocks("console"), ids=lambda block: block.splitlines()[0])

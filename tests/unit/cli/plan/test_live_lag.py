@@ -83,9 +83,9 @@ def test_only_the_most_frequent_reasons_are_noted() -> None:
 
 
 def test_without_lag_the_group_is_unchanged() -> None:
-    group, notes = fetched(LagDeniedError("the cluster does not let us in: GroupAuthorizationFailed"))
+    group, notes = fetched(LagDeniedError("the cluster denies access: GroupAuthorizationFailed"))
     assert group is GROUP
-    assert notes == ["no lag: the cluster does not let us in: GroupAuthorizationFailed; planning by counts"]
+    assert notes == ["no lag: the cluster denies access: GroupAuthorizationFailed; planning by counts"]
 
 
 def test_missing_commits_are_noted_unless_reset_is_given() -> None:

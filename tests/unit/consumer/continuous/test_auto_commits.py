@@ -79,7 +79,7 @@ def test_failed_commit_before_revoking_is_a_warning(
     m.joined(0)
     m.poll()
     (warning,) = [line for line in caplog.messages if "commit before revoking" in line]
-    assert "an earlier one has no response" in warning  # a second commit would only wait behind it
+    assert "an earlier commit has no response" in warning  # a second commit would only wait behind it
     assert m.listener.heard == [("revoked", [1])]
 
 

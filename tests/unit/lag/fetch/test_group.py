@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from kafka_assignors.assignor.convert import encode_subscription
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch.group import (
     ConsumerGroupDescribeResponse,
@@ -46,7 +47,16 @@ def described(*members: Any, **fields: Any) -> Any:
 
 
 def test_member_owns_its_assignment_not_its_claims() -> None:
-    assert members_of(described(a_member())) == (GroupMember("m", None, "c", "10.0.0.1", (T0, T1)),)
+    assert members_of(described(a_member())) == (
+        GroupMember("m", None, "c", "10.0.0.1", (T0, T1), subscription_readable=False),
+    )
+
+
+def test_subscription_of_a_member() -> None:
+    metadata = encode_subscription({"t"}, b"\x99", {}, 3, "zone-a").encode()
+    (member,) = members_of(described(a_member(member_metadata=metadata)))
+    assert (member.topics, member.rack, member.generation) == (frozenset("t"), "zone-a", 3)
+    assert (member.subscription_user_data, member.subscription_readable) == (b"\x99", True)
 
 
 def test_member_owns_the_partitions_that_a_large_group_keeps_in_the_user_data() -> None:
@@ -75,8 +85,9 @@ def test_member_without_an_assignment_owns_nothing() -> None:
 
 
 def test_members_of_other_group_types_own_no_partitions() -> None:
-    (member,) = members_of(described(a_member(), protocol_type="connect"))
-    assert (member.owned, member.readable) == ((), False)
+    group = state_of("g", described(a_member(), protocol_type="connect"), {})
+    (member,) = group.members
+    assert (group.protocol_type, member.owned, member.readable) == ("connect", (), False)
 
 
 def test_unknown_group_raises() -> None:

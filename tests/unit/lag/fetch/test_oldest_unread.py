@@ -237,7 +237,9 @@ def test_aborted_records_count_unless_read_committed() -> None:
 def test_records_deleted_meanwhile_are_skipped() -> None:
     known = cluster(a0=[batch(105, 106, at=5)])
     assert known.oldest_unread(Position(A0, 2)).timestamps == {Position(A0, 2): 105}
-    assert known.oldest_unread(Position(A0, 9)).missing == {Position(A0, 9): "the log ends before the offset"}
+    assert known.oldest_unread(Position(A0, 9)).missing == {
+        Position(A0, 9): "the offset is beyond the end of the log"
+    }
 
 
 def test_moved_leader_is_looked_up_again() -> None:

@@ -144,9 +144,9 @@ def test_missing_rights_are_named_once() -> None:
     for looks.now in (0, AGAIN_S):
         assert looks.look(T0, DENIED) == {T0: Retention(None, 9, None)}
     assert looks.notes == [
-        "retention is not known: a broker does not return the configuration of topic denied: "
+        "retention unknown: a broker does not return the configuration of topic denied: "
         "the client needs the right DescribeConfigs on the topic",
-        "retention is not known: a broker does not return the sizes of logs: "
+        "retention unknown: a broker does not return the sizes of logs: "
         "the client needs the right Describe on the cluster",
     ]
 

@@ -177,10 +177,10 @@ def test_group_with_unknown_service_rate_is_left_out() -> None:
 
 def test_missing_service_rate_of_all_groups_is_an_error() -> None:
     grid = Grid(candidates(["range"], {}, forecasts=False), members=(2,))
-    with pytest.raises(OptionError, match="group 'g' was never busy for long") as caught:
+    with pytest.raises(OptionError, match="group 'g' was never behind for long enough") as caught:
         grid.trials([history(rate=None)])
     assert caught.value.option == "service_rate"
-    with pytest.raises(OptionError, match="none of 2 groups was busy for long"):
+    with pytest.raises(OptionError, match="none of 2 groups was behind for long enough"):
         grid.trials([history("g", rate=None), history("h", rate=None)])
 
 

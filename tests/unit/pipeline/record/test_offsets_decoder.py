@@ -303,7 +303,7 @@ def test_only_the_first_record_with_a_problem_is_logged(
         tally.add({"counted": [text for text in decoded if text is not None]})
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == len({problem for _, problem in BAD.values()})
-    assert any(f"{PROBLEMS['unknown-version']}: offset " in line for line in lines)
+    assert any(f": {PROBLEMS['unknown-version']}; further" in line for line in lines)
 
 
 def test_each_problem_and_each_kind_is_tested() -> None:

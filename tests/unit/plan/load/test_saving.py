@@ -170,6 +170,14 @@ def test_parts_of_a_plan_go_to_the_member_that_owned_most_of_them() -> None:
     assert saved(group, start, limit=15, home=home, skew=None, best=best) == home
 
 
+def test_members_keep_their_parts_if_relabelling_moves_more() -> None:
+    """Member 0 has most of what member 1 owned; each has 8 large partitions of its own, too."""
+    group = busy([10] * 8 + [1] * 10 + [11] * 8)
+    home, best = [0] * 8 + [1] * 18, [0] * 18 + [1] * 8
+    plan = saved(group, [0] * BUSY, limit=90, home=home, skew=None, best=best)
+    assert sum(was != now for was, now in zip(home, plan, strict=True)) == 8
+
+
 def test_with_unequal_subscriptions_no_member_is_relabelled() -> None:
     """And no return sends a partition to a member that does not subscribe to it."""
     topics = {"t0": 13, "t1": 13}

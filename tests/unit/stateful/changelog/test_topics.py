@@ -64,7 +64,7 @@ def test_member_starts_although_a_topic_has_grown_beyond_its_changelog(
     """Otherwise no member could start, or restart after a crash, before an operator adds partitions."""
     assert set(changelogs(monkeypatch, t=4, g_s_changelog=2)) == {("s", 0), ("s", 1)}
     assert (
-        "subtopology s: changelog g-s-changelog has 2 partitions, its topics have 4: tasks from s_2 on wait"
+        "changelog g-s-changelog has 2 partitions, its source topics have 4: tasks from s_2 on wait"
         in caplog.text
     )
 
@@ -73,7 +73,7 @@ def test_member_starts_although_a_topic_has_grown_beyond_its_changelog(
 def test_changelog_with_more_partitions_than_tasks_is_refused(
     count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(TopologyError, match=f"has {count} partitions, its topics have 4"):
+    with pytest.raises(TopologyError, match=f"has {count} partitions, its source topics have 4"):
         changelogs(monkeypatch, t=4, g_s_changelog=count)
 
 
@@ -94,5 +94,5 @@ def test_topic_and_changelog_may_grow_between_two_looks(monkeypatch: pytest.Monk
 def test_changelog_without_partitions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """No partition at all does not mean that the topic grew."""
     monkeypatch.setattr(Admin, "create_topics", lambda *_, **__: None)
-    with pytest.raises(TopologyError, match="has 0 partitions, its topics have 4"):
+    with pytest.raises(TopologyError, match="has 0 partitions, its source topics have 4"):
         changelogs(monkeypatch, t=4)

@@ -128,7 +128,7 @@ class Bench:
     def find(self) -> dict[Task, Changelog]:
         self.asked += 1
         if S2 not in self.changelogs:
-            raise TopologyError("log has 2 partitions, its topics have 3")
+            raise TopologyError("log has 2 partitions, its source topics have 3")
         return dict(self.changelogs)
 
     def run_background(self) -> None:
@@ -187,7 +187,7 @@ def test_assigned_and_revoked_tasks_and_copies_are_logged(
     assert caplog.messages == [
         "assigned 2 tasks: s_0, s_1; 2 in all",
         "revoked 1 task: s_1; 1 left",
-        "keeping copies of 1 task: s_1, as standbys or warm-ups",
+        "standbys and warm-ups: 1 task: s_1",
         "member m-1: closing, 1 active task: s_0",
     ]
 
@@ -360,7 +360,7 @@ def test_task_waits_for_its_changelog_partition(bench: Bench, caplog: pytest.Log
     assert "has no partition 2" in caplog.text
     bench.now = 5.0
     bench.search_changelogs()
-    assert "log has 2 partitions, its topics have 3" in caplog.text
+    assert "log has 2 partitions, its source topics have 3" in caplog.text
     assert (active.ready, S2 in bench.reader.kept) == (False, False)
     bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
     bench.now = 10.0

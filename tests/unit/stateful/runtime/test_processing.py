@@ -223,7 +223,7 @@ def test_full_memory_pauses_all_tasks_until_a_commit_succeeds(
     again = bench.cluster.sought[T0]
     assert 0 < again < 20
     assert bench.cluster.flows == set()
-    assert "processing waits until they are" in caplog.text
+    assert "processing waits for a commit" in caplog.text
     bench.process(T1, b"x")
     bench.processing.resume_ready()
     assert (bench.cluster.sought[T1], bench.cluster.flows) == (0, set())

@@ -56,6 +56,6 @@ def test_copies_are_logged_when_they_change(task_log: TaskLog, caplog: pytest.Lo
     for copies in ([], tasks(2), tasks(2)[::-1], []):
         task_log.keeps(copies)
     assert caplog.messages == [
-        "keeping copies of 2 tasks: s_0, s_1, as standbys or warm-ups",
-        "keeping copies of 0 tasks, as standbys or warm-ups",
+        "standbys and warm-ups: 2 tasks: s_0, s_1",
+        "standbys and warm-ups: 0 tasks",
     ]

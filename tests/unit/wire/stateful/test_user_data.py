@@ -223,7 +223,7 @@ def _with(data: bytes, offset: int, hexed: str) -> bytes:
     [
         (b"", "needs 2 bytes"),
         (GOOD[:-1], "needs"),
-        (GOOD + b"\0", "1 bytes too many"),
+        (GOOD + b"\0", "1 bytes left over"),
         (_with(GOOD, 0, "0000"), "version 0"),
         (_with(GOOD, 0, "8000"), "version -32768"),
         (_with(GOOD, 0, "0005"), "version 5 of a sender that supports up to 2"),
@@ -279,9 +279,12 @@ def _owners(hexed: str) -> bytes:
         (_owners("00 00 00 00"), "no endpoints"),
         (_owners("00 02 00 01 61 00 01 61 00 00"), "duplicate one"),
         (_owners("00 01 00 00 00 00"), "empty"),
-        (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 02"), "endpoint 2 of 1"),
+        (
+            _owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 02"),
+            "endpoint number 2, but there are 1 endpoints",
+        ),
         (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 02 01"), "needs 2 bytes"),
-        (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 01 00"), "too many"),
+        (_owners("00 01 00 01 61 00 01 00 01 61 00 00 00 01 01 00"), "left over"),
         (_owners("00 01 00 01 61 00 01 00 01 61 7f ff ff ff 01"), "expected 1 to 100000"),
         (_owners("00 01 00 01 61 00 01 00 01 61 ff ff ff ff 01"), "expected 1 to 100000"),
         (_owners("00 01 00 01 61 00 02 00 01 61 00 00 00 01 00 01 61 00 00 00 01 01 01"), "duplicate subt"),
