@@ -68,7 +68,8 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
     """Decode the state of a partition.
 
     Raises:
-        CodecError: the version is unknown, the bytes are damaged, or the settings differ from the encoder's.
+        CodecError: the version is unknown, the bytes are damaged, or a setting other than ``reset`` differs
+            from the encoder's.
     """
     if not data or data[0] != _VERSION:
         raise CodecError(f"state of a partition: version {data[0] if data else 'none'}, know only {_VERSION}")
@@ -115,7 +116,7 @@ def _flag(number: int) -> bool:
 
 
 def encoded_settings(settings: LoadSettings) -> list[int]:
-    """Return `SETTINGS` integers: four times, and a checksum of the time zone."""
+    """Return `SETTINGS` integers: four durations, and a checksum of the time zone."""
     zone = zlib.crc32(settings.zone.encode())
     return [settings.step, settings.horizon, settings.max_gap, settings.delay, zone]
 

@@ -1,10 +1,10 @@
 """Tells whether a sample advances a group's committed offset, shows its reset, or is stale.  Pure.
 
-Two writers with two clocks report the committed offset of a partition.  The *sampler* reads it together with
-the end offset.  Its samples have the time of the end offset; it read the commit some time before.  The
-*recorder* reads commit records, without end offsets.  Its samples have the time of the broker that took the
-commit.  So in the order of times, one writer may report an older commit than the other has reported already.
-Each writer alone reports commits in the order in which they were made.
+Two writers with two clocks report the committed offset of a partition.  The *sampler* reads it before the end
+offset, and its samples have the time of the end offset.  The *recorder* reads commit records, without
+end offsets.  Its samples have the broker's time of the commit.  So in the order of times, one writer may
+report an older commit than the other has reported already.  Each writer alone reports commits in the order in
+which they were made.
 
 - The group's commit was reset if a writer reports a lower commit than it reported before.
 - The other writer then has `SLACK` to report the reset.  Until it does, its samples are stale.
@@ -22,8 +22,8 @@ from kafka_assignors.forecast.settings import SECOND
 SLACK = 30 * SECOND
 """Maximum time between the two writers' reports of one commit.
 
-Synchronised clocks differ by seconds at most, and the sampler takes at most ten seconds (its ``timeout_s``).
-This is shorter than a step of a minute, so a reset found late is in the same step or the next.
+Synchronised clocks differ by seconds at most, and by default the sampler takes at most ten seconds.  `SLACK`
+is shorter than a step of a minute, so a reset found late is in the same step or the next.
 """
 
 CommitChange = Literal["advanced", "reset", "stale"]

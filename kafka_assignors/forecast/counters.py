@@ -1,11 +1,11 @@
 """End and committed offsets at the ends of steps, interpolated between samples.  Pure.
 
-Between two samples a counter grows evenly, so its value at the end of a step is a point on a straight line,
-rounded down.  The records of a step are the difference of two such values.  So rounding only moves records
-from one step to the next, and the steps of any period add up to the growth of the counter.
+A counter is assumed to grow evenly between two samples.  Its value at the end of a step is therefore a point
+on a straight line, rounded down.  The records of a step are the difference of two such values.  So rounding
+only moves records from one step to the next, and the steps of any period add up to the counter's growth.
 
-Nothing is interpolated between samples that are further apart than ``max_gap``, or in two *epochs* of a
-counter.  Within an epoch a counter only grows.
+Nothing is interpolated between samples that are further apart than ``max_gap`` or that belong to two *epochs*
+of a counter.  A counter never decreases within an epoch.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ class EndMark(NamedTuple):
     at: int  # time of the step's end
     end: int
     epoch: int
-    far: bool  # interpolated between two samples that are more than a step apart
-    through: bool  # `far`, and the later sample is after this time, not at it
+    far: bool  # the sample that completed the step came more than a step after the sample before it
+    through: bool  # `far`, and that sample is after this time, not at it
 
 
 class GroupMark(NamedTuple):
     """The position of a group at the end of a step."""
 
     at: int  # time of the step's end
-    served: int  # records since the first sample
+    served: int  # records served since the first sample
     position: int  # offset of the next record to read, or UNKNOWN
     epoch: int  # records served from one epoch to the next are unknown
     resets: int  # number of times the group's commit was reset or lost
@@ -69,7 +69,7 @@ class Ends:
         return 0 <= sample.end < self.end or 0 <= sample.begin < self.begin
 
     def take(self, sample: Sample, settings: LoadSettings, *, was_reset: bool) -> list[EndMark]:
-        """Take the next sample, with or without an end offset."""
+        """Take the next sample, and return a mark for each end of a step that it completes."""
         self.doubted |= was_reset
         same_begin = 0 < sample.begin == self.begin
         restarted = self.restarted(sample) or (self.doubted and not same_begin and 0 <= self.end < sample.end)
@@ -103,8 +103,8 @@ class Ends:
 class CommittedOffset:
     """The committed offset, the position that follows from it, and the records served.
 
-    - Records deleted by retention before the group read them were not served.  Served records are counted
-      from the begin of the log if it is beyond the previous commit.
+    - Records that retention deleted before the group read them were not served.  If the previous commit was
+      before the begin of the log at that time, served records are counted from that begin.
     - A commit that decreases or disappears is a reset.  A reset begins a new epoch, and so does the first
       commit.  ``commit_order`` distinguishes a reset from a stale sample.
     - Marks are kept until an end offset of the same time is known.
@@ -124,7 +124,7 @@ class CommittedOffset:
         self.epoch += 1
 
     def change(self, sample: Sample) -> CommitChange | None:
-        """Return how the sample changes the commit; None if it has none.
+        """Return how the sample changes the commit; None if the sample's commit is ``UNKNOWN``.
 
         `take` accepts only a sample that advances or resets the commit.
         """
@@ -152,7 +152,7 @@ class CommittedOffset:
         )
 
     def at(self, time: int, max_gap: int) -> GroupMark | None:
-        """Return the group's position at a time; None if unknown.  Drops the marks before it.
+        """Return the group's position at a time, or None if it is unknown.  Drop all earlier marks.
 
         After the last sample the position stays the same, because a later commit would have been sampled.
         """
@@ -181,7 +181,7 @@ class CommittedOffset:
 
 
 def _between(since: GroupMark, now: GroupMark, at: int) -> GroupMark:
-    """Interpolate between two marks; repeat the older one if its epoch or a position rules that out."""
+    """Interpolate between two marks; repeat the older one if the epochs differ or a position is unknown."""
     if at == now.at:
         return now
     if since.epoch != now.epoch or UNKNOWN in (since.position, now.position):

@@ -3,7 +3,7 @@
 Samples arrive in any order, some of them twice.  Each waits until the newest sample of its partition is
 ``delay`` ahead of it.  Then samples are taken in the order of their times.  So the rows do not depend on how
 the samples were cut into batches, unless a sample arrives later than ``delay``.  Such a sample is still taken
-if no sample with a later time was taken.  Otherwise it is *late*: dropped and counted.
+if no sample after it was taken.  Otherwise it is *late*: dropped and counted.
 
 The time of the newest sample is the clock of its partition.  So delayed samples of one group do not make
 those of other groups late, and one sample from the future only ends the wait in its own partition.  But if
@@ -96,7 +96,7 @@ class Partition:
         return self.fold(samples)
 
     def fold(self, samples: list[Sample]) -> list[LoadRow]:
-        """Take samples, which are in order, at once.  Waiting samples keep waiting."""
+        """Take ordered samples immediately.  Waiting samples keep waiting."""
         rows: list[LoadRow] = []
         for sample in samples:
             self.last = sample

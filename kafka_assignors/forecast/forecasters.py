@@ -31,9 +31,9 @@ FIRST = 1  # index of the forecaster that has all the weight until a forecast is
 QUICK = 1  # index of the forecaster whose expectation defines outliers
 
 BACKCASTS = 8
-"""Number of forecasts per horizon that are scored."""
+"""About this many forecasts per horizon are scored."""
 SCORES = 64.0
-"""A mean error is a mean of about this many last scores, which are those of eight horizons."""
+"""A mean error covers about this many scores, which takes eight horizons."""
 LEAST_SCORES = 3
 """Until this many forecasts are scored, the error is unknown."""
 OUTLIER = 4.0

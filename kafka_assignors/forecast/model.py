@@ -96,7 +96,7 @@ class Model:
         self.total = 0  # arrivals since the last unknown step
         self.last: float | None = None  # arrivals within the last known horizon
         self.pending: list[Pending] = []
-        self.scored = 0  # forecasts
+        self.scored = 0  # number of scored forecasts
         self.misses = [0.0] * (len(FORECASTERS) + OTHERS)  # mean absolute error of each, records
         self.miss = 0.0  # mean absolute error of the mixture
         self.spread = NORMAL  # standard error over ``miss``
@@ -173,7 +173,7 @@ class Model:
         )
 
     def parts(self, at: int, count: int) -> list[float]:
-        """Split the forecast from the end of a step on into equal parts of the horizon; records of each."""
+        """Forecast the records of each of ``count`` equal parts of the horizon, from the end of a step on."""
         ends = [self.settings.horizon * part // count for part in range(1, count + 1)]
         within = [_mean(self._weights(), self._each(at, end)) for end in ends]
         return [max(last - first, 0.0) for first, last in pairwise([0.0, *within])]
@@ -183,7 +183,7 @@ class Model:
         deviation = rate - expected
         if self.seen > LEARNT:
             seconds = self.settings.step_s
-            least = math.sqrt(max(expected, 0.0) * seconds + 1) / seconds  # by chance (Poisson)
+            least = math.sqrt(max(expected, 0.0) * seconds + 1) / seconds  # deviation by chance (Poisson)
             most = OUTLIER * max(self.deviation, least)
             if abs(deviation) <= most:
                 self.run = 0
@@ -235,10 +235,7 @@ class Model:
         return self.weights
 
     def _each(self, at: int, within: int | None = None) -> list[float]:
-        """Return the records each forecaster expects within the horizon, or the first ``within`` of it (µs).
-
-        `OTHERS` are last.
-        """
+        """Return each forecaster's records in the horizon or its first ``within`` µs; `OTHERS` are last."""
         whole_s = self.settings.horizon_s
         horizon_s = whole_s if within is None else within / SECOND
         stretches = self._stretches(at, self.settings.horizon if within is None else within)
@@ -265,7 +262,7 @@ class Model:
         return forecasts
 
     def _at_least_0(self, level: float, trend: float, stretches: list[_Stretch], *, seasonal: bool) -> float:
-        """Forecast quarter by quarter, because the rate would fall below 0 in one of them."""
+        """Forecast quarter by quarter, none below 0, because the rate may fall below 0 in one of them."""
         records = end = grown_before = 0.0
         for adds, _, seconds, _ in stretches:
             end += seconds
@@ -278,15 +275,14 @@ class Model:
     def grown(self, seconds: float) -> float:
         """Return the records that a trend of 1 adds within a number of seconds.
 
-        After n steps the trend has added keep + keep^2 + ... + keep^n to the rate.  The result is the
-        integral of that sum.
+        After n steps the trend has added keep + keep^2 + ... + keep^n to the rate.  Integrate that sum.
         """
         horizon_s = self.settings.horizon_s
         faded = horizon_s * (1 - math.exp(-seconds / horizon_s))
         return self.keep / (1 - self.keep) * (seconds - faded)
 
     def _stretches(self, at: int, within: int) -> list[_Stretch]:
-        """Return the quarters of an hour ahead, ``within`` so many microseconds after ``at``."""
+        """Return the quarters of an hour in the ``within`` microseconds after ``at``."""
         stop, quarter = at + within, at // QUARTER
         if self.ahead_of != (quarter, self.season.changes):
             last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER

@@ -7,14 +7,14 @@ from typing import NamedTuple
 from kafka_assignors.forecast.settings import Reset
 
 UNKNOWN = -2
-"""Stands for an unknown offset or time.  It is a number, so samples can be sorted and packed."""
+"""Stands for an unknown offset or time.  It is a number, so samples can be sorted and encoded."""
 
 NO_COMMIT = -1
 """Stands for a missing committed offset: the group never committed, or its commit was removed."""
 
 
 class Sample(NamedTuple):
-    """Offsets of one partition of one group at one time; ``UNKNOWN`` if the writer does not know them.
+    """Offsets of one partition of one group at one time.  An offset that was not read is ``UNKNOWN``.
 
     Samples are ordered by time, then by offsets, so their order does not depend on their arrival.
     """

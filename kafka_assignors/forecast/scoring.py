@@ -1,12 +1,12 @@
 """Forecast errors, compared to simple forecasts.  Pure.
 
-The model makes a forecast at the end of each step.  The forecast is scored if three numbers are known:
-itself, the arrivals within its horizon, and those within the last horizon, which are the *naive* forecast.
+The model makes a forecast at the end of each step.  A score needs three numbers: the forecast, the arrivals
+within its horizon, and the arrivals within the horizon before, which are the *naive* forecast.
 
 There are five *baselines*: the arrivals of the last horizon, of a day ago and of a week ago, the mean of the
 last `WEEKS` weeks, and that mean scaled by the level of the last day.  Forecasts for which all five are known
-are also compared to the *best* of them, which has the least mean absolute error over all forecasts of a
-partition.  So it is chosen with hindsight.
+are also compared to the *best* baseline: the one with the least mean absolute error over these forecasts of a
+partition.  So the best baseline is chosen with hindsight.
 """
 
 from __future__ import annotations

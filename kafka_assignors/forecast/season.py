@@ -9,9 +9,9 @@ rates of the same quarters of the day.  Means weigh newer rates more.  Few rates
     week(h) = (mean difference of hour h)                * seen / (seen + WEEK_DOUBT)
     season  = day + week
 
-So the season is 0 on the first day.  On the second, it is 80 % of what the first day showed.  A day of the
-week has a weekly part from its second occurrence on.  The very first day does not count as an occurrence,
-because there is no daily mean yet.
+So the season is 0 on the first day.  On the second day it is 80 % of the differences seen on the first.  A
+day of the week has a weekly part from its second occurrence on.  The very first day does not count as an
+occurrence, because there is no daily mean yet.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
 weeks.  They are in single precision, which halves the state.
@@ -39,10 +39,10 @@ WEEK_HOURS = 168
 WEEK_QUARTERS = 672
 DAY_DOUBT = 0.25  # days
 WEEK_DOUBT = 0.5  # weeks
-MOST_DAYS = 14  # the mean of a quarter of the day is of about this many last days
-MOST_WEEKS = 6  # the mean of an hour of the week is of about this many last weeks
-USUAL_WEEKS = 4  # a usual rate is the mean of about this many last weeks
-_MONDAY = 72  # hours from the Monday before to the begin of 1970, a Thursday
+MOST_DAYS = 14  # the mean of a quarter of the day covers about this many days
+MOST_WEEKS = 6  # the mean of an hour of the week covers about this many weeks
+USUAL_WEEKS = 4  # a usual rate is a mean over about this many weeks
+_MONDAY = 72  # hours from Monday to the begin of 1970, a Thursday
 LEAST_SEEN = 0.5  # a quarter is learnt if at least this part of it is known
 MOST_SLOTS = 15
 WHOLE = 65_520  # the share of a whole quarter; every possible number of slots divides it
@@ -73,12 +73,12 @@ class Season:
         self.quarter = -1  # number of the current quarter since 1970, by local clocks
         self.sum = 0.0  # of the rates of the current quarter's steps
         self.steps = 0  # of the current quarter
-        self.above = 0.0  # sum of the differences of this hour's quarters from those of the day
-        self.quarters = 0  # number of these differences
+        self.above = 0.0  # sum of rate minus daily mean, over the quarters of this hour
+        self.quarters = 0  # number of quarters in `above`
         self.changes = 0  # version of the season, for caches
 
     def adds(self, quarter: int) -> float:
-        """Return what a quarter of an hour (number since 1970) adds to the level, records/s."""
+        """Return the addition to the level in a quarter of an hour (number since 1970), records/s."""
         quarter = local_quarter(quarter, self.zone)
         index = quarter % QUARTERS
         seen = self.day_seen[index]
@@ -88,7 +88,7 @@ class Season:
         return above + self._week_adds(hour_of_week(quarter))
 
     def before(self, quarter: int) -> tuple[float, float, float]:
-        """Return earlier rates at a quarter of an hour (number since 1970): a day ago, a week ago, usual.
+        """Return the rates a day and a week before a quarter (number since 1970), and its usual rate.
 
         They are in records/s; NaN: unknown.
         """

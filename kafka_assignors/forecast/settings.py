@@ -18,7 +18,7 @@ QUARTER = 900 * SECOND
 """A quarter of an hour in microseconds, the resolution of the season."""
 
 Reset = Literal["earliest", "latest"]
-_SHORTEST = 600.0  # s; least default of max_gap
+_SHORTEST = 600.0  # s; smallest default of max_gap
 _DAY = 86_400  # s
 _MOST_STEPS_AHEAD = 10_000  # maximum steps of a horizon
 
@@ -76,7 +76,7 @@ class LoadSettings:
 
 @lru_cache(maxsize=4096)
 def local_quarter(quarter: int, zone: str) -> int:
-    """Return the number of a quarter of an hour since 1970, by the clocks of a time zone."""
+    """Convert the number of a quarter of an hour since 1970 from UTC to the local time of a zone."""
     if zone == "UTC":
         return quarter
     offset = datetime.fromtimestamp(quarter * QUARTER // SECOND, ZoneInfo(zone)).utcoffset()

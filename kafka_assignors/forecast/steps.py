@@ -11,17 +11,17 @@ from kafka_assignors.forecast.samples import UNKNOWN, Sample
 from kafka_assignors.forecast.settings import LoadSettings
 
 MOST_POINTS = 32
-"""Maximum number of points of a `Growth`.  Then every second point of the older half is dropped."""
+"""Maximum number of points of a `Growth`.  Then `add` drops every second point of the older half."""
 
 Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 """How well a step is known.
 
-- ``ok``: the samples around it are at most a step apart.
-- ``interpolated``: they are further apart.
-- ``gap``: they are further apart than ``max_gap``; arrived and served are unknown.
+- ``ok``: the samples around the step's start and around its end are at most a step apart.
+- ``interpolated``: some of them are further apart.
+- ``gap``: some of them are further apart than ``max_gap``; arrived and served are unknown.
 - ``reset``: the log was or may have been replaced (arrived is unknown), or the group's commit was reset
   (served is unknown).
-- ``unknown``: the end offset is unknown; there are only commits.
+- ``unknown``: the end offset at its start or its end is unknown; there are only commits.
 """
 
 
@@ -68,7 +68,7 @@ class Growth:
     def arrival(self, offset: int) -> int | None:
         """Return the arrival time of a record; None if it arrived before the first point.
 
-        Offsets must not decrease between calls: points before this record are dropped.
+        Points before this record are dropped, so a later call with a lower offset may return None.
         """
         after = bisect_right(self.ends, offset)  # the first point beyond the record
         if after == 0:
@@ -83,8 +83,7 @@ class Growth:
 class Steps:
     """Turns samples into steps, both in the order of time.
 
-    The first sample at or after the end of a step completes it.  One sample completes at most
-    ``max_gap / step`` steps.
+    The first sample at or after the end of a step completes it.
     """
 
     __slots__ = ("commits", "ends", "growth", "last_end", "last_group", "settings")

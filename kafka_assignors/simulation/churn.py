@@ -102,7 +102,7 @@ def client_id(member: str) -> str:
     """Return the client id of a member, which begins with a hash, as the names in many deployments do.
 
     Assignors order members by their ids, which begin with the client id.  With plain names a new member would
-    always be last, which is the best case for ``range``.  With the hash its place is arbitrary, but the same
+    mostly be last, which is the best case for ``range``.  With the hash its place is arbitrary, but the same
     for all strategies.
     """
     return f"{hashlib.sha256(member.encode()).hexdigest()[:6]}-{member}"

@@ -12,7 +12,7 @@ _LEAST_S = 0.5
 
 
 class Consumption:
-    """Counts arrived and read records as time advances.  `Readers` say which member reads which partition.
+    """Counts arrived and read records as time advances.  `Readers` name the member that reads each partition.
 
     Args:
         history: the arrivals.
@@ -70,7 +70,7 @@ class Consumption:
     def empty_at(self, reader: Readers) -> float:
         """Return when the lag of all partitions is 0, seconds since the start, at the current rates.
 
-        Infinite if a partition with lag has no reader, or if the lag is 0 now.
+        Infinite if a partition with lag has no reader, if a reader never catches up, or if the lag is 0 now.
         """
         interval = self.interval(0.0, reader)
         if interval.lag.sum() <= NOTHING:
@@ -82,8 +82,7 @@ class Consumption:
     def next_empty(self, reader: Readers) -> float:
         """Return when the next partition with lag runs empty, seconds since the start, at the current rates.
 
-        Infinite if none will.  Until then each partition is read at a constant rate.  The time is at least
-        ``_LEAST_S`` from now.
+        Infinite if none will.  The time is at least ``_LEAST_S`` from now.
         """
         lag = self.lag()
         behind = lag > NOTHING

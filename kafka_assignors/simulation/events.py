@@ -13,7 +13,7 @@ Event = Literal["churn", "join", "expire", "stop", "end", "resume", "replan", "c
 - ``churn``: a step of the churn (its index).
 - ``join``: a process has started, so its consumer joins the group (the member).
 - ``expire``: the session of a killed member ends (the member).
-- ``stop``: all members know of a round, and stop reading.
+- ``stop``: all members know of a round, and stop reading unless they are continuous.
 - ``end``: a round ends.
 - ``resume``: a member may read again after a round (the member).
 - ``replan``: a rebalance is requested regardless of lag.

@@ -136,12 +136,13 @@ class GroupModel:
         return changes
 
     def imbalance(self, load: Counts, is_uneven: Callable[[int, int], bool]) -> tuple[int, int]:
-        """Return the largest load of a member, and a lower bound of it, records weighted by capacity.
+        """Return the largest load of a member, and a lower bound of that of any plan.
+
+        Both are records weighted by capacity, and 0 if the strategy plans by counts.
 
         Args:
             load: load by partition, records.
-            is_uneven: whether a largest load is uneven, given a lower bound of it.  If it is not by a simple
-                bound, that bound is returned, which saves the computation of a better one.
+            is_uneven: compares the two.  A better bound is computed only if a simple one makes them uneven.
         """
         if not (self._strategy.by_lag or self._strategy.by_load):
             return 0, 0

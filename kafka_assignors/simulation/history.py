@@ -17,7 +17,7 @@ Counts = npt.NDArray[np.int64]
 Levels = npt.NDArray[np.float64]
 
 _MOST = 2**52
-"""Most records of a history, because the simulation uses floats, which are exact only up to here."""
+"""Most records of a history, because the simulation uses floats, which have no fractions beyond 2^52."""
 
 _ROUNDING = 1e-9
 """A time that is before the end of a step by less than this part of a step counts as its end."""

@@ -1,8 +1,4 @@
-"""The leader: the lag it plans with, and the rebalances it requests on uneven lag.
-
-As in ``assignor.lag``, members report lag, and the leader fetches the lag that no member reports.  A report
-may be up to ``refresh_s`` old.
-"""
+"""The leader: the lag it plans with, and the rebalances it requests on uneven lag."""
 
 from __future__ import annotations
 
@@ -21,11 +17,11 @@ from kafka_assignors.simulation.scenario import Scenario
 
 
 class KnownLag:
-    """The lag of each partition as the leader knows it in a round.
+    """The lag of each partition as the leader knows it in a round, by the rules of ``assignor.lag``.
 
     A member fetches the lag of its partitions when it gets them, and every ``refresh_s`` after that.  It
     reports the last answer when it joins.  The leader fetches the lag that no member reports, and keeps the
-    answers for ``refresh_s``.  Its answers take precedence over reports.
+    answers for ``refresh_s``.  The leader's answers take precedence over reports.
 
     Args:
         size: number of partitions.
@@ -62,7 +58,7 @@ class KnownLag:
         self._fetched, self._fetched_at = lag.copy(), np.full(len(lag), now)
 
     def lag(self, now: float, lag: Levels, leader: int) -> Levels:
-        """Return the lag that the leader plans with.  It fetches the lag that no member reports.
+        """Return the lag that the leader plans with.
 
         Args:
             now: seconds.
@@ -182,7 +178,6 @@ class Leader:
         return True
 
     def _with_expected(self, now: float, lag: Levels) -> Counts:
-        """Add forecast arrivals to the lag, if the strategy uses them."""
         load = np.rint(lag).astype(np.int64)
         if not self._scenario.strategy.by_load:
             return load

@@ -23,7 +23,7 @@ and ``least`` differ by ``NO_DIFFERENCE``, and 0 is not infinitely better than a
 class Situation(NamedTuple):
     """The conditions in which strategies are compared.
 
-    If other conditions differ (pauses, rates, owners), the histories must have different names.
+    If other conditions differ (pauses, capacities, owners), the histories must have different names.
     """
 
     group: str
@@ -81,8 +81,8 @@ class Outcome:
         left: records that were not read by the end; 0 if all were.
         drain_s: seconds from the last arrival (from the start, if none) until all records were read.  None:
             not within the limit.
-        recovery_s: longest time from the start, or from a step of the churn, until the lag fell back to that
-            right before (at the start: to 0), seconds.  0: the lag never rose.  None: not within the limit.
+        recovery_s: longest time from the start, or from a step of the churn, until no rebalance was running
+            and the lag was at most that right before (at the start: 0), seconds.  None: not within the limit.
         largest_lag: largest lag of the whole group at any time, records.
         mean_lag: mean from the start to the end of the history, records.
         largest_member_lag: largest lag of one member at any time, records.
@@ -95,7 +95,7 @@ class Outcome:
             service rate of its new owner.
         r_score_mean: mean R-score of a rebalance; the rounds of a cooperative rebalance count together.
         rebalances: number of rounds, second rounds of cooperative rebalances included.
-        pause_s: member-seconds that living members did not read, because of joins and warm-ups.
+        pause_s: member-seconds that living members did not read, because of rebalances and warm-ups.
         unserved_s: partition-seconds without a reader, for any cause, dead members included.
         simulated_s: simulated seconds.
         moves: the moves one by one.
@@ -134,7 +134,7 @@ class Outcome:
 
     @property
     def situation(self) -> Situation:
-        """The situation in which strategies are compared by this outcome and others."""
+        """The conditions of this outcome.  Strategies are compared by outcomes with the same conditions."""
         return Situation(self.group, self.history, self.members, self.churn, self.service_rate)
 
     def figures(self) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from kafka_assignors.simulation.serving import NOTHING, Interval, first_below
 from kafka_assignors.simulation.time_lag import age_periods, ages, quantile
 
 _RECENT_S = 30.0
-"""An arrival rate is the mean of the last so many seconds, because arrivals come in bursts."""
+"""An arrival rate is a mean over this many last seconds, because arrivals come in bursts."""
 
 
 class OutcomeBuilder:
@@ -76,7 +76,7 @@ class OutcomeBuilder:
 
         Args:
             interval: the interval that has passed.
-            settled: whether no rebalance is running, and no member is dead or pausing.
+            settled: whether no rebalance is running, and no member is starting, dead or pausing.
         """
         times, totals = interval.totals()
         self._largest = max(self._largest, float(totals.max()))

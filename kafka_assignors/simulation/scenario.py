@@ -36,8 +36,8 @@ class Pauses:
         heartbeat_s: ``heartbeat_interval_ms``; the default is kafka-python's.
         join_s: from when all members know of a round until all have their assignment.  Meanwhile no member
             gets records.  The default was measured with four members and a broker nearby.
-        refetch_s: from the assignment until the first records of the gained partitions; in an eager group, of
-            all partitions.  The default was measured in the same setup.
+        refetch_s: from the assignment until a member gets its first records, if it gained a partition or the
+            strategy is eager.  The default was measured in the same setup.
         warm_up_s: warm-up of one gained partition.  A member warms up the partitions it gains one at a time,
             and reads no records meanwhile.  A partition that returns to its owner needs no warm-up.
         session_timeout_s: ``session_timeout_ms``: time from the last heartbeat until a member expires.  A
@@ -111,7 +111,7 @@ class Scenario:
         forecast_delay_s: seconds from the end of a step until its forecast is known.  The default is that of
             the pipeline: ``--delay`` and ``--every``.
         owners: owners at the start, by partition, as names of members.  None: the strategy plans them.
-        drain_limit_s: most seconds to simulate after the history, until all records are read.  None: the
+        drain_limit_s: maximum seconds to simulate after the history while records are unread.  None: the
             length of the history, at least an hour.
 
     Raises:

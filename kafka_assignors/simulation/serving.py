@@ -1,9 +1,9 @@
 """Division of a member's time among its partitions, and intervals in which lag changes evenly.
 
 A member is one thread that reads its partitions in turn.  Partitions with lag get equal parts of its time,
-and time that one partition does not need goes to the others.  Records are a fluid here.  With constant
-arrival rates over an interval, the records read of each partition follow from sums alone: partitions that
-still have lag at the end of the interval got equal parts, and no other partition got more.
+and time that one partition does not need goes to the others.  Records are a fluid here.  Arrival rates
+are constant within an interval, so the records read of each partition follow from sums alone.  Partitions
+that still have lag at the end of the interval got equal parts, and no other partition got more.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def shared(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
     """Return the records read of each partition within an interval.
 
     Args:
-        demand: by partition, lag at its start and arrivals within it, records.
+        demand: by partition, lag at the start of the interval plus arrivals within it, records.
         reader: by partition, its reader.
         capacity: by member, records it can read within the interval; finite.
 
@@ -41,7 +41,7 @@ def shared(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
     """
     members = len(capacity)
     wanted = by_reader(reader, demand, members)
-    overloaded = np.append(wanted[:-1] > capacity, True)  # the last entry is no member, without capacity
+    overloaded = np.append(wanted[:-1] > capacity, True)  # the last entry stands for no reader
     is_short = overloaded[reader]
     read: Levels = np.where(is_short, 0.0, demand)
     short = np.flatnonzero(is_short & (reader < members))
@@ -69,12 +69,12 @@ def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def when_empty(lag: Levels, arriving: Levels, rate: Levels) -> Levels:
-    """Return the seconds until the lag of each member is 0; infinite if it never is.
+    """Return the seconds until each lag is 0, of members or of partitions; infinite if it never is.
 
     Args:
-        lag: lag by member, records.
-        arriving: arrivals by member, records/s.
-        rate: service rate by member, records/s.
+        lag: records.
+        arriving: arrivals, records/s.
+        rate: rate of reading, records/s.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         seconds: Levels = np.where(lag <= 0, 0.0, np.where(rate > arriving, lag / (rate - arriving), np.inf))

@@ -40,15 +40,16 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
         round.
 
     Raises:
-        OptionError: the service rate is unknown, or the churn goes beyond the history.
+        OptionError: the service rate is unknown, the churn goes beyond the history, or ``owners`` does not
+            have one owner for each partition.
     """
     return Simulation(history, scenario).run(series=series)
 
 
 class Simulation:
-    """The state of one simulation, which `run` runs with the churn of its scenario.
+    """The state of one simulation.  `run` applies the churn of the scenario.
 
-    A subclass may decide on the churn during the simulation instead, as ``bench.lag.autoscaler`` does.
+    A subclass may instead decide on the churn during the simulation, as ``bench.lag.autoscaler`` does.
 
     Args:
         history: the arrivals.

@@ -1,4 +1,4 @@
-"""Many partitions at once: samples in, rows of the load table out, the same ones as from ``forecast.fold``.
+"""Many partitions at once: samples in, rows of the load table out, equal to those of ``forecast.fold``.
 
 Steady partitions are folded together, in numpy.  Partitions with a reset, a gap or a commit without an end
 offset go through ``Partition``, one by one.  Both ways give the same results, bit for bit, so a partition
@@ -36,7 +36,7 @@ class Bucket:
 
     Attributes:
         keys: the partitions, by row.
-        table: the plain states, and the last sample of all partitions.
+        table: the plain states, and the last sample of each partition.
         odd: row -> state that is not plain.
         waiting: samples that wait for earlier ones, in the order of rows and times.
         changed: the changed parts of the state (see ``codec``): ``names``, ``odd`` or both.
@@ -135,7 +135,7 @@ class Bucket:
         return same | (twice & ~late), late
 
     def _fold(self, samples: Samples) -> LoadRows:
-        """Take samples in order."""
+        """Fold samples that are in order."""
         if not len(samples.row):
             return LoadRows.of(())
         table = self.table
@@ -156,7 +156,7 @@ class Bucket:
         if not len(done):
             return False
         known = self.table.time[samples.row]
-        # The time of the last sample taken of a partition; of a new one, that of its first sample.
+        # Time of the partition's last sample.  A new partition has none, and counts from its first sample.
         starts = np.where(np.diff(samples.row, prepend=-1) != 0, np.arange(len(done)), 0)
         since = np.where(known == UNKNOWN, samples.time[np.maximum.accumulate(starts)], known)
         most_steps = int((done - since // self.settings.step).max())

@@ -11,9 +11,9 @@ part        contents                                                    changes
 ==========  ==========================================================  ===========================
 
 Version 5, little-endian: a version byte, the CRC-32 of the content, and the content.  The content of ``hot``
-begins with the settings.  An integer is stored as the difference from the least one in its array, in as few
-bytes as the largest difference needs.  ``scores`` and ``season`` are read when they are needed.  The format
-is private to the checkpoints of one job.
+begins with the settings.  An integer is stored as its difference from the least one of all partitions, in
+as few bytes as the largest difference needs.  ``scores`` and ``season`` are read when they are needed.  The
+format is private to the checkpoints of one job.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Load = Callable[[str], bytes | None]
 
 
 def encode(bucket: Bucket) -> dict[str, bytes]:
-    """Encode the parts that have changed since `decode`."""
+    """Encode the parts that have changed since the last `encode` or `decode`."""
     changed = {"hot": _encode_hot(bucket)}
     if "names" in bucket.changed:
         changed["names"] = json.dumps(bucket.keys, separators=(",", ":")).encode()
@@ -68,11 +68,11 @@ def decode(settings: LoadSettings, load: Load) -> Bucket:
 
     Args:
         settings: settings of the model.
-        load: returns the bytes of a part; None: it was never encoded.  It is called for ``scores`` and
-            ``season`` when they are needed.
+        load: returns the bytes of a part; None: it was never encoded.  The bucket calls it for ``scores`` and
+            ``season`` later, when it needs them.
 
     Raises:
-        CodecError: the version is unknown, the bytes are damaged, or the settings differ from the encoder's.
+        CodecError: as ``forecast.codec.decode``.
     """
     bucket = Bucket(settings)
     names, hot, odd = (load(part) for part in ("names", "hot", "odd"))
@@ -167,7 +167,7 @@ def _decode_odd(bucket: Bucket, content: bytes) -> None:
 
 
 def _pack(array: Any) -> bytes:
-    """Pack an array: the length of its last dimension (by partition), then each row of the others."""
+    """Pack an array: its number of partitions, then for int64 widths and least values, then the values."""
     head = np.array([array.shape[-1]], "<i8").tobytes()
     if array.dtype != np.int64:
         return head + bytes(array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes())

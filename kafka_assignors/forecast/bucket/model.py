@@ -97,7 +97,7 @@ class Models:
             array[rows] = np.where(known, before + gain * (value - before), before)
 
     def _clipped(self, rows: RowIndex, rate: Floats, expected: Floats) -> Floats:
-        """Return the rates, with outliers limited to the largest usual deviation; see `OUTLIER`."""
+        """Return the rates, clipped where they are outliers and not yet a new level; see `OUTLIER`."""
         table, seconds = self._table, self._table.settings.step_s
         deviation = rate - expected
         usual, run, seen = table.deviation[rows], table.run[rows], table.seen[rows]

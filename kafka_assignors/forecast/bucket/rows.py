@@ -19,7 +19,7 @@ OK, INTERPOLATED = QUALITIES.index("ok"), QUALITIES.index("interpolated")
 
 
 class LoadRows(NamedTuple):
-    """Steps and forecasts, each a `LoadRow`: ``MISSING`` and NaN stand for None."""
+    """The fields of many `LoadRow`s, as columns.  ``MISSING`` and NaN stand for None."""
 
     row: Ints  # of the partition in the bucket
     at: Ints
@@ -36,7 +36,7 @@ class LoadRows(NamedTuple):
 
     @staticmethod
     def joined(several: Sequence[LoadRows]) -> LoadRows:
-        """Concatenate several."""
+        """Concatenate load rows."""
         if not several:
             return LoadRows.of(())
         return LoadRows(*(np.concatenate(columns) for columns in zip(*several, strict=True)))

@@ -44,7 +44,7 @@ class Seasons:
         self._between.clear()
 
     def adds(self, quarter: int, rows: RowIndex) -> Floats:
-        """Return what a quarter of an hour adds to each level, records/s."""
+        """Return the addition to each level in a quarter of an hour, records/s."""
         added = self._added.get(quarter)
         if added is None:
             table, local = self._table, self._local(quarter)

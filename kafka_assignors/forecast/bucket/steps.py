@@ -1,7 +1,7 @@
 """From samples to steps for many partitions, with the rules of ``forecast.counters`` and ``steps``.
 
 `take` computes the counters of all samples at once, because a step needs only the two samples around each of
-its ends.  The age of the oldest unread record needs the step before, so `time_lags` is called step by step.
+its ends.  The age of the oldest unread record needs all earlier steps, so `time_lags` goes step by step.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kafka_assignors.forecast.counters import on_line
 from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN
 from kafka_assignors.forecast.steps import MOST_POINTS
 
-_EXACT = 2.0**62  # products below have at most 63 bits
+_EXACT = 2.0**62  # a product up to this one does not overflow
 _HALF = MOST_POINTS // 2
 # Points that stay when there are too many, as in ``Growth.add``.
 _THINNED = np.array([0, *range(2, _HALF, 2), *range(_HALF, MOST_POINTS)])
@@ -48,7 +48,7 @@ class Marks(NamedTuple):
     row: Ints
     at: Ints
     end: Ints
-    position: Ints  # offset of the group's next record; MISSING: the samples are of no group
+    position: Ints  # offset of the group's next record; MISSING: the samples have no group
     arrived: Ints
     served: Ints
     lag: Ints
@@ -181,7 +181,7 @@ def _add_points(table: Table, marks: Marks) -> None:
 
 
 def _before(table: Table, samples: Samples) -> Samples:
-    """Return the sample before each sample, in its partition; UNKNOWN for the first of a new one."""
+    """Return the sample before each sample, in its partition; UNKNOWN for the first of a new partition."""
     first = _firsts(samples.row)
     last = last_samples(table, samples.row)
     columns = (_shifted(column, first, known) for column, known in zip(samples[1:], last, strict=True))
@@ -197,7 +197,7 @@ def _position(table: Table, samples: Samples) -> Ints:
 
 
 def _on_lines(first: Ints, last: Ints, start: Ints, stop: Ints, at: Ints) -> Ints:
-    """Interpolate as ``on_line``; in Python where the product has more than 63 bits."""
+    """Interpolate as ``on_line``; in Python where a product may overflow 64 bits."""
     growth, passed = last - first, at - start
     values: Ints = first + growth * passed // (stop - start)
     large = np.abs(growth.astype(np.float64)) * passed > _EXACT

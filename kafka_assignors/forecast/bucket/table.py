@@ -2,8 +2,8 @@
 
 The arrays hold only *plain* states, and the rest of this folder relies on that:
 
-- The last sample has the begin and end of the log.  It has a commit, or no sample so far had one.
-- The last step ended at the last possible time up to that sample, with known offsets; or no step ended yet.
+- The last sample has the begin and end of the log.  Its commit is known, or no sample so far had a known one.
+- The last step ended at the last step boundary up to that sample, with known offsets.  Or no step ended yet.
 - No report of a reset is pending (``commit_order``), and no mark of a commit waits for an end offset.
 
 Steady traffic has only such states.  `absorb` returns whether a state is plain.  Arrays belong to *parts*,

@@ -71,8 +71,8 @@ class Least:
     Attributes:
         members: the number.
         reason: why one member fewer is not enough; None: there is no smaller size.
-        missed: the partition that the strategy leaves too late with any number of members; None: the size
-            holds the target.
+        missed: the partition whose records wait too long with any number of members, because of the strategy.
+            None: the size holds the target.
     """
 
     members: int
@@ -207,7 +207,7 @@ class Search:
         return bool((self._time_lags(limit.counted, owners, limit.rate, members) <= limit.allowed).all())
 
     def _planned(self, history: History, members: int) -> list[Counts]:
-        """Return the owners by the plan of a size; of unequal members by a plan for each order of ids."""
+        """Return the owners that a size is planned with; for unequal members, once for each order of ids."""
         load = history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
         names = first_members(max(members, self._present or 0))
         orders: list[Sequence[str]] = [names]
@@ -264,11 +264,8 @@ def _bound(limit: Limits, rates: Levels) -> int:
     """Return a size below which no plan keeps a limit.
 
     At any moment, the group's total lag must be no more than all members read in the time allowed.  A real
-    group may need more members, because a partition has only one owner.
-
-    Args:
-        limit: the limit.
-        rates: records/s of the members of the largest size.
+    group may need more members, because a partition has only one owner.  ``rates`` are the records/s of the
+    members of the largest size.
     """
     history = limit.counted
     start, arrivals = history.start_lags.sum(keepdims=True), history.arrivals.sum(axis=1, keepdims=True)

@@ -22,11 +22,11 @@ from kafka_assignors.simulation.sizing.target import (
 )
 
 DOWN_MARGIN = 0.1
-"""A group shrinks only to a size that holds the target even if members read less by this part.  So a load
+"""A group shrinks only to a size that would also hold the target with rates lower by this part.  So a load
 that hovers around the limit of a size does not make the group grow and shrink in turn."""
 
 _LASTS = 10
-"""A load is tried for at least this many times the target, so that a group that falls behind shows it."""
+"""A load lasts for at least this many times the target, long enough to show that a group falls behind."""
 
 _AT_ONCE_S = 1e-3  # churn must be after the start
 
@@ -153,10 +153,10 @@ def size(
         target: the time lag to hold.
         members: number of members now; None: unknown, so the size of the horizon is advised.
         owners: by partition, its present owner, as a number from 0 to below ``members``; None: unknown.
-        stay_at: the size to stay at if it is right, such as the last advice, because members that are
-            starting or have crashed are no reason for another size.  None: ``members``.
+        stay_at: the size to keep if it is right, such as the one advised last.  So members that are starting
+            or have crashed do not change the advice.  None: ``members``.
         capacities: by member; empty: all 1.  A newcomer has their median.  If the group shrinks,
-            the fastest members are taken to leave.
+            the fastest members are assumed to leave.
         pauses: cost of a rebalance; None: the defaults.
 
     Raises:
@@ -243,7 +243,7 @@ def _repeated(history: History, step: int, length_s: float) -> History:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Present:
-    """The present group; its members read without headroom.  The fastest members leave first."""
+    """The present group; its members read without headroom."""
 
     history: History
     strategy: Strategy
@@ -256,7 +256,7 @@ class _Present:
     def cost(self, to: int) -> Cost:
         """Simulate the group, with another size from now on."""
         kind: Kind = "join" if to > self.members else "leave"
-        # Members leave in this order, the fastest first.  If members join, the order is that of `Search`.
+        # The oldest member leaves first, so the fastest come first.  Otherwise the order is that of `Search`.
         order = np.argsort(np.array(self.capacities) * (-1 if kind == "leave" else 1), kind="stable")
         owners, capacities = _renumbered(order, self.owners, self.capacities)
         names = first_members(max(self.members, to))

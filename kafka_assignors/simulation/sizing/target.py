@@ -17,7 +17,7 @@ EXACT_S = 1e-3
 
 NEAR = 1.25
 """A partition that is too late with any number of members may have this many times its least time lag.
-Otherwise planners that balance counts would need very many members to give it a member without others."""
+Otherwise planners that balance counts would need very many members to give it a member of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class HotPartition:
         partitions: number of partitions of the topic.
         enough: number of partitions of the topic with which one member could read each, if keys spread as
             they do now.
-        held: whether a member without other partitions reads it in time, but without headroom.
+        held: whether a member without other partitions reads it in time if it keeps no headroom.
     """
 
     topic: str
@@ -65,7 +65,7 @@ class HotPartition:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """The largest time lags that a size may have, if members read at one rate.
+    """The largest time lags that a size may have, given the rate of its fastest member.
 
     Attributes:
         rate: records/s of the fastest member.
@@ -101,7 +101,7 @@ def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float | Lev
     Args:
         start: by reader, lag at the start, records.
         arrivals: by reader, records of each step.
-        read: most records that each reads in a step, or by reader.
+        read: most records that a reader reads in a step, for all readers or by reader.
     """
     backlog = largest = start
     for arriving in arrivals:
@@ -111,9 +111,9 @@ def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float | Lev
 
 
 def required_limits(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
-    """Return the limits that a size must keep: at this rate, and with hot partitions also without headroom.
+    """Return the limits of a size: at this rate and, if a partition is hot, also without headroom.
 
-    Of a hot partition only a part counts at this rate.  Without headroom more of it counts, or all.
+    Only a part of a hot partition counts at this rate.  Without headroom more of it counts, or all.
     """
     reduced = limits(history, rate, target)
     return (
