@@ -295,9 +295,11 @@ class Simulation:
             self._events.schedule(at, "check", self._round)
 
     def _check_skew(self, number: int) -> None:
-        """Check for uneven lag, unless another round has begun since, or the leader is dead."""
+        """Check for uneven lag, unless another round has begun since, or there is no live leader."""
+        if number != self._round or self._in_round or not self._group.present:
+            return
         leader = self._group.leader
-        if number != self._round or self._in_round or not self._is_alive[leader]:
+        if not self._is_alive[leader]:
             return
         self._events.schedule(self._leader.next_check(self._now), "check", number)
         if self._leader.requests_rebalance(self._now, self._work.lag()):

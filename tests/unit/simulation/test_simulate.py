@@ -406,6 +406,14 @@ def test_continuous_members_read_on_while_the_group_waits_for_a_killed_one() -> 
     assert continuous.unserved_s < stopped.unserved_s - 5
 
 
+def test_skew_is_not_checked_in_an_empty_group() -> None:
+    """The only member leaves at 20 s; the other one joins at 39 s."""
+    churn, pauses = parse("join@9,leave@20"), replace(SETTLED, start_s=30.0)
+    scenario = Scenario("h", COOPERATIVE_BY_LAG, 1, churn=churn, pauses=pauses, skew=RebalanceOnSkew())
+    done = simulate(history(*[[1, 1]] * 60), scenario)
+    assert (done.rebalances, done.moved, done.left) == (1, 2, 0)
+
+
 @pytest.mark.parametrize("strategy", [BY_RANGE, COOPERATIVE_BY_LAG], ids=lambda strategy: strategy.name)
 def test_group_is_empty_until_a_member_that_starts_has_joined(strategy: Strategy) -> None:
     """The only member leaves at 10 s; the other one starts at 9 s and joins at 12 s."""
