@@ -65,7 +65,7 @@ COMMANDS = {
 
 
 class _LazyGroup(click.Group):
-    """Imports a command's module when the command is called, so that ``--help`` imports none of them."""
+    """Imports only the module of the called command, and none for ``--help``."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(COMMANDS)
@@ -108,7 +108,7 @@ def run(command: click.Command = cli, name: str = "kafka-assignors") -> None:
     except KafkaAssignorsError as error:
         click.echo(f"{name}: {error}", err=True)
         sys.exit(1)
-    except OSError as error:  # a fault of the machine, such as a full disk behind stdout
+    except OSError as error:  # a fault of the machine, such as a full disk
         where = f" ({error.filename})" if error.filename else ""
         click.echo(f"{name}: {error.strerror or error}{where}", err=True)
         sys.exit(1)

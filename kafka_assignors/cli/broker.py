@@ -57,7 +57,7 @@ def start(*, backend: Backend, port: int | None, data_dir: Path | None, foregrou
             broker = start_broker(backend, data_dir=data_dir, port=port, on_progress=view.step)
         try:
             state.save(broker, temporary=data_dir is None)
-        except BaseException:  # Ctrl-C too: no broker may run that the state file does not name
+        except BaseException:  # also Ctrl-C: ``broker stop`` finds only the broker in the state file
             _end(broker)
             raise
     if foreground:
@@ -83,7 +83,7 @@ def stop() -> None:
 def status(*, output: str) -> None:
     """Show whether the broker is running, and where.  Exit code 0 if it is, 1 if not."""
     with state.locked_state(wait=False) as is_locked:
-        running = state.recover() if is_locked else state.load()  # a running start or stop cleans up itself
+        running = state.recover() if is_locked else state.load()  # the command with the lock cleans up
     facts = {"running": running is not None} | (asdict(running) if running else {})
     if output == "json":
         click.echo(json.dumps(facts))

@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def connection_options(command: F) -> F:
-    """Add ``--bootstrap`` and ``--config`` to a command, as ``client_settings`` reads them."""
+    """Add ``--bootstrap`` and ``--config``, the arguments of ``client_settings``, to a command."""
     command = click.option(
         "--config",
         metavar="FILE",
@@ -29,7 +29,7 @@ def connection_options(command: F) -> F:
 
 
 def reset_option(text: str) -> Callable[[F], F]:
-    """Return a decorator that adds ``--reset``, the group's ``auto_offset_reset``, with its help."""
+    """Return a decorator that adds ``--reset``, the group's ``auto_offset_reset``; ``text`` is the help."""
     choices = click.Choice(["earliest", "latest"])
     return click.option("--reset", type=choices, default="earliest", show_default=True, help=text)
 
@@ -56,7 +56,7 @@ def client_settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str,
 
 @contextmanager
 def as_usage_error(where: str) -> Iterator[None]:
-    """Turn an error about an input into a usage error whose message begins with ``where``."""
+    """Turn a ProblemError or OptionError into a usage error whose message begins with ``where``."""
     try:
         with option_as_usage_error(lambda _: where):
             yield
@@ -66,7 +66,7 @@ def as_usage_error(where: str) -> Iterator[None]:
 
 @contextmanager
 def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
-    """Turn an OptionError into a usage error that begins with what ``name`` makes of the option's name."""
+    """Turn an OptionError into a usage error whose message begins with ``name(option)``."""
     try:
         yield
     except OptionError as error:
@@ -88,10 +88,9 @@ def sigterm_as_interrupt() -> Iterator[None]:
 
 
 def wait_for_interrupt() -> NoReturn:
-    """Wait until the handler of a signal raises.
+    """Sleep until a signal handler raises.
 
-    The wait is renewed each second: this thread runs the handler, but a signal that the system delivers to
-    another thread does not wake it.
+    Each sleep is short: the main thread runs the handlers, but a signal to another thread does not wake it.
     """
     while True:
         time.sleep(1)

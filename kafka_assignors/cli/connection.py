@@ -29,7 +29,7 @@ class Connection:
         self.link: Link | None = None
 
     def open(self, deadline: float) -> Link:
-        """Return a link with a fresh list of brokers, and without leaders of partitions.
+        """Return a link with a fresh list of brokers and no cached partition leaders.
 
         Raises:
             LagError: no broker answers, or access is denied.
@@ -46,10 +46,10 @@ class Connection:
         return self.link
 
     def reach(self) -> Link:
-        """Return a link as ``open`` does, within ``RESPONSE_S``; the error names the addresses.
+        """Return the link of ``open`` within ``RESPONSE_S``.
 
         Raises:
-            BrokerError: no broker answers, or it refuses.
+            BrokerError: no broker answers, or a broker refuses.  The message has the bootstrap addresses.
         """
         try:
             return self.open(time.monotonic() + RESPONSE_S)
@@ -74,6 +74,6 @@ def connection_error(where: str, cause: object) -> str:
 
 
 async def _refresh(link: Link) -> None:
-    """Fetch the list of brokers, because a new broker may coordinate groups, and forget the leaders."""
+    """Refresh the brokers, because a new one may coordinate groups.  Drop the cached partition leaders."""
     link.leaders.clear()
     await link.manager.cluster.refresh_metadata()

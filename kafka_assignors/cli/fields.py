@@ -35,7 +35,7 @@ _PATTERNS = {_TEXT: "a non-empty text that UTF-8 can encode", _TASK: "a task, SU
 
 
 def load(data: bytes) -> object:
-    """Parse JSON.  msgspec's own parser would keep the last of two equal names.
+    """Parse JSON.  msgspec's own parser accepts repeated names and keeps the last one.
 
     Raises:
         ProblemError: the data is not JSON (with line and column), or an object repeats a name.
@@ -47,13 +47,13 @@ def load(data: bytes) -> object:
 
 
 def checked(path: str, value: object, kind: Any) -> Any:
-    """Convert parsed JSON to a type.
+    """Convert parsed JSON to a type; raise a ProblemError if it does not fit.
 
-    The type must not have dicts with typed values, because msgspec does not name the paths of these values.
+    The type must not have dicts with typed values, because msgspec's errors lack the paths of such values.
     """
     try:
         return msgspec.convert(value, kind)
-    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # UnicodeEncodeError: in a name
+    except (msgspec.ValidationError, UnicodeEncodeError) as error:  # UnicodeEncodeError: a lone surrogate
         raise ProblemError(_explained(str(error), path, value, kind)) from error
 
 

@@ -2,7 +2,7 @@
 
 ``lag``, ``watch`` and ``exporter`` share one rule: a partition counts if it has an owner, or a commit and a
 topic that a member reads.  Commits of other topics do not count, because their lag only grows.  All commits
-count if the group has no owners, or if an assignment cannot be read.
+count if no partition has an owner, or if an assignment cannot be read.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class PartitionLag:
         end: offset of the next record to be written; None: unknown.
         missing: why the lag is unknown.
         seconds_missing: why the age is unknown.
-        rate: records in and out per second; None: the group was read only once.
-        retention_left: share of the retention that is left to the next unread record; None: unlimited.
+        rate: records in and out per second; None: there is no earlier look to compare.
+        retention_left: share of the retention that is left to the next unread record; None: unlimited, or
+            unknown.
     """
 
     tp: TopicPartition

@@ -27,7 +27,7 @@ class GroupReader:
         """Return the current state of the group.
 
         Raises:
-            BrokerError: no broker answers, or it refuses.
+            BrokerError: no broker answers, or a broker refuses.
             GroupError: the group does not exist.
         """
         link = self._connection.reach()
@@ -42,7 +42,7 @@ class GroupReader:
         return fetch.states[self._group_id]
 
     def metadata(self, topics: Collection[str]) -> Any:
-        """Return the broker's metadata of topics.  Call it after ``read``, whose connection it uses.
+        """Return the broker's metadata of topics, over the connection of the last ``read``.
 
         Raises:
             BrokerError: no broker answers.
@@ -55,7 +55,7 @@ class GroupReader:
             raise BrokerError(f"the broker does not describe the group's topics: {error}") from error
 
     def partition_counts(self, topics: Collection[str]) -> dict[str, int | None]:
-        """Return the partition count of each existing topic; None: the broker does not return it.
+        """Return the partition count of each existing topic; None: the broker returned an error for it.
 
         Raises:
             BrokerError: no broker answers.

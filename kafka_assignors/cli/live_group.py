@@ -1,7 +1,7 @@
 """Reads a live group to plan for it.  Read-only: it sends requests and joins no group.
 
-Ownership comes from the leader's last assignment, which the broker keeps for each member.  Members send their
-user data when they join, so it is older.  Only priorities and capacities are read from it.
+Ownership comes from the leader's last assignment, which the broker keeps for each member.  User data
+is older, because members send it when they join.  Only priorities and capacities come from user data.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
     """Read a group from the broker.
 
     Raises:
-        BrokerError: no broker answers, or it refuses.
-        GroupError: the group does not exist, has no members, or cannot be planned.
+        BrokerError: no broker answers, or a broker refuses.
+        GroupError: the group does not exist, has no members, or cannot be planned for.
     """
     reader = GroupReader(settings, group_id)
     try:
@@ -67,7 +67,7 @@ def settled(
     clock: Callable[[], float] = time.monotonic,
     wait: Callable[[float], None] = time.sleep,
 ) -> GroupState:
-    """Read a group until it is stable, for 5 s at most."""
+    """Read a group until it is stable, or for 5 s."""
     deadline = clock() + RESPONSE_S
     while (group := read()).state in REBALANCING and clock() < deadline:
         wait(_PAUSE_S)
@@ -78,7 +78,7 @@ def members_of(group: GroupState) -> tuple[Member, ...]:
     """Return the members of a group.
 
     Raises:
-        GroupError: the group has no members, or cannot be planned.
+        GroupError: the group has no members, or cannot be planned for.
     """
     name = repr(group.group_id)
     if group.state == NEW_PROTOCOL:
@@ -141,7 +141,7 @@ def partition_counts(metadata: Any) -> dict[str, int]:
 
 
 def replica_racks(metadata: Any, racks: Collection[str]) -> dict[str, list[frozenset[str]]]:
-    """Return the racks, among ``racks``, that have a replica of each partition, by topic."""
+    """Map each topic to the racks of each partition's replicas, as far as they are in ``racks``."""
     return racks_of_nodes(
         {broker.node_id: broker.rack for broker in metadata.brokers if broker.rack in racks},
         {

@@ -21,10 +21,7 @@ from kafka_assignors.broker import Progress
 
 
 class ProgressView:
-    """Shows the current step of a command.
-
-    It prints to standard error.  Standard output has only the result of a command, so a script can read it.
-    """
+    """Shows the current step on standard error, so that standard output has only the command's result."""
 
     def __init__(
         self,
@@ -87,14 +84,13 @@ class ProgressView:
 
 
 class _WithTotal(ProgressColumn):
-    """Shows another column for a step whose total is known."""
+    """Shows ``column`` only for a step whose total is known."""
 
     def __init__(self, column: ProgressColumn) -> None:
         super().__init__()
         self._column = column
 
     def render(self, task: Task) -> RenderableType:
-        """Return the other column's content, or nothing."""
         return "" if task.total is None else self._column(task)
 
 

@@ -42,7 +42,7 @@ class WatchedReport(Generic[ReportT]):
 
     Attributes:
         fetch: returns the report; raises a KafkaAssignorsError if the cluster does not provide it.
-        lines: draws the whole report, with its time if the second argument is True.
+        lines: draws the report at any height, with its time if the second argument is True.
         fitted: draws the part of the report that fits into a number of terminal lines.
     """
 
@@ -72,7 +72,7 @@ def watch_options(rows: str) -> Callable[[Command], Command]:
 
 
 def show_report(watched: WatchedReport[ReportT], output: str, *, watch: bool, every: float | None) -> None:
-    """Show the report once, or with ``watch`` until interrupted.  Later failures are retried.
+    """Show the report once, or with ``watch`` until interrupted.  Later reports are retried if they fail.
 
     Raises:
         KafkaAssignorsError: the first report failed.

@@ -22,10 +22,10 @@ MEMBERS = 30
 ROWS = 20
 """Maximum rows in any other table without ``--all``."""
 
-_WIDE = 10_000  # columns; longer than any line
+_WIDE = 10_000  # characters; wider than any line
 _GAP = 3  # between two columns
-_NARROW = 12  # columns; a name that is folded to fewer is unreadable
-_LINES_A_ROW = 4  # maximum lines of a row with long names; if too large, some lines stay empty
+_NARROW = 12  # characters; a name folded to fewer is unreadable
+_LINES_A_ROW = 4  # assumed maximum height of a row; taller rows leave lines of the screen empty
 _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![-\w])")
 
 
@@ -45,7 +45,7 @@ def show(lines: RenderableType) -> None:
 def fit_rows(
     draw: Callable[[int], RenderableType], rows: int, console: Console, height: int, *, least: int = 1
 ) -> RenderableType:
-    """Return what ``draw`` makes of as many rows as fit into ``height`` lines: at most ``rows``."""
+    """Draw as many rows as fit into ``height`` lines: at most ``rows``, at least ``least``."""
     while True:
         lines = draw(rows)
         excess = len(console.render_lines(lines, pad=False)) - height
@@ -55,10 +55,10 @@ def fit_rows(
 
 
 class Columns:
-    """Plain columns that never cut a number; a ``>`` before a name marks a column of numbers.
+    """Plain columns that never cut a number.  A ``>`` before a name marks a column of numbers.
 
-    On a narrow terminal, headers of numbers are wrapped first, then names are folded.  If names would get
-    narrower than 12 columns, each row becomes a name with its other columns below it.
+    On a narrow terminal, headers of number columns are wrapped first, then texts are folded.  If texts would
+    get narrower than 12 characters, each row becomes its first cell, with the other cells below.
     """
 
     def __init__(self, *names: str) -> None:

@@ -60,7 +60,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--strategies",
     metavar="A,B,...",
     callback=read_strategies,
-    is_eager=True,  # their options are values of --param
+    is_eager=True,  # parsed before --param, which names their options
     help=f"Strategies to compare; your own as MODULE:CLASS.  [default: {', '.join(BY_DEFAULT)}]",
 )
 @click.option(
@@ -189,7 +189,7 @@ def command(
         candidates(strategies, parameters.choices, forecasts=True)
     require_plotly("spark")
     require_spark()
-    out = out or f"out/backtest-{datetime.now():%Y%m%d-%H%M%S}"  # the user's clock
+    out = out or f"out/backtest-{datetime.now():%Y%m%d-%H%M%S}"  # local time
     local = None if is_of_spark(out) else Path(out)
     if local is not None:
         prepare(local)
@@ -245,7 +245,7 @@ def _option(name: str) -> str:
 def _run(
     spark: SparkSession, recorded: Sequence[Recorded], trials: Sequence[Trial], view: ProgressView
 ) -> tuple[list[TrialResult], float]:
-    """Run the trials; return their results in order, and the seconds that all of them took together."""
+    """Run the trials; return their results in order, and the seconds from start to end."""
     results: dict[int, TrialResult] = {}
     began = time.monotonic()
     show_scenarios(view, 0, len(trials), 0.0)

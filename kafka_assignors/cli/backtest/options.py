@@ -33,8 +33,8 @@ class Parameters:
     """The values of ``--param``.
 
     Attributes:
-        choices: parameters of candidates: strategies' options, and `CHOICES`.
-        surroundings: parameters of situations, see `SURROUNDINGS`.
+        choices: values that differ between candidates: strategies' options, and `CHOICES`.
+        surroundings: values that all candidates are tried with, in seconds (`SURROUNDINGS`).
     """
 
     choices: Mapping[str, Sequence[Parameter]]

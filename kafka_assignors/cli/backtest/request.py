@@ -63,7 +63,7 @@ class BacktestRequest:
     def assumptions(
         self, recorded: Sequence[Recorded], tried: BacktestTrials, recorded_members: int | None
     ) -> Iterator[str]:
-        """Yield a note for each option that was not given, with the value taken from the history."""
+        """Yield notes on values assumed for options that were not given, and on forecasts without effect."""
         firsts = {trial.group: trial.scenario for trial in reversed(tried.trials)}
         for recording in recorded:
             group, rate = recording.history.group, recording.history.service_rate

@@ -28,7 +28,7 @@ from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition, shown
 
 _SHARES = (0.2, 0.4, 0.7, 1.0)
-"""Deadlines of the list, the groups, the offsets and the timestamps, in parts of the time for a reading."""
+"""Deadlines for the list of groups, the groups, offsets and timestamps, as parts of ``timeout_s``."""
 
 
 class ClusterReader:
@@ -51,7 +51,7 @@ class ClusterReader:
         self._with_seconds = with_seconds
         self._owners: dict[str, Owners] = {}
         self._known: set[str] = set()
-        # Only of partitions in the last reading, so these cannot grow without bound.
+        # These hold only partitions of the last reading, so that they cannot grow without bound.
         self._offsets: Mapping[TopicPartition, Offsets] = {}
         self._timestamps: Mapping[Position, int] = {}
         self._unknown: Collection[TopicPartition] = ()
@@ -76,7 +76,7 @@ class ClusterReader:
         listed, grouped, offset, timed = (start + share * self._timeout_s for share in _SHARES)
         link = self._connection.open(listed)
         listing, unlisted = list_groups(link, listed)
-        # A broker hides groups that the user may not describe: a lost right must not look like a deletion.
+        # The list lacks groups that the user may no longer describe, which must not look deleted.
         names = sorted({name for name in listing if _matches(name, self._groups_like)} | self._known)
         groups = read_groups(
             link, self._fetch_settings, names, self._partitions, (grouped, offset), retries=FEW
@@ -112,7 +112,7 @@ class ClusterReader:
                         groups.states[name].commits.get(tp),
                         of_group,
                         oldest,
-                        now_ms=(epoch_s + groups.read_at[name]) * 1000,  # a later clock would add lag
+                        now_ms=(epoch_s + groups.read_at[name]) * 1000,  # a later time would add age
                     )
                     for tp in sorted({*of_group.offsets, *of_group.missing})
                 )
@@ -127,15 +127,15 @@ class ClusterReader:
         return reading, unlisted is not None or groups.connection_failed or ages_failed
 
     def _partitions(self, state: GroupState) -> list[TopicPartition]:
-        """Return the partitions of a group, and keep their owners."""
+        """Return the partitions of a group that ``--topics`` selects, and remember their owners."""
         owners = self._owners[state.group_id] = owners_of(state, self._owners.get(state.group_id, {}))
         return [tp for tp in partitions_of(state, owners) if _matches(tp.topic, self._topics_like)]
 
     def _oldest(self, link: Link, groups: GroupsReading, deadline: float) -> tuple[OldestUnread, bool]:
         """Return the timestamps of the oldest unread records, and whether a broker did not answer.
 
-        Timestamps of the previous reading are used again.  Partitions whose timestamp it lacks come first, so
-        that each has its turn if there is no time for all.
+        Timestamps of the previous reading are used again.  Partitions whose timestamp was missing then come
+        first, so that each has its turn if there is no time for all.
         """
         unread = {
             position

@@ -48,7 +48,7 @@ class _Figures(NamedTuple):
     """The metrics of a reading, made once for all scrapes."""
 
     read_at: float
-    kept_s: float  # seconds after ``read_at`` until they disappear
+    kept_s: float  # seconds after ``read_at`` until the metrics disappear
     families: list[GaugeMetricFamily]
     is_complete: bool
 

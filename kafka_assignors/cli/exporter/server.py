@@ -75,7 +75,7 @@ class Address(NamedTuple):
 
 
 def address(_ctx: click.Context, _param: click.Parameter, value: str) -> Address:
-    """Parse the value of an option."""
+    """Parse HOST:PORT, the value of an option."""
     return parse_address(value)
 
 
@@ -148,7 +148,7 @@ def reading_repeatedly(
             page.fail()
             is_ours = isinstance(error, (KafkaAssignorsError, click.UsageError))
             failure = error if is_ours else lag_error(error)
-            # kafka-python words one cause differently from attempt to attempt.
+            # The type is the identity, because kafka-python words one cause differently at each attempt.
             problems.update({type(failure).__name__: str(failure)})
         finally:
             background.submit(read_once, after_s=max(start + interval_s - time.monotonic(), 0))

@@ -69,7 +69,7 @@ def command(
         raise click.UsageError("--fail-above does not go with --watch")
     is_single = len(groups) == 1 and not is_pattern(groups[0])
     with closing(LagReader(client_settings(bootstrap, config), reset)) as reader:
-        last: list[GroupsReport] = []  # the last report
+        last: list[GroupsReport] = []  # at most one report
 
         def fetch() -> GroupsReport:
             last[:] = [_read(reader, groups, accepted)]

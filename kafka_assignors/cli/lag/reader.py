@@ -65,8 +65,7 @@ class LagReader:
         """Return the current lag of groups.
 
         Raises:
-            KafkaAssignorsError: no group could be read, so the error is that of the first one; or no offset
-                could be read.
+            KafkaAssignorsError: no offset could be read, or no group (it is the error of the first one).
         """
         link = self._connection.reach()
         failures: dict[str, KafkaAssignorsError] = {}
@@ -80,7 +79,7 @@ class LagReader:
             (start + RESPONSE_S, start + _OFFSETS_S),
             retries=FEW,
         )
-        # Groups that match a watched pattern come and go, so the others are dropped.
+        # Groups that match a watched pattern come and go, so the state of deleted groups is dropped.
         self._owners = {name: owners for name, owners in self._owners.items() if name in groups.known}
         self._rates = {name: self._rates.get(name) or Rates(self._window_s) for name in groups.known}
         failures |= {name: _failure(name, error) for name, error in groups.failures.items()}
@@ -121,7 +120,7 @@ class LagReader:
         return list(dict.fromkeys(chosen))
 
     def _partitions(self, group: GroupState) -> set[TopicPartition]:
-        """Return the partitions of a group that count, and keep their owners."""
+        """Return the partitions of a group that count, and remember their owners."""
         self._owners[group.group_id] = owners_of(group, self._owners.get(group.group_id, {}))
         return partitions_of(group, self._owners[group.group_id])
 
@@ -178,7 +177,7 @@ def lag_in_time(
     retention: Mapping[TopicPartition, Retention],
     now_ms: float,
 ) -> InTime:
-    """Return the ages of a group's partitions, and their shares of the retention.  Pure.
+    """Return the age of each partition's oldest unread record, and its share of retention left.  Pure.
 
     Args:
         offsets: the offsets of the partitions with a known lag.

@@ -23,7 +23,7 @@ class InTime:
     Attributes:
         ages: seconds since the oldest unread record was written; 0: there is none.
         missing: why an age is unknown.
-        rates: rates of a watched group; empty at the first look.
+        rates: rates since an earlier look; empty at the first look.
         retention_left: share of the retention that is left to the next unread record.
     """
 
@@ -61,7 +61,7 @@ class Report:
 
     @property
     def time_lag_ms(self) -> float | None:
-        """Age of the oldest unread record of all partitions; None: unknown."""
+        """Age of the oldest unread record, as far as ages are known; None: no age is known."""
         return oldest(self.partitions)
 
     @property
@@ -81,7 +81,7 @@ class Report:
 
     @property
     def rate(self) -> Rate | None:
-        """Sum of the rates."""
+        """Sum of the partitions' rates; None: no rate is known."""
         return total_rate(self.partitions)
 
     @property
@@ -99,7 +99,7 @@ class Report:
         return owned
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
-        """Map each member id to its partitions, those with unknown lag, and the known lag in records."""
+        """Map each member id to its number of partitions, how many lack a lag, and known lag (records)."""
         owned, unknown, lags = Counter[str](), Counter[str](), Counter[str]()
         for partition in self.partitions:
             if partition.member_id is not None:
@@ -233,7 +233,7 @@ def oldest(partitions: Iterable[PartitionLag]) -> float | None:
 
 
 def total_rate(partitions: Iterable[PartitionLag]) -> Rate | None:
-    """Return the sum of the rates."""
+    """Return the sum of the partitions' rates; None: no rate is known."""
     return total(partition.rate for partition in partitions if partition.rate is not None)
 
 

@@ -25,7 +25,7 @@ from kafka_assignors.lag.fetch.group import GroupMember
 from kafka_assignors.lag.rates import Rate
 from kafka_assignors.plan import shown
 
-_REASONS = 4  # maximum lines
+_REASONS = 4  # maximum reasons, a line each
 _RATES = (">in/s", ">out/s", ">catch up", ">last commit")
 
 
@@ -228,7 +228,7 @@ def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> C
 
 
 def groups_lines(current: GroupsReport, *, everything: bool, timed: bool = False) -> Lines:
-    """Return a row for each group, and with ``everything`` also the report of each."""
+    """Return the 20 groups with the largest lag, a row each, or with ``everything`` all and their reports."""
     return _groups(current, len(current.reports) if everything else ROWS, everything=everything, timed=timed)
 
 

@@ -95,7 +95,7 @@ class PipelineRunner(Protocol):
         stop: threading.Event | None,
         on_report: OnReport,
     ) -> PipelineReport:
-        """Run until ``stop``, or once."""
+        """Run until ``stop`` is set.  None: process the available data once."""
 
 
 def recording_command(command: Callable[..., None]) -> Callable[..., None]:

@@ -49,12 +49,12 @@ def require_spark() -> None:
 
 
 def is_of_spark(folder: str) -> bool:
-    """Return whether only Spark may reach the folder.  Without a scheme it is local, unless on a cluster."""
+    """Return whether only Spark may reach the folder: a URI, or any folder under ``spark-submit``."""
     return ":" in folder or submitted()
 
 
 def recording_folder(option: str, folder: str) -> str:
-    """Return a folder of ``option`` as Spark reads it.
+    """Return the folder of a recording as Spark reads it.  Errors begin with ``option``.
 
     Raises:
         click.UsageError: a local folder does not exist.

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    # Python puts a script's folder first on the path, where our commands would hide modules of their names.
+    # Python puts this folder first on the path, where its modules would hide others of the same name.
     here = Path(__file__).resolve().parent
     sys.path[:] = [folder for folder in sys.path if not folder or Path(folder).resolve() != here]
     from kafka_assignors.__main__ import main

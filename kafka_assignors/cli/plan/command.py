@@ -215,7 +215,6 @@ def _name(file: BinaryIO) -> str:
 
 
 def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
-    """Read the live group, and the name of the strategy that it runs."""
     live = read_live_group(settings, group_id)
     return Problem(live.group, live.strategy)
 

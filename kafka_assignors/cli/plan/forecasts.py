@@ -19,7 +19,7 @@ TIMEOUT_S = 10.0
 
 
 def read_feed(group: Group, settings: Mapping[str, Any], group_id: str, topic: str) -> Expected:
-    """Read the feed's forecasts of a group once, from its beginning, for at most 10 s."""
+    """Read a group's forecasts once, from the beginning of the feed, for at most 10 s."""
     with as_usage_error("--load-topic"):
         feed = LoadFeed(topic)
     reader = feed.reader({**settings, "group_id": group_id}, MAX_AGE_MS)

@@ -1,4 +1,4 @@
-"""Reads the lag of a live group, with a deadline.  Without lag, the plan balances counts."""
+"""Reads the lag of a live group, with a deadline.  Without lag, a plan balances partition counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DEFAULT = "earliest"
 def with_live_lag(
     group: Group, settings: Mapping[str, Any], group_id: str, reset: str | None
 ) -> tuple[Group, list[str]]:
-    """Return the group with its lag, and notes on partitions without one.
+    """Return the group with its lag, and notes on partitions without lag or without a commit.
 
     Args:
         group: as ``read_live_group`` returns it.

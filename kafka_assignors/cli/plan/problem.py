@@ -30,7 +30,7 @@ from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, Topi
 VERSION = 1
 
 MOST_PROBLEM_PARTITIONS = 1_000_000
-"""Maximum of all topics together: ten times the largest clusters, and the limit of a plan's memory."""
+"""Maximum number of partitions in a file, ten times the largest clusters'.  It bounds a plan's memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Problem:
 
 
 class _File(Struct, forbid_unknown_fields=True):
-    """The whole file.  Entries of objects that are keyed by topic are converted later, with their paths."""
+    """The whole file.  Members and objects keyed by topic are converted later, so that errors have paths."""
 
     version: int = VERSION
     strategy: Text | None = None
@@ -131,7 +131,7 @@ def parse(value: object) -> Problem:
 
 
 def check_version(version: int) -> None:
-    """Refuse another version."""
+    """Refuse any version but ``VERSION``."""
     if version != VERSION:
         raise ProblemError(f"version: expected {VERSION}, got {version}")
 

@@ -70,7 +70,7 @@ class _Member(Struct, forbid_unknown_fields=True):
     lags: dict[str, Any] = {}
 
     def member(self, path: str) -> StatefulMember:
-        """Return the member.  A negative lag counts as no history, as that of a live member does."""
+        """Return the member.  The planner takes a task with a negative lag for one without state."""
         return StatefulMember(
             self.id,
             process=self.process,

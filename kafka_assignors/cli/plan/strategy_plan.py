@@ -33,7 +33,7 @@ class StrategyPlan:
     Attributes:
         strategy: name of the strategy.
         group: the group that was planned for.
-        assignment: the target of every partition.
+        assignment: the target, reached after the last round.
         first_round: the assignment of the first round; None for an eager strategy, which has one round.
         metrics: metrics of ``assignment``.
         load_lower_bound: lower bound of the ``max_load`` of any plan, in the same unit.

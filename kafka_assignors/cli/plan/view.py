@@ -21,7 +21,7 @@ from kafka_assignors.cli.tables import (
 from kafka_assignors.plan import UNKNOWN_LAG, Reason, Why, shown
 
 _STAYS = {Reason.KEPT, Reason.STAYS}
-_TAKEN = {  # from an owner that is still a member
+_TAKEN = {  # reasons of partitions taken from an owner that is still a member
     Reason.MOVED,
     Reason.LOAD,
     Reason.NEARER,
@@ -116,7 +116,7 @@ def _members(plan: StrategyPlan, names: Mapping[str, str], *, everything: bool) 
 
 
 def _owned_and_kept(plan: StrategyPlan) -> tuple[Counter[str], Counter[str]]:
-    """Count from the reasons the partitions that each member owned, and those that it keeps."""
+    """Return how many partitions each member owned, and how many it keeps, counted from the reasons."""
     had: Counter[str] = Counter()
     kept: Counter[str] = Counter()
     for why in plan.why:

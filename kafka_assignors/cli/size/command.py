@@ -172,7 +172,7 @@ def command(
         raise click.UsageError("--until and --recorded-members go with --recording")
     settings = client_settings(bootstrap, config)
     feed = None if load_topic is None else partial(_forecasts, settings, group_id, load_topic)
-    # The rate of a member needs a longer time than arrivals, because members commit every few seconds.
+    # A member's rate is measured over a longer time, because members commit only every few seconds.
     with closing(LagReader(settings, reset, WINDOW_S if rate is None else every_s)) as reader:
         sizes = GroupSizes(lambda: reader.read([group_id]).reports[0], request, feed)
         if listen is not None:
@@ -187,7 +187,7 @@ def command(
 
 
 def _end(report: SizeReport, output: str) -> None:
-    """Print a report, and end with the exit code."""
+    """Print a report.  Exit with 1 if the size is not right."""
     if output == "json":
         click.echo(json.dumps(report.as_json()))
     else:
@@ -197,7 +197,7 @@ def _end(report: SizeReport, output: str) -> None:
 
 
 def _serve(listen: str, every_s: float, sizes: GroupSizes, group_id: str) -> None:
-    """Serve sizes.  Imported here, because it needs an extra that a single size does not need."""
+    """Serve sizes.  The import is here, because a single size does not need the extra ``prometheus``."""
     try:
         from kafka_assignors.cli.size.serve import serve
     except ModuleNotFoundError as error:
@@ -207,7 +207,7 @@ def _serve(listen: str, every_s: float, sizes: GroupSizes, group_id: str) -> Non
 
 
 def _recorded(source: RecordingRequest, request: SizeRequest, cores: int | None, memory: str) -> SizeReport:
-    """Return the size at the end of a recording, read on a Spark of its own."""
+    """Return the size at the end of a recording, read with Spark."""
     require_spark()
     with (
         sigterm_as_interrupt(),

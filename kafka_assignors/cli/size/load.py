@@ -29,7 +29,7 @@ from kafka_assignors.strategies import STRATEGIES
 
 @dataclass(frozen=True, slots=True)
 class Forecasts:
-    """The forecasts behind the later steps of a load.
+    """Describes the forecasts that the later steps of a load are made from.
 
     Attributes:
         source: the topic they were read from, or the model that made them.
@@ -52,11 +52,11 @@ class GroupLoad:
     """A group, its lag and its expected arrivals.
 
     Attributes:
-        history: its lag, and its arrivals in steps: one for now, and others for forecasts if there are any.
+        history: its lag, and its arrivals in steps.  The first step is measured, the others are forecast.
         members: number of members; None: unknown, or there are none.
         owners: owner of each partition, as an index into the members; None: not all have one.
         capacities: of the members; empty: all 1.
-        oldest_s: largest known age of an oldest unread record, seconds; None: none is known.
+        oldest_s: age of the oldest unread record, seconds, as far as ages are known; None: no age is known.
         notes: remarks on the load, a sentence each.
         forecasts: forecasts behind the later steps; None: measured arrivals are assumed to continue.
     """
@@ -168,7 +168,7 @@ def group_load(
             With forecasts, they are assumed until its middle, and forecast arrivals from there on.
         rate: records/s that a member of capacity 1 reads; None: unknown.
         expected: forecasts; a partition without one keeps its measured arrivals.
-        source: name of their topic.
+        source: name of the forecasts' topic.
         last_lags: last known lag by partition; counts where the look has none.
 
     Raises:
@@ -250,7 +250,7 @@ def history_of(
     horizon_s: float,
     rate: float | None,
 ) -> History:
-    """Return a history of the horizon.
+    """Return a history that covers the horizon.
 
     Args:
         group_id: the group.

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PARTS = 4
-"""Maximum number of parts of the horizon; each is of whole steps of the recording."""
+"""Maximum number of parts of the horizon.  Each part is a whole number of recorded steps."""
 
 _STEP_US = 300 * MICROSECONDS
-"""Shorter steps of a recording are joined up to this length, because the model's cost is per step."""
+"""Shorter recorded steps are joined up to this length, because the model's cost grows with their number."""
 
 _LEARNT_US = 28 * 86_400 * MICROSECONDS
-"""The model learns the last four weeks, because its usual rates are means of the last weeks."""
+"""The model learns the last four weeks, because its usual rates are means over about that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class RecordingRequest:
         folder: folder of a pipeline, a path or a URI that Spark can read.
         until: time at which to size the group; None: the end of the last step.
         members: number of members at that time; None: unknown.
-        window_s: current arrivals are the mean of this last time, seconds.
+        window_s: current arrivals are the mean over the last ``window_s`` seconds.
     """
 
     folder: str
@@ -75,7 +75,7 @@ def load_at_end(
 
     Args:
         rows: the rows of the group.
-        recorded: the history made of them.
+        recorded: the history made of the rows.
         recording: the options.
         request: what to size.
 
@@ -126,7 +126,7 @@ def load_at_end(
 def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | None:
     """Return the records/s that the load model expects in each part of a horizon.
 
-    The model learns the arrivals of the last weeks, with the interpolated ones of the history.
+    The model learns the arrivals of the last four weeks, including interpolated ones.
 
     Args:
         history: the recorded arrivals.
@@ -158,12 +158,12 @@ def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | Non
 
 
 def _last_lags(rows: LoadColumns, history: History, window: int) -> Levels:
-    """Return the last known lag of each partition in the last ``window`` steps; NaN: there is none."""
+    """Return the newest known lag of each partition in the last ``window`` steps; NaN: no lag is known."""
     since = int(rows.time.max()) - round(window * history.step_s * MICROSECONDS)
     known = rows.where(~np.isnan(rows.lag) & (rows.time > since))
     first = dict(zip(history.topics, np.cumsum([0, *history.topics.values()]).tolist(), strict=False))
     index = np.array([first[topic] for topic in known.topic], np.int64) + known.partition
     order = np.argsort(known.time, kind="stable")
     lags = np.full(history.partitions, np.nan)
-    lags[index[order]] = known.lag[order]  # the last value of an index stays
+    lags[index[order]] = known.lag[order]  # of a repeated index, the newest lag stays
     return lags

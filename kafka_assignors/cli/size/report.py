@@ -28,11 +28,11 @@ class SizeReport:
         strategy: the strategy that the sizes were planned with.
         sizing: the sizes.
         is_measured: whether the rate of a member was measured or reported, not given.
-        forecasts: what the later steps are made of; None: the measured arrivals are taken to last.
+        forecasts: forecasts of the later steps; None: current arrivals are assumed to continue.
         notes: remarks, a sentence each.
         recorded: whether the load is from a recording.
         oldest_s: age of the oldest unread record, seconds, 0 if there is none; None: unknown.
-        is_kept: whether it is the size of an earlier look, because the last one gave none.
+        is_kept: whether the size is from an earlier look, because the last look gave none.
     """
 
     group_id: str
@@ -48,9 +48,9 @@ class SizeReport:
 
     @property
     def is_fine(self) -> bool:
-        """Whether the advised size holds the target, and the group has that size, as far as it is known.
+        """Whether the advised size holds the target, the group has that size, and no record is late.
 
-        Also no unread record may be older than the target.
+        The size of a recorded group may be unknown.
         """
         is_unknown = self.recorded and self.sizing.members is None
         return self.sizing.holds and (self.sizing.is_right or is_unknown) and not self.is_late
@@ -66,7 +66,7 @@ class SizeReport:
 
     @property
     def problems(self) -> dict[str, str]:
-        """The notes, keyed without figures, so that a log does not repeat a note when they change."""
+        """The notes, keyed without figures, so that a log does not repeat a note with new figures."""
         return {re.sub(r"[\d.,]+", "#", note): note for note in self.notes}
 
     def as_json(self) -> dict[str, Any]:

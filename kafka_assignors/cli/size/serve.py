@@ -40,14 +40,14 @@ class SizePage(ReadingPage[SizeReport]):
         self._last: tuple[float, SizeReport] | None = None
 
     def publish(self, reading: SizeReport) -> None:
-        """Replace the size.  A kept one is no newer than the last size of a look."""
+        """Replace the size.  A kept size keeps the time of the look that gave it."""
         with self._lock:
             self._is_up = not reading.is_kept
             since = self._last[0] if self._last is not None and reading.is_kept else self._clock()
             self._last = since, reading
 
     def as_json(self) -> tuple[HTTPStatus, bytes]:
-        """Return status and JSON of the page; status 503, by which KEDA falls back, without a recent size."""
+        """Return status and JSON of the page.  Without a recent size it is 503, so that KEDA falls back."""
         report = self._fresh()
         if report is None:
             return HTTPStatus.SERVICE_UNAVAILABLE, b'{"problem": "there is no recent size"}'
@@ -83,7 +83,7 @@ def serve(listen: str, read: Callable[[], SizeReport], group_id: str, interval_s
 
     Args:
         listen: HOST:PORT.
-        read: returns the present size.
+        read: returns the current size.
         group_id: the group.
         interval_s: seconds between two looks.
 

@@ -31,7 +31,7 @@ from kafka_assignors.plan import TopicPartition, listed
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 
-DEFAULT = "cooperative-sticky"  # of a group without members
+DEFAULT = "cooperative-sticky"  # if the group's strategy is not known
 
 _MEASUREMENTS = 9
 """The rate of a member is the median of this many last looks with a backlog, so no single look decides."""
@@ -48,7 +48,7 @@ ReadForecasts = Callable[[Mapping[str, int]], Expected]
 
 @dataclass(frozen=True, slots=True)
 class SizeRequest:
-    """The options of a size.
+    """The options of ``size``.
 
     Attributes:
         group_id: the group.
@@ -96,7 +96,7 @@ class GroupSizes:
         self._last: SizeReport | None = None
 
     def look(self) -> Report:
-        """Read the group once more.  Of earlier looks, keep those that the next rate needs."""
+        """Read the group once more, and drop looks that the next rate does not need."""
         now, report = self._clock(), self._look()
         self._before = self._settled
         if report.group.state not in REBALANCING:
@@ -114,8 +114,8 @@ class GroupSizes:
         crashes again and again keeps the group in rebalances, but is no reason for another size.
 
         Raises:
-            GroupError: it is the first look; there is no size yet and the group is rebalancing or was
-                restarted; its strategy is unknown; it has no partitions; or no rate could be measured.
+            GroupError: there is no size yet, and it is the first look or the group is not settled.  Or its
+                strategy is unknown, it has no partitions, or no rate could be measured.
         """
         request, now = self._request, self.look()
         if len(self._looks) < 2:
@@ -252,7 +252,7 @@ def size_report(
         request: the options.
         load: the load.
         strategy: name of the strategy.
-        time: of the load, ISO 8601.
+        time: the time of the load, ISO 8601.
         stay_at: number of members of the last advice; None: there is none.
         recorded: whether the load is from a recording.
 

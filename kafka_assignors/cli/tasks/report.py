@@ -1,6 +1,6 @@
 """The report of ``tasks``: a stateful group's tasks and their copies, as values and as JSON.  Pure.
 
-Everything comes from user data: that of the members' last joins, and that of the leader's last assignment.
+Tasks and lags come from user data: members send it when they join, and the leader in its assignment.
 """
 
 from __future__ import annotations
@@ -23,12 +23,11 @@ STRATEGY = "stateful"
 
 @dataclass(frozen=True, slots=True)
 class ReportedCopy:
-    """A task's state at a member.
+    """A member's copy of a task's state.
 
     Attributes:
         member_id: the member.
-        lag: records by which the copy was behind at the member's last join; None: unknown, or there was no
-            copy.
+        lag: records the copy was behind at the member's last join; None: unknown, or there was no copy.
     """
 
     member_id: str
@@ -74,7 +73,7 @@ class TaskReport:
     Attributes:
         group: as the broker describes it.
         rows: the tasks, by subtopology and partition.
-        unread: id of a member whose user data cannot be read -> reason.
+        unread: member id -> why its user data cannot be read, or that it has no assignment yet.
         subscriptions: member id -> its decoded subscription.
         probe_at: time of the next probing rebalance, ISO 8601; None: none is due.
         time: when the report was made, ISO 8601.
@@ -153,7 +152,7 @@ def task_report(group: GroupState, time: str) -> TaskReport:
 def _decode(
     member: GroupMember, unread: dict[str, str]
 ) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.TaskAssignment | None]:
-    """Decode a member's subscription and assignment; if one cannot be read, add the reason to ``unread``."""
+    """Decode a member's subscription and assignment.  Add to ``unread`` why either cannot be used."""
     try:
         sent, received = member.subscription_user_data, member.assignment_user_data
         subscription = stateful_subscription.decode(sent) if sent else None

@@ -164,7 +164,7 @@ class WatchApp(App[None]):
             self.show_lag(message.lag)
 
     def show(self, look: Observation | KafkaAssignorsError) -> None:
-        """Take the next look, or the reason why it failed; the last figures stay."""
+        """Show the next look.  If it failed, show the error above the last figures."""
         if isinstance(look, KafkaAssignorsError):
             self._show(replace(self._newest, trouble=str(look)))
         else:
@@ -173,7 +173,7 @@ class WatchApp(App[None]):
             self._show(self._frame())
 
     def show_lag(self, lag: GroupLag | KafkaAssignorsError) -> None:
-        """Take the next lag, or the reason why it could not be read; the last lag stays."""
+        """Show the next lag.  If it could not be read, show the error and the last lag."""
         if isinstance(lag, KafkaAssignorsError):
             lag = replace(self._lag, problem=f"lag unknown: {lag}")
         self._lag = lag

@@ -28,7 +28,7 @@ from kafka_assignors.plan.cause import Cause
 
 _TROUBLE_LINES = 2  # maximum lines of an error
 _LEAST_LIST = 16  # minimum columns for a member's partitions
-_LATE_S = 2.0  # the age of the lag is shown if it is more than this above the interval between two looks
+_LATE_S = 2.0  # the age of the lag is shown if it exceeds the interval between looks by more than this
 
 
 class Sort(Enum):
@@ -78,7 +78,7 @@ class Frame:
         opened_s: time at which the view opened.
         rebalancing_s: start of the rebalance that is under way; None: the group is stable.
         interval_s: seconds between two looks.
-        trouble: why later looks failed; empty: none failed.
+        trouble: why looks after ``last`` failed; empty: none failed.
     """
 
     last: Observation
@@ -168,7 +168,7 @@ class Frame:
         return totals
 
     def _lag_notes(self, now_s: float) -> list[str]:
-        """Return the age of an old lag, and why a lag is unknown or old."""
+        """Return a note with the age of an old lag, and with the reason if a lag is unknown or old."""
         lag, notes = self.last.lag, []
         look_s = self.last.snapshot.time_s
         if lag.time_s is not None and look_s - lag.time_s > self.interval_s + _LATE_S:

@@ -155,7 +155,7 @@ class History:
         passed = None
         if reported is not None and (now := generation(new)) is not None:
             passed = now - reported
-        # A static member that comes back with its old subscription gets its old assignment at once.
+        # A static member that returns with its old subscription gets its old assignment without a rebalance.
         came_back = {cause.cause for cause in causes} == {Cause.RESTARTED} and not passed
         return Rebalance(
             after_s=before.time_s,

@@ -17,11 +17,7 @@ _DAY_S = 86_400
 
 
 class RebalanceLog(VerticalScroll, can_focus=True):
-    """Shows rebalances, newest first.
-
-    Each rebalance is a widget of its own: its lines are made once for a width, and Textual renders only the
-    widgets in view.
-    """
+    """Shows rebalances, newest first, each in a widget, because Textual renders only the widgets in view."""
 
     BORDER_TITLE = "rebalances"
 

@@ -26,7 +26,7 @@ class GroupLag:
     """The lag of a group's partitions, as last read.
 
     Attributes:
-        time_s: when it was read, in seconds since 1970; None: not yet.
+        time_s: time of the look with the commits, seconds since 1970; None: no lag was read yet.
         lags: records left to read, where known.
         problem: why a lag is unknown or old; empty: there is no problem.
     """
@@ -80,7 +80,7 @@ class GroupSource:
         """Read the group, its commits and its topics, but not the end offsets.
 
         Raises:
-            BrokerError: no broker answers, or it refuses.
+            BrokerError: no broker answers, or a broker refuses.
             GroupError: the group does not exist.
         """
         group = self._reader.read()
@@ -95,7 +95,7 @@ class GroupSource:
         Takes up to 10 s while brokers do not answer.
 
         Raises:
-            BrokerError: no broker answers, or it refuses.
+            BrokerError: no broker answers, or a broker refuses.
             LagError: no end offset is known.
         """
         time_s, partitions = look.snapshot.time_s, sorted(look.partitions)

@@ -90,7 +90,7 @@ def facts_of(rebalance: Rebalance) -> str:
 
 
 def _moves(moves: Iterable[Move], width: int) -> Iterator[str]:
-    """Yield a line for the partitions of each old owner, new owner and reason, most partitions first."""
+    """Yield a line for each old owner, new owner and reason, those with the most partitions first."""
     alike: dict[tuple[str, str, MoveReason], list[TopicPartition]] = {}
     for move in moves:
         alike.setdefault((move.old or "-", move.new or "-", move.why), []).append(move.tp)
