@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kafka.errors import KafkaError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import UnknownTopicOrPartitionError, for_code
 
 from kafka_assignors.cli.connection import RESPONSE_S, Connection
 from kafka_assignors.errors import BrokerError, GroupError
@@ -50,9 +50,9 @@ class GroupReader:
         link = self._connection.link or self._connection.reach()
         try:
             return link.run(link.manager.send, metadata_request(sorted(topics)), timeout_s=RESPONSE_S)
-        except KafkaError as error:
+        except Exception as error:  # the connection may fail in any way
             self.close()
-            raise BrokerError(f"the broker does not describe the group's topics: {error}") from error
+            raise BrokerError(f"the broker does not describe the group's topics: {why(error)}") from error
 
     def partition_counts(self, topics: Collection[str]) -> dict[str, int | None]:
         """Return the partition count of each existing topic; None: the broker returned an error for it.
