@@ -16,7 +16,7 @@ import pandas as pd
 from bench.lag.kinds import Floats
 
 QUARTERS = 4
-"""Steps of an hour: a step of the load model divides a quarter of an hour."""
+"""Steps of an hour; a step of the load model may not be longer."""
 
 
 def pedestrians() -> tuple[Floats, int]:
@@ -53,7 +53,7 @@ def _by_quarter(counts: Any, hours: Any) -> tuple[Floats, int]:
         hours: the hour of each row.
     """
     days = pd.date_range(hours.min().normalize(), hours.max(), freq="h")
-    hourly = counts.groupby(hours).mean().reindex(days, fill_value=0).to_numpy().astype(np.int64)
+    hourly = counts.groupby(hours).mean().reindex(days).fillna(0).to_numpy().astype(np.int64)
     quarters = np.random.default_rng(1).multinomial(hourly, [1 / QUARTERS] * QUARTERS)
     arrived = quarters.transpose(0, 2, 1).reshape(-1, hourly.shape[1]).astype(float)
     return arrived, int(days[0].timestamp())

@@ -1,4 +1,4 @@
-"""``python -m bench.lag.errors``: how far forecasts are off, on synthetic weeks and on the flights.
+"""``python -m bench.lag.errors``: how far forecasts are off, on synthetic weeks and on real data.
 
 See docs/benchmarks.md, "Forecast errors".  The constants of the model were chosen on seed 101 and on the
 flights of April, which are not reported.
@@ -38,8 +38,9 @@ HOURLY_HORIZONS = (3600, 21_600)
 WORSE = 1.02
 STICKY = simulated("sticky")
 HEAD = (
-    "arrivals", "horizon", "error / best baseline", "error / best one before", "median / p90 of partitions",
-    "worse partitions", "true rate / best baseline", "within one standard error",
+    "arrivals", "horizon", "error / best baseline", "error / best one until then",
+    "median / p90 of partitions", "worse partitions", "true rate / best baseline",
+    "within one standard error",
 )  # fmt: skip
 
 
@@ -48,7 +49,7 @@ class Figures(NamedTuple):
 
     Attributes:
         ratios: to the baseline that is best for a partition over the same forecasts.
-        chosen: to the baseline that was best for it before them.
+        chosen: to the baseline that was best for it until each forecast.
         coverage: part of the forecasts that missed by at most their standard error.
     """
 
@@ -57,9 +58,9 @@ class Figures(NamedTuple):
     coverage: float
 
 
-def mean(ratios: Floats) -> str:
-    """Return the geometric mean."""
-    return f"{np.exp(np.log(np.maximum(ratios, 1e-9)).mean()):.2f}"
+def shown_mean(ratios: Floats) -> str:
+    """Return the geometric mean, to two digits."""
+    return f"{np.exp(np.nanmean(np.log(np.maximum(ratios, 1e-9)))):.2f}"
 
 
 def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first: int) -> Figures:
@@ -79,17 +80,21 @@ def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first:
 
 
 def beside_chosen(records: Floats, forecast: Floats, settings: LoadSettings, first: int) -> float:
-    """Return the error from a step on, as a ratio to that of the baseline that was best before it."""
+    """Return the error from a step on, as a ratio to that of baselines chosen without hindsight.
+
+    At each step the baseline with the least error over all forecasts that have ended; NaN: it never missed.
+    """
     steps = settings.horizon // settings.step
     upto = np.concatenate([[0.0], np.cumsum(records)])
     came = np.append(upto[1 + steps :] - upto[1:-steps], np.full(steps, np.nan))
-    misses = [np.abs(baseline - came) for baseline in baselines(records, settings).values()]
-    known = ~np.isnan(sum(misses))
-    before, after = known.copy(), known
-    before[first - steps :] = False
-    after[:first] = False
-    chosen = min(misses, key=lambda miss: miss[before].sum())
-    return float(np.abs(forecast - came)[after].sum() / max(chosen[after].sum(), 1e-9))
+    misses = np.abs(np.array(list(baselines(records, settings).values())) - came)
+    known = ~np.isnan(misses.sum(axis=0))
+    ended = np.zeros_like(misses)
+    ended[:, steps:] = np.cumsum(np.where(known, misses, 0.0), axis=1)[:, :-steps]
+    chosen = misses[ended.argmin(axis=0), np.arange(len(came))]
+    judged = known & (np.arange(len(came)) >= first)
+    missed = chosen[judged].sum()
+    return float(np.abs(forecast - came)[judged].sum() / missed) if missed else float("nan")
 
 
 def synthetic(seed: int, partitions: int) -> Iterator[Sequence[object]]:
@@ -144,11 +149,11 @@ def row(name: str, horizon: int, ours: Figures, truth: Figures | None = None) ->
     return (
         name,
         f"{horizon // 60} min" if horizon < 3600 else f"{horizon // 3600} h",
-        mean(ours.ratios),
-        mean(ours.chosen),
+        shown_mean(ours.ratios),
+        shown_mean(ours.chosen),
         f"{p50:.2f} / {p90:.2f}",
         f"{100 * (ours.ratios > WORSE).mean():.0f} %",
-        "-" if truth is None else mean(truth.ratios),
+        "-" if truth is None else shown_mean(truth.ratios),
         f"{100 * ours.coverage:.0f} %",
     )
 

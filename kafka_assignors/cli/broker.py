@@ -60,10 +60,11 @@ def start(*, backend: Backend, port: int | None, data_dir: Path | None, foregrou
         except BaseException:  # also Ctrl-C: ``broker stop`` finds only the broker in the state file
             _end(broker)
             raise
+        if not foreground:
+            broker.detach()  # until then the broker ends with this program
     if foreground:
         _stay(broker)
         return
-    broker.detach()  # until then the broker ends with this program
     click.echo("the broker is running; stop it with: kafka-assignors broker stop", err=True)
     click.echo(broker.bootstrap)
 

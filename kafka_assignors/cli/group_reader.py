@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kafka.errors import UnknownTopicOrPartitionError, for_code
+from kafka.errors import InvalidTopicError, UnknownTopicOrPartitionError, for_code
 
 from kafka_assignors.cli.connection import RESPONSE_S, Connection
 from kafka_assignors.errors import BrokerError, GroupError
@@ -14,6 +14,9 @@ from kafka_assignors.lag.fetch.group import GroupState
 from kafka_assignors.lag.fetch.group_offsets import attempt, why
 from kafka_assignors.lag.fetch.many_groups import GroupsFetch
 from kafka_assignors.lag.fetch.requests import metadata_request, read_leaders
+
+MISSING_TOPIC = frozenset({UnknownTopicOrPartitionError, InvalidTopicError})
+"""Errors for a topic that does not exist; a member may subscribe to any name."""
 
 
 class GroupReader:
@@ -42,7 +45,7 @@ class GroupReader:
         return fetch.states[self._group_id]
 
     def metadata(self, topics: Collection[str]) -> Any:
-        """Return the broker's metadata of topics, over the connection of the last ``read``.
+        """Return the broker's metadata of topics, over the connection of ``read`` or a new one.
 
         Raises:
             BrokerError: no broker answers.
@@ -65,7 +68,7 @@ class GroupReader:
         return {
             topic: None if code else len(partitions)
             for topic, code, partitions in read_leaders(self.metadata(topics))
-            if for_code(code) is not UnknownTopicOrPartitionError
+            if for_code(code) not in MISSING_TOPIC
         }
 
     def close(self) -> None:

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from kafka.errors import InvalidTopicError, UnknownTopicOrPartitionError, for_code
+from kafka.errors import for_code
 
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.convert import ownership, racks_of_nodes
 from kafka_assignors.assignor.lag.capacity import capacities
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.cli.connection import RESPONSE_S
-from kafka_assignors.cli.group_reader import GroupReader
+from kafka_assignors.cli.group_reader import MISSING_TOPIC, GroupReader
 from kafka_assignors.errors import CodecError, GroupError
 from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, REBALANCING, GroupMember, GroupState
 from kafka_assignors.plan import Group, Member
@@ -132,7 +132,7 @@ def partition_counts(metadata: Any) -> dict[str, int]:
     counts = {}
     for topic in metadata.topics:
         error = for_code(topic.error_code)
-        if error in {UnknownTopicOrPartitionError, InvalidTopicError}:
+        if error in MISSING_TOPIC:
             continue
         if topic.error_code:
             raise GroupError(f"the broker does not describe topic {topic.name!r}: {error.__name__}")

@@ -112,14 +112,14 @@ def read_properties(text: str) -> dict[str, str]:
     entries: dict[str, str] = {}
     logical = ""
     for line in (*re.split(r"\r\n|[\r\n]", text), ""):
-        rest = line.lstrip()
+        rest = line.lstrip(" \t\f")
         if not logical and rest.startswith(("#", "!")):
             continue
         logical += rest
         if (len(logical) - len(logical.rstrip("\\"))) % 2:  # an odd number of backslashes continues the line
             logical = logical[:-1]
             continue
-        if match := re.match(r"((?:[^\s=:\\]|\\.)+)\s*[=:]?\s*(.*)", logical, re.DOTALL):
+        if match := re.match(r"((?:[^ \t\f=:\\]|\\.)+)[ \t\f]*[=:]?[ \t\f]*(.*)", logical, re.DOTALL):
             entries[_unescaped(match[1])] = _unescaped(match[2])
         logical = ""
     return entries

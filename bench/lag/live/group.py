@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -90,7 +91,7 @@ class Served:
         try:
             with urllib.request.urlopen(self._url, timeout=10) as answer:  # noqa: S310  # http
                 advised = json.load(answer)["advised"]
-        except OSError:  # such as a 503: there is no recent size
+        except (urllib.error.HTTPError, TimeoutError):  # such as a 503: there is no recent size
             return view.replicas
         return self._hpa.replicas(view.now_s, advised, view.replicas)
 

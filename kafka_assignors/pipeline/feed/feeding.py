@@ -118,9 +118,9 @@ class Feeding:
         if self._stop.is_set():
             return  # the next run starts by catching up
         if not isinstance(error, KafkaAssignorsError):
-            error = pipeline_error(error, "writing")
+            error = pipeline_error(error, "the feed")
         if self.down is None:
-            log.warning("feed: %s; trying again with the next batch", error)
+            log.warning("%s; trying again with the next batch", error)
         self.down = error
         with self._lock:  # both threads count
             self.unfed += 1

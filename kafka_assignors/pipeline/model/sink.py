@@ -128,6 +128,8 @@ class LoadSink:
                 if known.get(name) != value
             )
             raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
+        if known != bound["settings"]:
+            storage.write(f"{CHECKPOINT}/_model.json", json.dumps({**bound, "settings": known}))
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):
                 storage.remove(f"load/{folder}")

@@ -136,7 +136,7 @@ class ChangelogReader:
         except Empty:
             if not decision.acquire(blocking=False):
                 return answer.get()
-            log.warning("changelog reader: busy: copies of %d tasks are closed when it answers", len(tasks))
+            log.warning("changelog reader: busy, copies of %d tasks are closed later", len(tasks))
             return []
 
     def restored(self) -> list[tuple[Copy, object]]:

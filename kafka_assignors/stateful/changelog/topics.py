@@ -61,7 +61,7 @@ class KnownChangelogs:
         try:
             self.known = search.result()
         except (ChangelogError, TopologyError) as error:
-            log.warning("cannot search for missing changelog partitions: %s; trying again", error)
+            log.warning("no changelog partition found yet: %s; trying again", error)
             return False
         return True
 

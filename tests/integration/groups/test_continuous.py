@@ -118,14 +118,16 @@ def test_records_and_commits_flow_while_another_member_holds_up_the_join(fresh: 
 def test_join_leave_and_kill_lose_nothing(kafka_bootstrap: str, tmp_path: Path) -> None:
     """Nothing is lost and nothing owned twice (`play`); only the killed member's records are read again."""
     assert unknown_parts() == ()  # else the members are plain KafkaConsumers
-    scene = Scene(slow_s=4.0, partitions=12, session_ms=6000, heartbeat_ms=200)
+    scene = Scene(slow_s=4.0, partitions=12)
+    heartbeat_s = scene.heartbeat_ms / 1000
     (command,) = commands(kafka_bootstrap, ["continuous"], tmp_path).values()
     group = play(kafka_bootstrap, "continuous", command, scene)
     assert not group.fault
     figures = group.figures
     assert figures["join"].duplicates == figures["leave"].duplicates == 0
     assert not figures["calm"].moved
-    # A KafkaConsumer delivers nothing until the slow member has joined, twice if partitions move.
+    # A KafkaConsumer delivers nothing until the slow member has joined, twice if partitions move.  Without a
+    # slow member, too, it hears of the second round with its next heartbeat only.
     for event in ("join", "leave", "kill"):
-        assert max(figures[event].kept) < scene.slow_s, event
-    assert max(figures["join"].moved) < scene.slow_s
+        assert max(figures[event].kept) < heartbeat_s / 2, event
+    assert max(figures["join"].moved) < heartbeat_s / 2

@@ -139,7 +139,7 @@ def test_properties_are_parsed_as_java_does() -> None:
         "a=1\nb: 2\nc 3\n  d  =  4 = four\n"
         "long = one, \\\n       two\n"
         "path=C\\:\\\\x\\u0041\\t.\n"
-        "a\\=b=c\nempty=\r\nsecret=s\u2028\x853\rend=\\\\\nlast=x"
+        "a\\=b=c\nempty=\r\nsecret=\u2028s\x853\rend=\\\\\nlast=x"
     )
     assert read_properties(text) == {
         "a": "1",
@@ -150,7 +150,7 @@ def test_properties_are_parsed_as_java_does() -> None:
         "path": "C:\\xA\t.",
         "a=b": "c",
         "empty": "",
-        "secret": "s\u2028\x853",
+        "secret": "\u2028s\x853",
         "end": "\\",
         "last": "x",
     }

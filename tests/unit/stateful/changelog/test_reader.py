@@ -178,7 +178,7 @@ def test_reader_that_hangs_gives_copies_back_later(
     with monkeypatch.context() as patch:
         patch.setattr(bench.shutdown, "left_s", lambda _most: 0.0)
         assert bench.reader.give_back([S0]) == []
-    assert "busy: copies of 1 tasks are closed when it answers" in caplog.text
+    assert "busy, copies of 1 tasks are closed later" in caplog.text
     bench.consumer.go_on.set()
     assert bench.restored() == (copy, None)
     assert bench.reader.give_back([S0]) == []
