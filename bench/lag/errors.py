@@ -129,17 +129,22 @@ def flights(partitions: int) -> tuple[Floats, int]:
     return np.diff(samples.ends, axis=0).astype(float), int(samples.times[0])
 
 
+def weeks_of(year: tuple[Floats, int], period: str) -> tuple[Floats, int]:
+    """Return the arrivals of a period, and its begin, seconds since 1970, from those of its year."""
+    (steps, begin_s), (first_day, days), day = year, PERIODS[period], DAY_S // REAL_STEP_S
+    return steps[first_day * day : (first_day + days) * day], begin_s + first_day * DAY_S
+
+
 def of_real(
     name: str, year: tuple[Floats, int], horizons: Sequence[int] = HORIZONS
 ) -> Iterator[Sequence[object]]:
     """Yield rows for six weeks of a year of arrivals, after the first two."""
-    day, (steps, year_s) = DAY_S // REAL_STEP_S, year
-    for period, (first_day, days) in PERIODS.items():
-        arrived, begin_s = steps[first_day * day : (first_day + days) * day], year_s + first_day * DAY_S
+    for period in PERIODS:
+        arrived, begin_s = weeks_of(year, period)
         for horizon in horizons:
             settings = LoadSettings(step_s=REAL_STEP_S, horizon_s=horizon)
             forecasts = modelled(arrived, begin_s, settings)
-            seen = figures(arrived, forecasts, settings, LEARNT * day)
+            seen = figures(arrived, forecasts, settings, LEARNT * DAY_S // REAL_STEP_S)
             yield row(f"{name}, {period}", horizon, seen)
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +18,9 @@ from statsforecast import StatsForecast
 from statsforecast.models import MSTL, AutoETS, AutoTheta, SeasonalNaive
 
 from bench.lag.datasets import DATASETS
-from bench.lag.errors import PERIODS, REAL_STEP_S, STEP_S, WEEKS, flights
+from bench.lag.errors import REAL_STEP_S, STEP_S, WEEKS, flights, weeks_of
 from bench.lag.forecasts import modelled, table
-from bench.lag.kinds import BEGIN_S, DAY_S, KINDS, Floats, arrivals
+from bench.lag.kinds import BEGIN_S, KINDS, Floats, arrivals
 from bench.machine import machine
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.scoring import baselines
@@ -57,14 +58,10 @@ class Weeks(NamedTuple):
 
 def all_weeks(seed: int, partitions: int) -> Iterator[Weeks]:
     """Yield weeks of the data sets and of each kind of synthetic traffic, with so many partitions."""
-    for name, (arrived, begin_s) in {
-        "flights": flights(18),
-        **{name: read() for name, read in DATASETS.items()},
-    }.items():
-        first_day, days = PERIODS["6 weeks from September on"]
-        day = DAY_S // REAL_STEP_S
-        some = arrived[first_day * day : (first_day + days) * day, :partitions]
-        yield Weeks(name, some, begin_s + first_day * DAY_S, REAL_STEP_S)
+    real: dict[str, Callable[[], tuple[Floats, int]]] = {"flights": partial(flights, 18), **DATASETS}
+    for name, read in real.items():
+        arrived, begin_s = weeks_of(read(), "6 weeks from September on")
+        yield Weeks(name, arrived[:, :partitions], begin_s, REAL_STEP_S)
     for kind in KINDS:
         drawn, _rates = arrivals(kind, seed, partitions=partitions, weeks=WEEKS, step_s=STEP_S)
         yield Weeks(kind, drawn, BEGIN_S, STEP_S)
