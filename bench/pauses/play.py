@@ -245,7 +245,7 @@ def play(bootstrap: str, kind: str, command: Command, scene: Scene) -> Group:
         with traffic(bootstrap, topic, scene):
             begin = time.monotonic()
             group.settle(begin, MEMBERS)
-            group.figures["calm"] = group.measure(begin + 1, slow)
+            group.figures["calm"] = group.measure(begin + 2, slow)  # after the first records
             for act, left in ((join, MEMBERS + 1), (leave, MEMBERS), (kill, MEMBERS - 1)):
                 moment_s = moments.uniform(0, scene.heartbeat_ms / 1000)  # anywhere between two heartbeats
                 if act is kill:

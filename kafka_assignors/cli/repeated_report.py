@@ -79,7 +79,7 @@ def show_report(watched: WatchedReport[ReportT], output: str, *, watch: bool, ev
         UsageError: ``every`` was given without ``watch``.
     """
     if every is not None and not watch:
-        raise click.UsageError("--every goes with --watch")
+        raise click.UsageError("--every needs --watch")
     try:
         if not watch:
             _write(watched, watched.fetch(), output, timed=False)

@@ -76,7 +76,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--members",
     metavar="N,M,...",
     callback=read_whole,
-    help="Members at the start.  [default: as many as the mean load needs, and some to spare]",
+    help="Members at the start.  [default: 1.3 times what the mean load needs]",
 )
 @click.option(
     "--recorded-members",

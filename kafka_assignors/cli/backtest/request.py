@@ -73,7 +73,7 @@ class BacktestRequest:
                 how = (
                     f"the group's rate divided by its {recorded_members} members"
                     if recorded_members
-                    else "as its fastest partition was read while it had a backlog; more if its member "
+                    else "the rate of the fastest partition during a backlog; more if its member "
                     "read other partitions, too"
                 )
                 yield f"group {group!r}: a member reads {rate:,.1f} records/s, {how} (--service-rate)"
@@ -94,8 +94,8 @@ class BacktestRequest:
             horizon_s = recording.history.horizon_s or 0.0
             if delays and max(delays) >= horizon_s:
                 yield (
-                    f"group {group!r}: forecasts end {horizon_s:g} s after their step, and have no effect "
-                    f"where they are known {max(delays):g} s after it (--param forecast_delay_s)"
+                    f"group {group!r}: forecasts reach {horizon_s:g} s past their step, but are known only "
+                    f"{max(delays):g} s after it, so they have no effect (--param forecast_delay_s)"
                 )
             elif delays and "forecast_delay_s" not in self.parameters.surroundings:
                 yield (

@@ -66,7 +66,7 @@ def command(
     if not all(groups):
         raise click.UsageError("GROUP must not be empty")
     if watch and accepted:
-        raise click.UsageError("--fail-above does not go with --watch")
+        raise click.UsageError("--fail-above cannot be used with --watch")
     is_single = len(groups) == 1 and not is_pattern(groups[0])
     with closing(LagReader(client_settings(bootstrap, config), reset)) as reader:
         last: list[GroupsReport] = []  # at most one report

@@ -59,7 +59,7 @@ def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
         value = (report.time_lag_ms or 0.0) if limit.in_time else report.lag
         unknown = report.unknown + (report.time_unknown if limit.in_time else 0)
         what, text = ("time lag", duration) if limit.in_time else ("lag", _records)
-        why = ", counting all commits because the group rebalances" * report.counts_all_commits
+        why = ", counting all commits, because the group is rebalancing" * report.counts_all_commits
         if value > limit.value:
             lines.append(f"{name}: {what} {text(value)} is above {text(limit.value)}{why}")
         elif unknown:

@@ -258,7 +258,7 @@ def lines(report: PipelineReport) -> Iterator[str]:
     if report.fed:
         yield f"feed: {report.fed:,} forecasts sent"
     if report.unfed:
-        yield f"feed: could not be written after {report.unfed:,} batches"
+        yield f"feed: failed to write the forecasts of {report.unfed:,} batches"
     yield from (f"down at the end: {name}: {why}" for name, why in sorted(report.down.items()))
 
 

@@ -112,9 +112,9 @@ def command(
         ((file is None) == (group_id is None), "give one of --file and --group"),
         (group_id == "", "--group must not be empty"),
         (compare and strategy in STRATEGIES, "--compare plans with every strategy: leave out --strategy"),
-        (file and (bootstrap or config), "--bootstrap and --config go with --group"),
-        (file and (reset or no_lag), "--reset and --no-lag go with --group: a file contains its lags"),
-        (file and load_topic, "--load-topic goes with --group: a file contains its forecasts"),
+        (file and (bootstrap or config), "--bootstrap and --config need --group"),
+        (file and (reset or no_lag), "--reset and --no-lag need --group: a file contains its lags"),
+        (file and load_topic, "--load-topic needs --group: a file contains its forecasts"),
         (reset and no_lag, "--reset has no effect with --no-lag: leave one out"),
     ):
         if is_wrong:

@@ -35,7 +35,7 @@ def stateful_json(plan: StatefulPlan) -> dict[str, Any]:
 def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool) -> Lines:
     """Return each member's tasks now and in the target, and the tasks that move."""
     names = short_names(plan.active)
-    table = Columns("member", ">active", ">standby", ">warm-up", ">in the end: active", ">standby")
+    table = Columns("member", ">active", ">standby", ">warm-up", ">target: active", ">standby")
     parts = (plan.active, plan.standby, plan.warmup, plan.target_active, plan.target_standby)
     ids = list(plan.active)
     for member in ids if everything else ids[:MEMBERS]:
@@ -55,7 +55,7 @@ def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool
     moves = _moves(group, plan)
     if moves:
         shown_moves = moves if everything else moves[:ROWS]
-        move_table = Columns("task", "from", "now", "in the end", "warming up")
+        move_table = Columns("task", "from", "now", "target", "warming up")
         for task, *members in shown_moves:
             cells = (", ".join(names.get(m) or shown(m) for m in owners) or "-" for owners in members)
             move_table.add_row(Text(shown(str(task))), *map(Text, cells))

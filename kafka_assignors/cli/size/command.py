@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 import click
+from click.core import ParameterSource
 from rich.console import Console
 
 from kafka_assignors.cli.backtest.options import read_moment
@@ -42,11 +43,14 @@ from kafka_assignors.plan import Group
 from kafka_assignors.simulation.sizing import Target
 from kafka_assignors.strategies import load_strategy
 
+_MOST_S = 365 * 86_400.0
+
 
 def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
-    if not (time_ms := milliseconds(value)):
-        raise click.BadParameter(f"{value!r}: expected a time (30s, 5m, 2h, 1d)")
-    return time_ms / 1000
+    seconds = (milliseconds(value) or 0) / 1000
+    if not 0 < seconds <= _MOST_S:
+        raise click.BadParameter(f"{value!r}: expected a time (30s, 5m, 2h, 1d) of at most 365d")
+    return seconds
 
 
 @click.command("size")
@@ -80,7 +84,8 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--rate",
     metavar="RECORDS/S",
     type=click.FloatRange(0, min_open=True),
-    help="What a member of capacity 1 can read.  [default: measured, of members with lag at both looks]",
+    help="Records/s that a member of capacity 1 reads.  "
+    "[default: measured from members with lag at both looks]",
 )
 @click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the group.")
 @click.option("--strategy", metavar="NAME", help="The strategy.  [default: the one the group runs]")
@@ -110,7 +115,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--recorded-members",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Number of members at the end of the recording, by which their rate is measured.",
+    help="Number of members at the end of the recording; a member's rate follows from it.",
 )
 @spark_size_options
 @click.option(
@@ -120,7 +125,9 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     help="Serve the size to autoscalers until interrupted: JSON at /size, metrics at /metrics.",
 )
 @output_option
+@click.pass_context
 def command(
+    context: click.Context,
     *,
     group_id: str,
     bootstrap: str | None,
@@ -162,14 +169,18 @@ def command(
         with_options(kind, {}, given)
     request = SizeRequest(group_id, target, horizon_s, rate, strategy, load_topic, given)
     if recording is not None:
-        if bootstrap or config or load_topic or listen:
-            raise click.UsageError("--recording takes the place of a cluster, --load-topic and --serve")
+        is_reset_given = context.get_parameter_source("reset") is not ParameterSource.DEFAULT
+        if bootstrap or config or load_topic or listen or is_reset_given:
+            raise click.UsageError(
+                "--recording replaces --bootstrap, --config, --load-topic, --reset and --serve: "
+                "leave them out"
+            )
         folder = recording_folder("--recording", recording)
         recorded = RecordingRequest(folder, until, recorded_members, every_s)
         _end(_recorded(recorded, request, cores, memory), output)
         return
     if until or recorded_members:
-        raise click.UsageError("--until and --recorded-members go with --recording")
+        raise click.UsageError("--until and --recorded-members need --recording")
     settings = client_settings(bootstrap, config)
     feed = None if load_topic is None else partial(_forecasts, settings, group_id, load_topic)
     # A member's rate is measured over a longer time, because members commit only every few seconds.

@@ -211,10 +211,12 @@ def group_load(
         middle = median_ratio(member_capacities)
         notes.append(
             f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
-            f"added members count with the median capacity, {middle:.3g}; the fastest are removed first"
+            f"sizes add members of the median capacity, {middle:.3g}, and remove the fastest first"
         )
     if old := len(lags) - sum(tp in known for tp in index_of):
-        notes.append(f"the lag of {counted(old, 'partition')} is unknown and counts as at an earlier look")
+        notes.append(
+            f"the lag of {counted(old, 'partition')} is unknown and counts as it was at an earlier look"
+        )
     if expected is not None and expected.problem:
         notes.append(expected.problem)
     steps, forecasts = [arriving], None

@@ -64,7 +64,7 @@ def recorded_size(spark: SparkSession, recording: RecordingRequest, request: Siz
     strategy = request.strategy or DEFAULT
     end = datetime.fromtimestamp(int(rows.time.max()) / MICROSECONDS, timezone.utc)
     report = size_report(request, load, strategy, end.isoformat(timespec="milliseconds"), recorded=True)
-    note = f"a recording does not have the strategy: sizes are planned with {DEFAULT} (--strategy)"
+    note = f"a recording does not name the group's strategy: sizes are planned with {DEFAULT} (--strategy)"
     return report if request.strategy else report.with_notes(note)
 
 
@@ -99,11 +99,13 @@ def load_at_end(
     if later is None:
         notes.append(
             f"the horizon of {duration(1000 * request.horizon_s)} cannot be divided into two or more parts "
-            "of whole steps of the recording: the last arrivals are taken to last"
+            "of whole steps of the recording: the last arrivals are assumed to continue"
         )
     elif known < history.partitions:
         short = counted(history.partitions - known, "partition")
-        notes.append(f"the recording is too short to forecast {short}: the last arrivals are taken to last")
+        notes.append(
+            f"the recording is too short to forecast {short}: the last arrivals are assumed to continue"
+        )
     if later is not None and known:
         steps += [np.where(np.isnan(part), steps[0], part) for part in later[1:]]
     forecasts = Forecasts("the load model", known, request.horizon_s) if known else None

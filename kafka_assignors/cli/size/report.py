@@ -121,8 +121,8 @@ def size_lines(report: SizeReport) -> Lines:
     if report.oldest_s and not report.is_late:
         parts.append(Text(_oldest(report)))
     parts += [Text(line) for line in _forecast_lines(report)]
-    member = "newcomer" if sizing.fastest_rate > sizing.rate else "member"
-    parts.append(Text(f"a {member} reads {sizing.rate:,.1f} records/s, {how}{free}"))
+    member = "an added member" if sizing.fastest_rate > sizing.rate else "a member"
+    parts.append(Text(f"{member} reads {sizing.rate:,.1f} records/s, {how}{free}"))
     parts += [Text(_cost_line(cost, sizing.members)) for cost in (sizing.stay, sizing.scale) if cost]
     return Lines(*parts)
 
@@ -140,7 +140,7 @@ def headline(report: SizeReport) -> str:
         )
     but = "" if sizing.holds else ", which no size holds for all partitions"
     if sizing.needs_rebalance:
-        but = ", which the present owners do not hold before a rebalance"
+        but = ", which the current owners hold only after a rebalance"
     return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{but}"
 
 
@@ -177,16 +177,14 @@ def _warnings(report: SizeReport) -> Iterator[str]:
         yield (
             f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of {member}"
             f"{', which reads it only without headroom' if hot.held else ''}: "
-            f"{hot.enough:,} partitions would do, {shown(hot.topic)} has {hot.partitions:,}"
+            f"{shown(hot.topic)} has {hot.partitions:,} partitions and needs {hot.enough:,}"
         )
     if len(sizing.hot) > ROWS:
-        yield f"so do {counted(len(sizing.hot) - ROWS, 'more partition')} (--output json)"
+        yield f"and {counted(len(sizing.hot) - ROWS, 'more partition')} like these (--output json lists them)"
     if (missed := sizing.missed) is not None:
-        yield f"{report.strategy} does not hold it: {_reason(missed)}"
+        yield f"{report.strategy} does not hold the time lag: {_reason(missed)}"
     if sizing.behind:
-        yield (
-            f"the present lag of {counted(sizing.behind, 'partition')} is more than one member reads in time"
-        )
+        yield f"{counted(sizing.behind, 'partition')} with more lag than one member can read in time"
     if report.is_late:
         yield f"{_oldest(report)}, longer than the target: sizes count its wait from now"
     yield from report.notes
@@ -199,7 +197,7 @@ def _oldest(report: SizeReport) -> str:
 def _forecast_lines(report: SizeReport) -> Iterator[str]:
     forecasts = report.forecasts
     if forecasts is None:
-        yield "later steps: no forecasts, the arrivals of now are taken to last"
+        yield "later steps: no forecasts, so current arrivals are assumed to continue"
         return
     when = report.time if report.recorded else f"{duration(1000 * forecasts.age_s)} ago"
     period = duration(1000 * forecasts.period_s)
@@ -209,7 +207,7 @@ def _forecast_lines(report: SizeReport) -> Iterator[str]:
     )
     if forecasts.mean_from_s is not None:
         yield (
-            f"+{duration(1000 * forecasts.mean_from_s)} and all of it rest on the mean of these {period}: "
+            f"+{duration(1000 * forecasts.mean_from_s)} and all of it use the mean of these {period}: "
             "a rise within them may need more members"
         )
 

@@ -124,7 +124,7 @@ class GroupSizes:
             if self._last is None:
                 raise GroupError(f"{unsettled}: try again")
             kept = replace(self._last, is_kept=True)
-            return kept.with_notes(f"{unsettled}: this is the size of {self._last.time}")
+            return kept.with_notes(f"{unsettled}: showing the size of {self._last.time}")
         name, notes = strategy_of(request, now.group.strategy)
         rate, unequal = self._rate()
         expected = None if self._read_forecasts is None else self._read_forecasts(partition_counts(now))
@@ -146,8 +146,8 @@ class GroupSizes:
             return f"{group} is between two rounds of a rebalance: {without_owner}"
         if self._settled and not self._settled & (self._before or frozenset()):
             return (
-                f"{group} has just started: no member was there at the look before, "
-                "so its lag does not show its size"
+                f"{group} has just started: all its members are new since the last look, "
+                "so its lag says nothing about its size yet"
             )
         return None
 
@@ -170,14 +170,15 @@ class GroupSizes:
             return []
         if has_stopped(looks):
             return [
-                f"no member has committed for {span_s:,.0f} s, though records wait: they may not read at all"
+                f"records wait, but no member has committed for {span_s:,.0f} s: "
+                "members may have stopped reading"
             ]
         if not (stuck := stuck_partitions(looks)):
             return []
         names = listed(stuck, ROWS, name=lambda tp: partition_name(*tp))
         return [
-            f"{names}: lag, but no commit for {span_s:,.0f} s; "
-            "a record may fail again and again, or its thread may be dead"
+            f"{names}: records wait, but no commit for {span_s:,.0f} s; "
+            "a record may fail each time, or the thread that reads it may have died"
         ]
 
     @property
@@ -194,11 +195,11 @@ class GroupSizes:
             self._rates.append(median(rates))
         if not self._rates and (reported := reported_rate(self._looks[-1][1])) is not None:
             return reported, [
-                f"the rate of a member, {reported:,.1f} records/s, is the one that members report"
+                f"the rate of a member, {reported:,.1f} records/s, is reported by members, not measured"
             ]
         if not self._rates and span_s < _LEAST_S:
             raise GroupError(
-                f"looks {span_s:.0f} s apart do not show the rate of a member: "
+                f"looks {span_s:.0f} s apart are too close to measure a member's rate: "
                 f"give --rate, or --every {_LEAST_S:.0f}s"
             )
         if not self._rates:
@@ -212,7 +213,7 @@ class GroupSizes:
         if not rates or max(rates) <= _UNEQUAL * min(rates):
             return rate, []
         span = f"{min(rates):,.1f} to {max(rates):,.1f}"
-        return rate, [f"members read {span} records/s for each 1 of capacity: sizes assume {rate:,.1f}"]
+        return rate, [f"members read {span} records/s at capacity 1: sizes assume {rate:,.1f}"]
 
 
 def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:

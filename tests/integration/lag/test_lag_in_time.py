@@ -223,7 +223,7 @@ def test_group_in_a_rebalance_counts_all_commits_and_says_so(fresh: FreshNames) 
                 "a rebalance",
             )
             done = run(*words)
-            reason = "counting all commits because the group rebalances"
+            reason = "counting all commits, because the group is rebalancing"
             assert (done.returncode, done.stderr) == (1, f"{group_id}: lag 3 is above 2, {reason}\n")
             until(
                 lambda: (

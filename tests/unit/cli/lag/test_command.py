@@ -412,7 +412,7 @@ def test_live_frames_show_the_error_and_the_age_of_figures(height: int) -> None:
     [
         (["--watch", "--every", "0"], "--every"),
         (["--watch", "--every", "often"], "--every"),
-        (["--every", "2"], "--every goes with --watch"),
+        (["--every", "2"], "--every needs --watch"),
         (["--reset", "none"], "--reset"),
         (["--watch", "--fail-above", "5"], "--fail-above"),
         (["--fail-above", "5 apples"], "--fail-above"),
@@ -583,7 +583,7 @@ def test_group_that_rebalances_for_long_fails_with_the_reason(
     done = run("--fail-above", "10")
     assert (done.exit_code, done.stderr) == (
         1,
-        "billing: lag 11 is above 10, counting all commits because the group rebalances\n",
+        "billing: lag 11 is above 10, counting all commits, because the group is rebalancing\n",
     )
 
 

@@ -108,4 +108,4 @@ def test_forecasts_may_be_fractions() -> None:
 
 
 def test_load_topic_needs_a_live_group() -> None:
-    assert "--load-topic goes with --group" in usage("--load-topic", "load", problem=BUSY_SOON)
+    assert "--load-topic needs --group" in usage("--load-topic", "load", problem=BUSY_SOON)

@@ -77,7 +77,7 @@ def test_what_a_recording_does_not_have_is_noted() -> None:
     assert load.forecasts is None
     assert load.notes == (
         "the lag of 1 partition is unknown and counts as none",
-        "the recording is too short to forecast 2 partitions: the last arrivals are taken to last",
+        "the recording is too short to forecast 2 partitions: the last arrivals are assumed to continue",
     )
     shorter = load_at_end(rows, recorded, members, replace(REQUEST, horizon_s=45.0))
     assert shorter.notes[1].startswith("the horizon of 45s cannot be divided into two or more parts")
@@ -123,11 +123,12 @@ def test_unknown_number_of_members_is_not_wrong(members: int | None, is_fine: bo
     ("words", "message"),
     [
         (("--recording", "missing"), "--recording: no folder 'missing'"),
-        (("--recording", ".", "--bootstrap", "b:9092"), "--recording takes the place of a cluster"),
-        (("--recording", ".", "--serve", "h:1"), "--recording takes the place of a cluster"),
+        (("--recording", ".", "--bootstrap", "b:9092"), "--recording replaces"),
+        (("--recording", ".", "--serve", "h:1"), "--recording replaces"),
+        (("--recording", ".", "--reset", "latest"), "--recording replaces"),
         (("--recording", ".", "--until", "noon"), "is not like 2026-11-22"),
-        (("--until", "2026-11-22"), "go with --recording"),
-        (("--recorded-members", "3"), "go with --recording"),
+        (("--until", "2026-11-22"), "need --recording"),
+        (("--recorded-members", "3"), "need --recording"),
     ],
 )
 def test_wrong_options_are_usage_errors(words: tuple[str, ...], message: str) -> None:

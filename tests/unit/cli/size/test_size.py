@@ -133,8 +133,8 @@ def test_members_count_with_their_own_capacities() -> None:
     load = group_load(now, 3600, 10)
     assert (load.history.service_rate, load.capacities) == (10, (1, 3))
     assert load.notes == (
-        "members have capacities from 1 to 3: added members count with the median capacity, "
-        "1.73; the fastest are removed first",
+        "members have capacities from 1 to 3: sizes add members of the median capacity, "
+        "1.73, and remove the fastest first",
     )
     assert set(capacities_of(look(rates, lags, capacities=(1.0, 3.0))).values()) == {1}  # counts decide
 
@@ -148,8 +148,8 @@ def test_members_count_with_the_capacities_that_they_measure() -> None:
     # A newcomer has capacity 1, as on the leader.
     assert (made.sizing.rate, made.sizing.fastest_rate) == (32, 64)
     assert (
-        "members have capacities from 0.5 to 2: added members count with the median capacity, 1; "
-        "the fastest are removed first" in made.notes
+        "members have capacities from 0.5 to 2: sizes add members of the median capacity, 1, "
+        "and remove the fastest first" in made.notes
     )
     assert made.sizing.stay is not None
     assert made.sizing.stay.time_lag_s > 30  # the slow member has two partitions, 18 records/s
@@ -227,11 +227,12 @@ def test_last_size_stays_while_the_group_has_just_started_or_rebalances() -> Non
     sizes.look()
     assert sizes.read().sizing.advised == 4
     for why in (
-        "has just started: no member was there at the look before, so its lag does not show its size",
+        "has just started: all its members are new since the last look, "
+        "so its lag says nothing about its size yet",
         "is rebalancing",
     ):
         kept = sizes.read()
-        assert kept.notes == (f"group 'billing' {why}: this is the size of {TIME}",)
+        assert kept.notes == (f"group 'billing' {why}: showing the size of {TIME}",)
         assert kept.sizing.advised == 4
     assert sizes.read().sizing.behind == 4
     assert sizes.read().sizing.advised == 4
@@ -253,7 +254,7 @@ def test_last_size_stays_while_cooperative_members_have_given_partitions_up() ->
     assert sizes.read().sizing.advised == 4
     kept = sizes.read()
     why = "is between two rounds of a rebalance: 2 partitions without an owner"
-    assert (kept.notes, kept.sizing.advised) == ((f"group 'billing' {why}: this is the size of {TIME}",), 4)
+    assert (kept.notes, kept.sizing.advised) == ((f"group 'billing' {why}: showing the size of {TIME}",), 4)
     assert not sizes.read().is_kept  # a topic may have become smaller
     assert sizes.read().sizing.advised == 4
 
@@ -276,7 +277,7 @@ def test_unknown_lag_counts_as_at_an_earlier_look() -> None:
     request = replace(REQUEST, target=Target(30, headroom=0), rate=10.0)
     assert sized(request, calm, calm).sizing.advised == 4
     after = sized(request, calm, unknown, unknown)
-    assert after.notes == ("the lag of 4 partitions is unknown and counts as at an earlier look",)
+    assert after.notes == ("the lag of 4 partitions is unknown and counts as it was at an earlier look",)
     assert after.sizing.advised == 4
 
 
@@ -289,7 +290,9 @@ def test_group_that_starts_while_it_is_looked_at_is_not_sized() -> None:
 def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
     stuck = look([7, 7], [9000, 9000], out=0.0)
     made = sized(replace(REQUEST, rate=10.0), stuck, stuck)
-    assert made.notes == ("no member has committed for 60 s, though records wait: they may not read at all",)
+    assert made.notes == (
+        "records wait, but no member has committed for 60 s: members may have stopped reading",
+    )
     with pytest.raises(GroupError, match="has committed between the looks, though records wait, so its rate"):
         sized(REQUEST, stuck, stuck)
     assert not has_stopped([look([7, 7], [0, 0], out=0.0), stuck])
@@ -303,7 +306,8 @@ def test_partition_with_lag_and_no_commit_is_named() -> None:
     poisoned = replace(now, partitions=(now.partitions[0], stuck.partitions[1]))
     made = sized(replace(REQUEST, rate=10.0), poisoned, poisoned)
     assert made.notes == (
-        "orders-1: lag, but no commit for 60 s; a record may fail again and again, or its thread may be dead",
+        "orders-1: records wait, but no commit for 60 s; "
+        "a record may fail each time, or the thread that reads it may have died",
     )
     calm = replace(stuck.partitions[1], lag=0)
     assert not sized(
@@ -352,7 +356,7 @@ def test_measured_rate_is_the_median_of_looks_and_members_that_differ_are_noted(
     assert sized(REQUEST, slow, slow, fast, slow).sizing.rate == 40
     uneven = sized(REQUEST, slow, look([40, 100], lags))
     assert uneven.sizing.rate == 70
-    assert uneven.notes == ("members read 40.0 to 100.0 records/s for each 1 of capacity: sizes assume 70.0",)
+    assert uneven.notes == ("members read 40.0 to 100.0 records/s at capacity 1: sizes assume 70.0",)
 
 
 def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
@@ -360,7 +364,7 @@ def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
     idle, busy = measuring([7, 7], [0, 0]), measuring([40, 40], [9000, 9000])
     made = sized(REQUEST, idle, idle)
     assert made.sizing.rate == 64
-    assert "the rate of a member, 64.0 records/s, is the one that members report" in made.notes
+    assert "the rate of a member, 64.0 records/s, is reported by members, not measured" in made.notes
     assert sized(REQUEST, busy, busy).sizing.rate == 40
     unmeasured = look([7, 7], [0, 0], strategy="cooperative-lag-aware", service_rates=(0.0, 0.0))
     with pytest.raises(GroupError, match="so its rate is unknown: give --rate"):
@@ -371,7 +375,7 @@ def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
     lags = [9000, 9000]
     sizes = GroupSizes(lambda: look([40, 40], lags), REQUEST, clock=iter([0.0, 19.0, 20.0]).__next__)
     sizes.look()
-    with pytest.raises(GroupError, match="looks 19 s apart do not show the rate of a member"):
+    with pytest.raises(GroupError, match="looks 19 s apart are too close to measure"):
         sizes.read()
     assert sizes.read().sizing.rate == 40
 
@@ -383,7 +387,7 @@ def test_unequal_members_that_fall_behind_are_not_the_right_size() -> None:
     assert (made.sizing.is_right, made.is_fine) == (False, False)
     assert made.sizing.stay is not None
     assert made.sizing.stay.time_lag_s == pytest.approx(1800)
-    assert "a newcomer reads 17.3 records/s, as given, 20% of it kept free" in lines(made)
+    assert "an added member reads 17.3 records/s, as given, 20% of it kept free" in lines(made)
     assert made.sizing.advised == 12  # no slow member may get two
     grown = look([5] * 12, [0] * 12, 12, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
     assert sized(replace(REQUEST, rate=10.0), grown, grown).is_fine
@@ -416,7 +420,7 @@ def test_size_that_cannot_hold_the_target_is_not_right() -> None:
     standby = look([7, 7], [0, 0], strategy="failover")
     made = sized(replace(REQUEST, rate=10.0), standby, standby)
     assert (made.sizing.advised, made.sizing.holds) == (1, False)
-    assert "failover does not hold it: with 1, orders-" in "\n".join(lines(made))
+    assert "failover does not hold the time lag: with 1, orders-" in "\n".join(lines(made))
 
 
 # --- the report --------------------------------------------------------------------------------------------
@@ -456,7 +460,7 @@ def test_report_says_from_which_step_its_sizes_rest_on_a_mean() -> None:
     least = [_least_by_trying(rate) for rate in (1.0, 1.5, 2.0)]
     assert (least, [step.least.members for step in sizing.steps]) == ([2, 2, 3], least[:2])
     made = SizeReport("billing", TIME, "sticky", sizing, is_measured=False, forecasts=load.forecasts)
-    said = "+30m and all of it rest on the mean of these 1h: a rise within them may need more members"
+    said = "+30m and all of it use the mean of these 1h: a rise within them may need more members"
     assert said in lines(made)
     measured = group_load(now, 3600, 10)
     assert said not in lines(replace(made, forecasts=measured.forecasts))
@@ -540,6 +544,7 @@ def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatc
     [
         (("--max-time-lag", "30"), "expected a time"),
         (("--max-time-lag", "0s"), "expected a time"),
+        (("--max-time-lag", "30s", "--every", "999999d"), "of at most 365d"),
         (("--headroom", "1"), "--headroom"),
         (("--strategy", "unknown"), "--strategy"),
         (("--option", "skew"), "--option skew: expected NAME=VALUE"),
