@@ -10,8 +10,8 @@ JSON of :class:`kafka_assignors.broker.supervised.Spec`, with ``parent`` (the pr
 
 After ``d`` on stdin the broker is detached: only a signal (SIGTERM, SIGINT, SIGHUP) stops it.
 
-On Linux the kernel kills the commands if this process dies first.  That ends a JVM.  Of a Docker container it
-ends only the client, and the container runs until the ``afterwards`` commands end it.
+On Linux the kernel kills the commands if this process dies first.  That ends a JVM.  With Docker it
+ends only the client; the container runs until `Supervised.stop` repeats the ``afterwards`` commands.
 
 Exit status: 0: stopped on request; 3: the broker ended by itself; 4: stopped on request, but an
 ``afterwards`` command failed.

@@ -1,4 +1,4 @@
-"""The command line.  A command's module is imported when the command is called."""
+"""The command line.  ``COMMANDS`` lists the commands; calling one imports its module."""
 
 from __future__ import annotations
 

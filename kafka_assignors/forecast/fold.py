@@ -6,7 +6,7 @@ the samples were cut into batches, unless a sample arrives later than ``delay``.
 if no sample after it was taken.  Otherwise it is *late*: dropped and counted.
 
 The time of the newest sample is the clock of its partition.  So delayed samples of one group do not make
-those of other groups late, and one sample from the future only ends the wait in its own partition.  But if
+those of other groups late, and a sample from the future ends the wait only for its own partition.  But if
 samples from the future span more than ``delay``, the first of them are taken, and all correct ones are late
 from then on.  So callers pass the current time if they know it: samples *ahead* of it are dropped and
 counted.

@@ -108,7 +108,7 @@ class LagKeeper:
         except Exception as error:
             return LagAnswer({}, one_line(error))
 
-    def look(self, partitions: Collection[TopicPartition]) -> LagAnswer:
+    def fetch(self, partitions: Collection[TopicPartition]) -> LagAnswer:
         """Fetch the lag of these partitions.  Blocks, so only a job of ``later`` may call it.  May raise."""
         try:
             answer = self._look(partitions, self._timeout_s)
@@ -126,7 +126,7 @@ class LagKeeper:
             return {partition: lag for partition, (lag, _fetched_at) in self._fetched.items()}
 
     def later(self, seconds: float, job: Callable[[], object]) -> None:
-        """Run a job in the background after ``seconds``.  It may call ``look``.  Exceptions are logged."""
+        """Run a job in the background after ``seconds``.  It may call ``fetch``.  Exceptions are logged."""
         self._background.submit(job, seconds).add_done_callback(_log_failure)
 
     def close(self) -> None:
@@ -174,4 +174,6 @@ class LagKeeper:
 
 def _log_failure(future: Future[object]) -> None:
     if not future.cancelled() and (error := future.exception()) is not None:
-        log.error("lag refresh or skew check failed; it may be off until the next rebalance", exc_info=error)
+        log.error(
+            "lag refresh or skew check failed; it may have stopped until the next rebalance", exc_info=error
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from kafka_assignors.simulation.history import Counts, History, Levels
-from kafka_assignors.simulation.serving import NOTHING, Interval, Readers, by_reader, shared, when_empty
+from kafka_assignors.simulation.serving import NOTHING, Interval, Readers, by_reader, records_read, when_empty
 
 _LEAST_S = 0.5
 """Minimum length, seconds, of an interval that ends because a partition runs empty."""
@@ -88,7 +88,7 @@ class Consumption:
         behind = lag > NOTHING
         if not behind.any():
             return np.inf
-        read = shared(np.where(behind, self._rate[reader], self.arriving), reader, self._rate[:-1])
+        read = records_read(np.where(behind, self._rate[reader], self.arriving), reader, self._rate[:-1])
         soonest = float(when_empty(lag[behind], self.arriving[behind], read[behind]).min())
         return self.now + max(soonest, _LEAST_S)
 
@@ -101,7 +101,7 @@ class Consumption:
         length = until - self.now
         arrived = self.arrived + self.arriving * length
         demand = np.maximum(arrived - self.read, 0.0)
-        self.read = arrived - (demand - shared(demand, reader, self._rate[:-1] * length))
+        self.read = arrived - (demand - records_read(demand, reader, self._rate[:-1] * length))
         self.arrived, self.now = arrived, until
 
     def next_step(self) -> None:

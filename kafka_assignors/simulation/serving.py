@@ -27,7 +27,7 @@ def by_reader(reader: Readers, amounts: Levels, members: int) -> Levels:
     return np.bincount(reader, amounts, members + 1).astype(np.float64, copy=False)
 
 
-def shared(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
+def records_read(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
     """Return the records read of each partition within an interval.
 
     Args:
@@ -51,7 +51,7 @@ def shared(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
-    """Return, by partition, the most records that its reader, which is overloaded, reads of one partition."""
+    """Return, by partition, the most records that its overloaded reader reads of any one partition."""
     order = np.lexsort((demand, reader))
     ascending, member = demand[order], reader[order]
     _, first, size = np.unique(member, return_index=True, return_counts=True)

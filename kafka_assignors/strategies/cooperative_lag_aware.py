@@ -82,11 +82,11 @@ class CooperativeLagAwareAssignor(LagAssignor):
             if (forecasts := self._open_forecasts()) is not None:
                 if isinstance(forecasts.source, ThroughputLoad):
                     forecasts.source.learn(reports)
-                return forecasts.in_plan(group, is_settling=self._second_round.is_settling)
+                return forecasts.with_forecasts(group, is_settling=self._second_round.is_settling)
         return group
 
     def with_forecasts(self, group: Group) -> Group:
-        return group if self._forecasts is None else self._forecasts.now(group)
+        return group if self._forecasts is None else self._forecasts.with_current_forecasts(group)
 
     def close(self) -> None:
         super().close()

@@ -52,7 +52,7 @@ class CoordinatorAccess(CoordinatorFacts):
         return caller is None or attached is None or caller is attached
 
     def shared(self, name: str, own: T) -> T:
-        """Return the value that the consumer's strategies share by this name: ``own`` of the first call."""
+        """Return the value shared by the consumer's strategies.  The first call sets it to ``own``."""
         coordinator = self._live()
         value: T = own if coordinator is None else vars(coordinator).setdefault(_SHARED + name, own)
         return value

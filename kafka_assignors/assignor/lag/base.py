@@ -182,7 +182,7 @@ class LagAssignor(Assignor):
         self._all_read_budgets = all(report.reads_budget for _member, report in read)
         self._some_have_budgets = any(report.has_budget for _member, report in read)
         with self._guarded("comparing capacities"):
-            read = self._capacities.in_plan(read, is_settling=self._second_round.is_settling)
+            read = self._capacities.with_capacities(read, is_settling=self._second_round.is_settling)
         return read
 
     # --- the leader ----------------------------------------------------------------------------------------

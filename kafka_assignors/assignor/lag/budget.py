@@ -137,22 +137,28 @@ class Budgets:
         *,
         some_have_budgets: bool,
     ) -> dict[str, ConsumerProtocolAssignment]:
-        """Return the assignments, with budgets and rates where needed.  All members must read budgets."""
+        """Return the assignments, with budgets and rates where needed.
+
+        Call only if all members can read budgets.
+        """
         sizes = sizes_of(members, assignments)
         choose = partial(fit, limit=self._limit, claims=self._claims, some_have_budgets=some_have_budgets)
-        packed = [_pack_rates(size.assigned, throughput) for size in sizes]
+        packed_rates = [_pack_rates(size.assigned, throughput) for size in sizes]
         fitted = choose(
-            [size._replace(fixed=size.fixed + len(more)) for size, more in zip(sizes, packed, strict=True)]
+            [
+                size._replace(fixed=size.fixed + len(more))
+                for size, more in zip(sizes, packed_rates, strict=True)
+            ]
         )
-        if fitted.size > self._limit and any(packed):  # without rates, new owners measure again
-            packed, fitted = [b""] * len(sizes), choose(sizes)
+        if fitted.size > self._limit and any(packed_rates):  # without rates, new owners measure again
+            packed_rates, fitted = [b""] * len(sizes), choose(sizes)
         self.watch.check(fitted.size)
-        if fitted.budgets is None and not any(packed):
+        if fitted.budgets is None and not any(packed_rates):
             return assignments
         budgets = fitted.budgets or [MemberBudget(None)] * len(sizes)
         return {
-            member.member_id: _with_budget(assignments[member.member_id], received._replace(rates=more))
-            for member, received, more in zip(members, budgets, packed, strict=True)
+            member.member_id: _with_budget(assignments[member.member_id], budget._replace(rates=more))
+            for member, budget, more in zip(members, budgets, packed_rates, strict=True)
         }
 
 

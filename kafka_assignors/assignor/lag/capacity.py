@@ -55,7 +55,7 @@ class MeasuredCapacities:
         self._capacity_of: Mapping[str, float] = {}  # by member id, in the last plan
         self._logged: tuple[int, bool] | None = None  # members without a rate, and whether there is a median
 
-    def in_plan(
+    def with_capacities(
         self, reports: Sequence[tuple[Member, MemberReport]], *, is_settling: bool
     ) -> list[tuple[Member, MemberReport]]:
         """Return the members with their capacities.

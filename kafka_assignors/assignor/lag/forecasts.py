@@ -24,8 +24,8 @@ class LoadForecasts:
         self._used = Expected()
         self._logged_level = logging.NOTSET  # of the last log line about too few forecasts
 
-    def in_plan(self, group: Group, *, is_settling: bool) -> Group:
-        """Return the group with load instead of lag.
+    def with_forecasts(self, group: Group, *, is_settling: bool) -> Group:
+        """Return the group with load instead of lag; unchanged if there are too few forecasts.
 
         Args:
             group: the group to plan for, with its lags.
@@ -48,7 +48,7 @@ class LoadForecasts:
         self.count = sum(partition in self._used.arrivals for partition in partitions)
         return with_expected(group, self._used.arrivals, self._used.lags)
 
-    def now(self, group: Group) -> Group:
+    def with_current_forecasts(self, group: Group) -> Group:
         """Return the group with current forecasts, for the skew watcher; leave ``count`` as it is."""
         expected = self.source.look(_partitions(group))
         if not enough_expected(group, expected.arrivals):
@@ -59,7 +59,7 @@ class LoadForecasts:
         count = len(expected.arrivals)
         if is_enough and self._logged_level:
             log.info("%s: planning by lag and %d forecasts", self._name, count)
-        # A problem that passes, or that the reader has logged, needs no warning.  A worse one is logged, too.
+        # INFO for a problem that passes or that the reader has logged.  Log again only at a higher level.
         level = logging.NOTSET if is_enough else logging.INFO if expected.is_logged else logging.WARNING
         if level > self._logged_level:
             log.log(

@@ -88,7 +88,7 @@ class SkewWatcher:
         if not self._is_current(generation, turn):
             return
         try:
-            answer = self._keeper.look([group.at(p) for p in range(group.size)])
+            answer = self._keeper.fetch([group.at(p) for p in range(group.size)])
         except Exception as error:  # the assignor logs missing lag when it plans
             log.debug("cannot check the group's lag: %s", one_line(error))
             answer = LagAnswer({})

@@ -47,8 +47,9 @@ class SecondRound:
     membership, and a broken client may claim anything.  So the leader requests rounds, too, and counts them.
 
     A round is not counted if the member's claim is older than the first round of the hold.  The member is
-    busy: it joined again, revokes at its next ``poll()``, and then requests a round.  If the claim is older
-    than the member's first join, the round is counted, because the member never owned the partition.
+    busy: it joined again, revokes at its next ``poll()``, and then requests a round.  This wait ends after
+    ``max_poll_interval_ms``.  If the claim is older than the member's first join, the round is counted,
+    because the member never owned the partition.
 
     Attributes:
         held: holds of the current round.
@@ -68,8 +69,8 @@ class SecondRound:
         """Return holds that should have ended in an earlier round; see ``this_round``.
 
         The leader holds a partition back for two rounds (the member may have missed the first), then assigns
-        it to the claimant.  This makes the claim true, so the leader holds the partition back again for two
-        rounds.  If the claim persists, the claimant keeps the partition.
+        it to the claimant if that subscribes to the topic.  This makes the claim true, so the leader holds
+        the partition back again for two rounds.  If the claim persists, the claimant keeps the partition.
         """
         return {hold for hold, wait in self._waits.items() if wait.rounds == 2 or wait.rounds >= _ROUNDS}
 

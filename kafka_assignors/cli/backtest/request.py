@@ -73,13 +73,16 @@ class BacktestRequest:
                 how = (
                     f"the group's rate divided by its {recorded_members} members"
                     if recorded_members
-                    else "the rate of the fastest partition during a backlog; more if its member "
+                    else "the rate of the fastest partition during a backlog, a lower bound if its member "
                     "read other partitions, too"
                 )
                 yield f"group {group!r}: a member reads {rate:,.1f} records/s, {how} (--service-rate)"
             if not self.members:
-                members = firsts[group].members
-                yield f"group {group!r}: {members} members, 1.3 times what the mean load needs (--members)"
+                numbers = {trial.scenario.members for trial in tried.trials if trial.group == group}
+                yield (
+                    f"group {group!r}: {' or '.join(map(str, sorted(numbers)))} members, 1.3 times what the "
+                    "mean load needs, at least 2 and at most one a partition (--members)"
+                )
             if not self.churn:
                 churn = firsts[group].script
                 if self.replicates > 1:
@@ -92,10 +95,10 @@ class BacktestRequest:
                 if trial.group == group and trial.scenario.strategy.by_load
             }
             horizon_s = recording.history.horizon_s or 0.0
-            if delays and max(delays) >= horizon_s:
+            if too_late := [f"{delay:g}" for delay in sorted(delays) if delay >= horizon_s]:
                 yield (
-                    f"group {group!r}: forecasts reach {horizon_s:g} s past their step, but are known only "
-                    f"{max(delays):g} s after it, so they have no effect (--param forecast_delay_s)"
+                    f"group {group!r}: forecasts reach {horizon_s:g} s past their step, and have no effect "
+                    f"if they are known {' or '.join(too_late)} s after it (--param forecast_delay_s)"
                 )
             elif delays and "forecast_delay_s" not in self.parameters.surroundings:
                 yield (

@@ -75,7 +75,7 @@ def _pattern(value: str) -> Pattern[str]:
 @click.option(
     "--no-seconds",
     is_flag=True,
-    help="Read no records: without the lag in seconds the exporter needs no READ of topics.",
+    help="Omit the lag in seconds; the exporter then needs no READ on topics.",
 )
 @click.option("--cluster-name", default="default", show_default=True, help="Value of the label cluster_name.")
 def command(

@@ -39,7 +39,7 @@ METRICS: Mapping[str, Metric] = {
     # ours
     "kafka_assignors_exporter_up": Metric("1 if the last reading of the cluster is complete, else 0"),
     "kafka_assignors_exporter_reading_age_seconds": Metric("Age of the figures on this page"),
-    "kafka_assignors_exporter_groups_left_out": Metric("Groups that the cluster lists but does not describe"),
+    "kafka_assignors_exporter_groups_left_out": Metric("Groups that could not be read"),
 }
 """All metrics; each has the label ``cluster_name`` before its own."""
 

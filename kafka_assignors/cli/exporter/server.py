@@ -29,15 +29,15 @@ Route = Callable[[], tuple[HTTPStatus, bytes]]
 """Returns the status and the JSON of a page."""
 
 
-class Problems(Protocol):
+class HasProblems(Protocol):
     """A reading with problems."""
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """Identity of a problem, the same in each reading -> its line for the log."""
+        """Id of a problem, the same in each reading -> its line for the log."""
 
 
-ReadingT = TypeVar("ReadingT", bound=Problems)
+ReadingT = TypeVar("ReadingT", bound=HasProblems)
 
 
 class ReadingPage(Collector, Generic[ReadingT]):
@@ -161,7 +161,7 @@ def reading_repeatedly(
 
 
 class ProblemLog:
-    """Logs a problem when it appears, and once more when all have passed."""
+    """Logs each new problem, and one line when none is left."""
 
     def __init__(self, log: Callable[[str], None]) -> None:
         self._log = log

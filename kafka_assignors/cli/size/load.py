@@ -91,7 +91,7 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
     seconds.
 
     Args:
-        looks: all looks of the time over which the rates of the last look were measured, oldest first.
+        looks: the looks over which the rates of the last one were measured, oldest first.
     """
     now, lags = looks[-1], [look.by_member() for look in looks]
     owned, capacity_of = [look.partitions_of() for look in looks], capacities_of(now)
@@ -198,8 +198,8 @@ def group_load(
         if partition.member_id is not None:  # in a rebalance, the last known owner, which may have left
             owners[index] = member_index.get(partition.member_id, NO_MEMBER)
     notes = [
-        f"{what} of {counted(unknown, 'partition')} {verb} unknown and {count} as none"
-        for what, verb, count, unknown in (
+        f"{what} of {counted(unknown, 'partition')} {are} unknown and {count} as none"
+        for what, are, count, unknown in (
             ("arrivals", "are", "count", without_rate),
             ("the lag", "is", "counts", group.size - len(lags)),
             ("the age of the oldest unread record", "is", "counts", without_age),
@@ -211,7 +211,8 @@ def group_load(
         middle = median_ratio(member_capacities)
         notes.append(
             f"members have capacities from {min(member_capacities):g} to {max(member_capacities):g}: "
-            f"sizes add members of the median capacity, {middle:.3g}, and remove the fastest first"
+            f"larger sizes add members of the median capacity, {middle:.3g}; "
+            "smaller ones remove the fastest first"
         )
     if old := len(lags) - sum(tp in known for tp in index_of):
         notes.append(
@@ -252,7 +253,7 @@ def history_of(
     horizon_s: float,
     rate: float | None,
 ) -> History:
-    """Return a history that covers the horizon.
+    """Return the horizon as a history, for the simulation.
 
     Args:
         group_id: the group.

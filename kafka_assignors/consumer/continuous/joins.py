@@ -129,23 +129,25 @@ class JoinsOutsidePoll(Membership):
             except (RebalanceInProgressError, RetriableError) as error:
                 recorder_of(self).fail_join()
                 is_next_round = isinstance(error, RebalanceInProgressError)  # another member has begun it
-                if not await self._may_repeat_join(0 if is_next_round else self.config["retry_backoff_ms"]):
+                if not await self._prepare_repeat(0 if is_next_round else self.config["retry_backoff_ms"]):
                     raise
             else:
                 return assignment
 
-    async def _may_repeat_join(self, pause_ms: float) -> bool:
+    async def _prepare_repeat(self, pause_ms: float) -> bool:
         """Wait for a coordinator, and return whether to join again without ``poll()``.
+
+        Leaves the group if ``max_poll_interval_ms`` has passed since the last poll.
 
         The member stays in the join meanwhile, because its generation may be over: the broker may have
         completed the join although its response was lost.  A settled member would send heartbeats of the old
         generation, get ILLEGAL_GENERATION, and give up all partitions.
         """
-        if pause_ms and self._needs_no_poll():
+        if pause_ms and self._can_join_outside_poll():
             await self._net.sleep(pause_ms / 1000)
-        while self._needs_no_poll():
+        while self._can_join_outside_poll():
             if await self.ensure_coordinator_ready_async(self.config["heartbeat_interval_ms"]):
-                return self._needs_no_poll()
+                return self._can_join_outside_poll()
         if self.heartbeat.poll_timeout_expired() and not self._join.is_in_poll:
             await self.maybe_leave_group_async()  # as the heartbeats of a settled member do
         return False
@@ -195,7 +197,7 @@ class JoinsOutsidePoll(Membership):
     async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
         """Commit up to the last ``poll()``; wait for the responses only if partitions are revoked.
 
-        This includes the application's own commits.  They took the other connection, so the follow-up
+        Wait for the application's own commits, too: they use the other connection, so the follow-up
         JoinGroup could overtake them.
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
@@ -242,8 +244,8 @@ class JoinsOutsidePoll(Membership):
         if self.rejoin_needed and self._join.may_begin:
             self._join_outside_poll()
 
-    def _needs_no_poll(self) -> bool:
-        """Whether a join needs neither listeners nor fresh metadata, which only ``poll()`` provides."""
+    def _can_join_outside_poll(self) -> bool:
+        """Whether the member may join now, without listeners and fresh metadata, which need ``poll()``."""
         subscription = self._subscription
         topics = subscription.subscription
         return bool(
@@ -260,7 +262,7 @@ class JoinsOutsidePoll(Membership):
         """Join on the I/O thread without auto-commit, because the application still processes records."""
         is_settled = self.state is MemberState.STABLE and not self.rejoining and self._join_task is None
         may_begin = is_settled or self._join.is_answered
-        if not self._needs_no_poll() or self.coordinator_unknown() or not may_begin:
+        if not self._can_join_outside_poll() or self.coordinator_unknown() or not may_begin:
             return
         try:
             self._subscription.reset_group_subscription()

@@ -37,7 +37,7 @@ from kafka_assignors.plan import TopicPartition
 _SIZES = (2_048, 20_480)
 """Bytes to request of each partition: at first a small batch, then a full batch of the default size."""
 _RESPONSE = 4_194_304
-"""Most bytes of a response.  Divided by a size, it is the most partitions of a request."""
+"""Most bytes of a response, so a request has at most ``_RESPONSE`` / size partitions."""
 _IN_FLIGHT = 33_554_432
 """Most bytes of all responses in flight.  A response may exceed its part by a batch."""
 _REQUESTS_IN_FLIGHT = 8
@@ -214,7 +214,7 @@ class OldestUnreadFetch:
         return True
 
     async def _skip_deleted(self, leader: int, positions: list[Position]) -> list[Position]:
-        """Move positions before the begin of their logs to the begin, and return them.
+        """Move positions below the begin offset of their logs to it, and return them.
 
         Retention may delete records after the begin was fetched.
         """

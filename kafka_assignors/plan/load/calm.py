@@ -1,4 +1,4 @@
-"""The calm plan: only the moves that the rule of counts needs, to members that make the loads even."""
+"""The calm plan: makes only the moves that the rule of counts needs, to even out the loads."""
 
 from __future__ import annotations
 

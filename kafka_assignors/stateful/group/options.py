@@ -21,14 +21,14 @@ class StatefulOptions(Options):
     """Options of ``stateful``.
 
     Those up to ``probing_rebalance_interval_ms`` must be the same in all members of a group, because any
-    member may become leader.
+    member may become leader.  Only ``topology`` may differ, during a rolling deploy.
 
     Attributes:
         topology: the subtopologies of the application.
         acceptable_recovery_lag: a copy at most this many records behind its changelog counts as caught up.
         num_standby_replicas: standbys of each task.
-        max_warmup_replicas: warm-ups built at a time in the whole group.  While members have different
-            topologies, each set of subtopologies that the same members can run has this limit.
+        max_warmup_replicas: warm-ups built at a time in the whole group.  While topologies differ, the limit
+            applies to each set of subtopologies that the same members can run.
         balance_factor: number of tasks by which two members may differ.
         probing_rebalance_interval_ms: time until a probing rebalance, while a better plan waits for copies.
         process_id: id of the directory with this member's state, different for each member; None: a new id.
@@ -70,7 +70,7 @@ class StatefulOptions(Options):
         whole("probing_rebalance_interval_ms", self.probing_rebalance_interval_ms, 1)
         endpoint: Any = self.endpoint
         if not isinstance(endpoint, str) or len(endpoint.encode()) > LONGEST_ENDPOINT:
-            raise wrong("endpoint", "host:port", endpoint)
+            raise wrong("endpoint", f"host:port of at most {LONGEST_ENDPOINT} bytes", endpoint)
         self.for_planning()
 
     def given_topology(self) -> Topology:

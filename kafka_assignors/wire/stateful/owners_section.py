@@ -1,4 +1,4 @@
-"""Our section for the endpoint of each active task.  Every member gets all of it, so it must be small.
+"""Section of assignment user data: the endpoint of each active task.  Every member gets all of it.
 
 The section is an int32 number of bytes (0: no owners), and that many bytes compressed with zlib:
 
@@ -8,7 +8,7 @@ The section is an int32 number of bytes (0: no owners), and that many bytes comp
   is a uint8, or a uint16 if there are more than 255 endpoints.
 
 The broker keeps all members' assignments in one record, limited to a megabyte in most clusters.  With 10,000
-tasks on 100 endpoints the section takes 9 KB if owners are random, and less than 1 KB after the group's first
+tasks on 100 endpoints the section takes 9 KB if owners are random, and less than 1 KB for a group's first
 plan.  `owners_if_small_enough` omits a section that is too large.
 """
 
@@ -54,8 +54,8 @@ def pack_owners(owners: Mapping[str, Iterable[Task]]) -> bytes:
         owners: endpoint -> its active tasks.
 
     Raises:
-        CodecError: an endpoint is empty or too long, there are too many, a partition is negative, or there
-            are more than ``MOST_TASKS`` partitions.
+        CodecError: an endpoint is empty or too long, there are too many endpoints or subtopologies, a
+            partition is negative, or there are more than ``MOST_TASKS`` partitions.
     """
     endpoints = sorted(owners)
     if not endpoints:
@@ -67,6 +67,8 @@ def pack_owners(owners: Mapping[str, Iterable[Task]]) -> bytes:
         for name, partition in owners[endpoint]:
             endpoint_of.setdefault(name, {})[partition] = number
     sizes = {name: max(endpoint_of[name]) + 1 for name in sorted(endpoint_of)}
+    if len(sizes) > _MOST:
+        raise CodecError(f"owners: {len(sizes)} subtopologies, more than {_MOST}")
     if sum(sizes.values()) > MOST_TASKS or any(min(partitions) < 0 for partitions in endpoint_of.values()):
         raise CodecError(f"owners: a negative partition, or more than {MOST_TASKS} partitions")
     parts = [

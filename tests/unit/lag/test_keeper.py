@@ -133,13 +133,13 @@ def test_every_failed_fetch_is_counted(keeper_of: MakeKeeper) -> None:
     failures: list[str] = []
     keeper = keeper_of(cluster, refresh_s=10, on_failure=lambda: failures.append("failed"))
     assert not keeper.ask([A], 5).problem
-    keeper.look([A])
+    keeper.fetch([A])
     assert not failures
     cluster.error = OSError("the broker is down")
     assert keeper.ask([A], 5).problem
     assert len(failures) == 1
     with pytest.raises(OSError, match="down"):
-        keeper.look([A])
+        keeper.fetch([A])
     assert len(failures) == 2
 
 
@@ -177,7 +177,7 @@ def test_fetched_lag_is_recent_for_refresh_s(keeper_of: MakeKeeper) -> None:
     keeper = keeper_of(Cluster({A: 5, B: 6}), refresh_s=10, now=lambda: now[0])
     keeper.ask([A], 10)
     now[0] = 104
-    keeper.look([B])
+    keeper.fetch([B])
     now[0] = 105
     assert keeper.recent() == {A: 5, B: 6}
     now[0] = 110

@@ -3,13 +3,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kafka_assignors.simulation.serving import shared, when_empty
+from kafka_assignors.simulation.serving import records_read, when_empty
 
 INF = float("inf")
 
 
 def read(demand: list[float], reader: list[int], capacity: list[float]) -> list[float]:
-    return [float(records) for records in shared(np.array(demand), np.array(reader), np.array(capacity))]
+    return [
+        float(records) for records in records_read(np.array(demand), np.array(reader), np.array(capacity))
+    ]
 
 
 def test_member_with_enough_capacity_reads_all_records() -> None:
@@ -47,7 +49,7 @@ def test_shares_equal_a_simulation_of_taking_turns(seed: int) -> None:
             left[is_left] -= part
             read_by_turns[is_left] += part
             time -= part * is_left.sum()
-    simulated = shared(lag + arriving, np.zeros(5, np.int64), np.array([capacity]))
+    simulated = records_read(lag + arriving, np.zeros(5, np.int64), np.array([capacity]))
     np.testing.assert_allclose(simulated, read_by_turns, atol=0.1)
 
 

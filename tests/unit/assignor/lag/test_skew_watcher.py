@@ -43,7 +43,7 @@ class World:
     def later(self, seconds: float, job: Callable[[], object]) -> None:
         self.jobs.append((self.now + seconds, job))
 
-    def look(self, partitions: Collection[TopicPartition]) -> LagAnswer:
+    def fetch(self, partitions: Collection[TopicPartition]) -> LagAnswer:
         self.looks.append(self.now)
         if self.error is not None:
             raise self.error

@@ -25,9 +25,12 @@ def test_idle_group_is_left_out_without_assumptions() -> None:
     rate, members, churn = asked.assumptions(of, tried, None)
     assert rate == (
         "group 'busy': a member reads 60.0 records/s, the rate of the fastest partition during a "
-        "backlog; more if its member read other partitions, too (--service-rate)"
+        "backlog, a lower bound if its member read other partitions, too (--service-rate)"
     )
-    assert members == "group 'busy': 4 members, 1.3 times what the mean load needs (--members)"
+    assert members == (
+        "group 'busy': 4 or 6 members, 1.3 times what the mean load needs, at least 2 "
+        "and at most one a partition (--members)"
+    )
     assert churn == "group 'busy': churn join@150,leave@300,kill@450 (--churn)"
 
 
@@ -68,7 +71,7 @@ def test_age_of_forecasts_is_an_assumption() -> None:
     assert notes(long, forecast_delay_s=[20.0]) == []
     assert notes(short, forecast_delay_s=[20.0]) == []
     assert notes(short, forecast_delay_s=[20.0, 60.0]) == [
-        "group 'g': forecasts reach 60 s past their step, but are known only 60 s after it, so they have no "
-        "effect (--param forecast_delay_s)"
+        "group 'g': forecasts reach 60 s past their step, and have no effect if they are known 60 s after it "
+        "(--param forecast_delay_s)"
     ]
     assert notes(recorded("g")) == []

@@ -133,8 +133,8 @@ def test_members_count_with_their_own_capacities() -> None:
     load = group_load(now, 3600, 10)
     assert (load.history.service_rate, load.capacities) == (10, (1, 3))
     assert load.notes == (
-        "members have capacities from 1 to 3: sizes add members of the median capacity, "
-        "1.73, and remove the fastest first",
+        "members have capacities from 1 to 3: larger sizes add members of the median capacity, 1.73; "
+        "smaller ones remove the fastest first",
     )
     assert set(capacities_of(look(rates, lags, capacities=(1.0, 3.0))).values()) == {1}  # counts decide
 
@@ -148,8 +148,8 @@ def test_members_count_with_the_capacities_that_they_measure() -> None:
     # A newcomer has capacity 1, as on the leader.
     assert (made.sizing.rate, made.sizing.fastest_rate) == (32, 64)
     assert (
-        "members have capacities from 0.5 to 2: sizes add members of the median capacity, 1, "
-        "and remove the fastest first" in made.notes
+        "members have capacities from 0.5 to 2: larger sizes add members of the median capacity, 1; "
+        "smaller ones remove the fastest first" in made.notes
     )
     assert made.sizing.stay is not None
     assert made.sizing.stay.time_lag_s > 30  # the slow member has two partitions, 18 records/s

@@ -395,6 +395,11 @@ def test_many_endpoints_take_two_bytes_each() -> None:
     assert read.owners == owners
 
 
+def test_too_many_subtopologies_for_owners_are_refused() -> None:
+    with pytest.raises(CodecError, match="65536 subtopologies, more than 65535"):
+        owners_section.pack_owners({"host:80": [(str(number), 0) for number in range(2**16)]})
+
+
 def test_owners_are_left_out_if_the_message_would_be_too_large() -> None:
     section = owners_section.pack_owners(ASSIGNMENT.owners)
     assert owners_section.owners_if_small_enough(section, 100) == section
