@@ -26,8 +26,8 @@ def prepare(
 ) -> tuple[Spec, dict[str, str]]:
     """Write the broker's files below ``root``; return the commands that run it, and their environment.
 
-    Paths in the files are relative to ``root``, the JVM's working directory: Kafka splits ``log.dirs`` at
-    commas.
+    Paths in the files are relative to ``root``, the JVM's working directory, because ``root`` may have a
+    comma, and Kafka splits ``log.dirs`` at commas.
 
     Raises:
         OSError: ``root`` cannot be written.

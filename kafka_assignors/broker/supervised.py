@@ -36,8 +36,8 @@ class Spec:
     Args:
         commands: commands to run one after the other; the last is the broker.
         afterwards: commands to run after the broker has ended, for any reason.
-        cwd: working directory of all commands.
-        log: file for all their output.
+        cwd: working directory of ``commands``.
+        log: file for their output, and for failures of ``afterwards``.
         scratch: directory to remove at the end; None: none.
         grace_s: seconds from SIGTERM to SIGKILL.
         afterwards_s: time-out of each command in ``afterwards``, in seconds.
@@ -59,7 +59,7 @@ class Spec:
         return self.grace_s + len(self.afterwards) * self.afterwards_s + _MARGIN_S
 
 
-PATIENCE_S = _GRACE_S + _AFTERWARDS_S + _MARGIN_S  # the longest patience of both backends
+PATIENCE_S = _GRACE_S + _AFTERWARDS_S + _MARGIN_S  # the longest ``patience_s`` of any backend
 
 
 class Supervised:
@@ -82,7 +82,7 @@ class Supervised:
                 stderr=log,
                 env=self._env,
                 pass_fds=kept,
-                # A terminal sends Ctrl-C to the whole session, but the program stops the broker itself.
+                # A terminal sends Ctrl-C to the whole process group, but the program stops the broker itself.
                 start_new_session=True,
             )
 

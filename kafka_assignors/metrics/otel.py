@@ -1,8 +1,9 @@
 """Exports the metrics of consumers to OpenTelemetry, by its API (extra ``otel``).
 
 Names and attributes are those of OpenTelemetry's instrumentation of Kafka's Java client
-(``kafka.consumer.records_lag_max``, ``client-id``).  Units follow OpenTelemetry's conventions: seconds and
-bytes, in the unit and not in the name, so that a translation to Prometheus appends them once.
+(``kafka.consumer.records_lag_max``, ``client-id``), without units of time in names.  Units follow
+OpenTelemetry's conventions: seconds and bytes, in the unit and not in the name, so that a translation to
+Prometheus appends them once.
 """
 
 from __future__ import annotations
@@ -116,16 +117,15 @@ class ConsumerInstruments:
                     make(family.name, [observe], family.unit.symbol, exported.description)
 
     def move_to(self, other: ConsumerInstruments) -> None:
-        """Move the consumers; these instruments then have the other's values."""
+        """Move the consumers.  From then on these instruments observe the values of ``other``."""
         self._successor = other
         self.consumers.move_to(other.consumers)
 
     def _observe(self, name: str, _: CallbackOptions) -> Iterable[Observation]:
         """Return an instrument's part of a reading.
 
-        The second call for an instrument begins the next collection, with a new reading.  A collection that
-        timed out, or during which an instrument was created, leaves values unread.  The next collection
-        does not export them if they are old.
+        One reading serves a collection.  A second call for an instrument, or a call when the reading is older
+        than ``_FRESH_S``, starts a new one.
         """
         _unite()
         return (self._successor or self)._part(name)

@@ -2,7 +2,7 @@
 
 A member is one thread that reads its partitions in turn.  Partitions with lag get equal parts of its time,
 and time that one partition does not need goes to the others.  Records are a fluid here.  Arrival rates
-are constant within an interval, so the records read of each partition follow from sums alone.  Partitions
+are constant within an interval, so the records read are computed for the whole interval at once.  Partitions
 that still have lag at the end of the interval got equal parts, and no other partition got more.
 """
 
@@ -51,16 +51,16 @@ def records_read(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
-    """Return, by partition, the most records that its overloaded reader reads of any one partition."""
+    """Return, by partition, the limit that its overloaded reader sets for each of its partitions, records."""
     order = np.lexsort((demand, reader))
     ascending, member = demand[order], reader[order]
     _, first, size = np.unique(member, return_index=True, return_counts=True)
     run = np.repeat(np.arange(len(size)), size)  # each member's partitions are one run
     before = np.cumsum(ascending) - ascending
     before -= before[first][run]  # demand of the member's partitions before this one
-    rest = size[run] - (np.arange(len(member)) - first[run])  # the member's partitions from this one on
-    level = (capacity[member] - before) / rest
-    # The first partition with more demand than its part decides.  There is one, as the member is overloaded.
+    partitions_left = size[run] - (np.arange(len(member)) - first[run])  # from this one on
+    level = (capacity[member] - before) / partitions_left
+    # The first partition with at least its part of demand sets the limit.  An overloaded member has one.
     above = np.flatnonzero(ascending >= level)
     deciding = above[np.unique(run[above], return_index=True)[1]]
     levels = np.full(len(capacity), np.inf)

@@ -55,7 +55,7 @@ def in_order(owned: Ownership) -> list[TopicPartition]:
 
 
 def read(reader: Reader) -> dict[str, list[int]]:
-    """Read an ownership from a longer format; partitions ascend.
+    """Read an ownership inside a larger message; partitions ascend.
 
     Raises:
         CodecError: too short, too large, or not as ``pack`` writes it.

@@ -77,7 +77,7 @@ def test_report_has_all_counts_and_dropped_samples() -> None:
         "  2 steps with a recreated topic or a reset group",
         "  not read, because they appeared after the model started: import",
         "feed: 12 forecasts sent",
-        "feed: could not be written after 1 batches",
+        "feed: failed to write the forecasts of 1 batches",
         "down at the end: feed: no broker answers",
     ):
         assert any(report_line.startswith(line) for report_line in report_lines), (line, report_lines)

@@ -16,18 +16,18 @@ _ROUNDS = 3
 class MetadataWait:
     """Decides whether a claim on a partition that the metadata does not list may be true.
 
-    kafka-python requests a metadata update in each round, and plans before the response.  Metadata is newer
-    than every true claim if this member led the previous round and an update arrived since.  Then a partition
-    that is not listed does not exist.
+    kafka-python requests a metadata update in each round, and plans before the response.  If this member
+    led the previous round and an update arrived since, the metadata is newer than every valid claim.  Then a
+    partition that is not listed does not exist.
 
     Attributes:
-        is_waiting: this round was planned without fresh metadata, so another round follows.
+        is_waiting: owners keep unlisted partitions in this round, so another round follows.
     """
 
     def __init__(self) -> None:
         self.is_waiting = False
         self._led = NO_GENERATION  # the last generation that this member led
-        self._asked_at = float("inf")  # a later metadata update answers the request of round `_led`
+        self._answered_from = float("inf")  # an update since then answers the request of round `_led`
         self._rounds = 0
 
     def begin(self) -> None:
@@ -56,8 +56,8 @@ class MetadataWait:
         if unlisted:
             count = sum(len(numbers) for topics in unlisted.values() for numbers in topics.values())
             log.info(
-                "%s: the metadata does not list %d owned partitions; members keep all their partitions until "
-                "it does",
+                "%s: the metadata does not list %d owned partitions; "
+                "members keep all their partitions for now",
                 strategy,
                 count,
             )
@@ -68,6 +68,6 @@ class MetadataWait:
         generation, updated_at = access.generation(), access.metadata_updated_at()
         if generation is None or updated_at is None:
             return False
-        is_newer = self._led == generation - 1 and updated_at > self._asked_at
-        self._led, self._asked_at = generation, access.metadata_response_at()
+        is_newer = self._led == generation - 1 and updated_at > self._answered_from
+        self._led, self._answered_from = generation, access.metadata_response_at()
         return not is_newer

@@ -31,13 +31,12 @@ class RebalanceLog(VerticalScroll, can_focus=True):
 
     def draw(self, rebalances: Sequence[Rebalance], width: int, now_s: float) -> None:
         """Add entries for new rebalances at the top, and remove those of rebalances no longer in the list."""
-        entries = {id(entry.rebalance): entry for entry in self._entries}
-        added = [_Entry(rebalance) for rebalance in reversed(rebalances) if id(rebalance) not in entries]
-        for rebalance in rebalances:
-            entries.pop(id(rebalance), None)
-        for entry in entries.values():
-            entry.remove()
-        self._entries = added + [entry for entry in self._entries if id(entry.rebalance) not in entries]
+        shown, listed = {id(entry.rebalance) for entry in self._entries}, {*map(id, rebalances)}
+        added = [_Entry(rebalance) for rebalance in reversed(rebalances) if id(rebalance) not in shown]
+        for entry in self._entries:
+            if id(entry.rebalance) not in listed:
+                entry.remove()
+        self._entries = added + [entry for entry in self._entries if id(entry.rebalance) in listed]
         if added:
             self.query_one("#none").display = False
             self.mount(*added, before=0)

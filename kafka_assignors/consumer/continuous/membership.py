@@ -51,7 +51,7 @@ class EarlyHeartbeat(Heartbeat):
 
 
 class _Patience:
-    """How long JoinGroup, and then SyncGroup, may have no response before it is sent again.
+    """How long JoinGroup, and then SyncGroup, may have no response before the member joins again.
 
     The JoinGroup response brings a new ``Generation`` object, with which the wait for SyncGroup begins.
     """
@@ -67,7 +67,7 @@ class _Patience:
         """Whether the wait is over.  The next one for the same response is twice as long."""
         if generation is not self._generation:
             self._begin(generation)
-        # Until the broker has named the member (Kafka 2.2 and later), a second JoinGroup would add another.
+        # Without a member id (Kafka 2.2 and later assign it first) a second JoinGroup would add a member.
         if not generation.has_member_id() or time.monotonic() - self._since < self._wait_s:
             return False
         self._since, self._wait_s = time.monotonic(), 2 * self._wait_s
@@ -115,8 +115,8 @@ class Membership(OffsetsDuringJoins):
         would wait for the time-out of JoinGroup, which is longer than ``max_poll_interval_ms``.
 
         A request that has no response after a session timeout may be lost, too: its connection may transfer
-        nothing while the second one works, so the broker would wait for this member.  The member sends the
-        request again.  The broker may also be waiting for other members, and takes the new JoinGroup in place
+        nothing while that of the heartbeats works, so the broker would wait for this member.  The member
+        joins again.  The broker may also be waiting for other members, and takes the new JoinGroup in place
         of the old one.  So the next repetition waits twice as long.
         """
         join = self._join_task
@@ -145,7 +145,7 @@ class Membership(OffsetsDuringJoins):
             if code in _UNKNOWN:
                 self._confirmed_at = float("-inf")
             elif reconnected is generation:
-                continue  # JoinGroup may wait for other members, in a later generation
+                continue  # the broker has a later generation, whose JoinGroup may wait for other members
             if refused is generation:
                 self._abort_connection()
                 reconnected = generation
@@ -169,9 +169,9 @@ class Membership(OffsetsDuringJoins):
         return self._join.is_in_flight and generation is self._generation and not generation.is_lost()
 
     def _abort_connection(self) -> None:
-        """Abort the connection of the join; closing it would first wait until its bytes are sent."""
-        if (first := self.coordinator_id) is not None:
+        """Close the connection of the join with an error.  Without one, it would send pending bytes first."""
+        if (node_id := self.coordinator_id) is not None:
             log.warning("group %s: no response to a join: joining again", self.group_id)
             error = KafkaConnectionError("no response to a join")
             with suppress(KafkaError):  # the connection is gone already
-                self._manager.get_connection(first).close(error)
+                self._manager.get_connection(node_id).close(error)

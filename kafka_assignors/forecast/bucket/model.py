@@ -1,4 +1,4 @@
-"""The model of many partitions at once, with the results of ``forecast.model``, bit for bit."""
+"""Models many partitions at once.  Results equal those of ``forecast.model`` bit for bit."""
 
 from __future__ import annotations
 
@@ -148,8 +148,8 @@ class Models:
             table.misses[index, rows] = before + (np.abs(came - forecast) - before) * gain
         miss, before, spread = np.abs(came - mixture), table.miss[rows], table.spread[rows]
         factor = np.where(miss <= spread * before, NARROWER, WIDER)
-        wider = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)
-        table.spread[rows] = np.where(table.scored[rows] > LEAST_SCORES, wider, spread)
+        adjusted = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)
+        table.spread[rows] = np.where(table.scored[rows] > LEAST_SCORES, adjusted, spread)
         table.miss[rows] = before + (miss - before) * gain
         table.due[slot, rows] = table.due_total[slot, rows] = 0
         table.due_forecasts[slot][:, rows] = 0.0
@@ -182,15 +182,15 @@ class Models:
             low = np.flatnonzero(least < 0)
             if len(low):
                 few = np.arange(table.size)[rows][low]
-                adds = [
+                low_stretches = [
                     (self._seasons.adds(quarter, few) if seasonal else 0.0, seconds)
                     for quarter, seconds in stretches
                 ]
-                records[low] = self._at_least_0(level[low], trend[low], adds)
+                records[low] = self._at_least_0(level[low], trend[low], low_stretches)
             forecasts[index] = records
         first = forecasts[FIRST]
-        recent, expected = table.recent[rows], table.expected[rows]
-        factor = (recent * SCALE_S + SCALE_DOUBT) / (expected * SCALE_S + SCALE_DOUBT)
+        recent, usual = table.recent[rows], table.expected[rows]
+        factor = (recent * SCALE_S + SCALE_DOUBT) / (usual * SCALE_S + SCALE_DOUBT)
         forecasts[MODELS] = np.where(np.isnan(last), first, last)
         forecasts[MODELS + 1 : -1] = np.where(np.isnan(before), first, before)
         forecasts[-1] = np.where(np.isnan(before[2]), first, factor * before[2])
@@ -279,8 +279,8 @@ def forecast_parts(arrivals: Ints, end: int, settings: LoadSettings, parts: int)
         parts: number of equal parts of the horizon.
 
     Returns:
-        Records of each part, of shape (parts, partitions).  NaN: the arrivals cover less than about one
-        and a half horizons, which is too short to know the error of a forecast.
+        Records of each part, of shape (parts, partitions).  NaN: there are too few arrivals to score
+        ``LEAST_SCORES`` forecasts.
     """
     table = Table(settings)
     table.grow(arrivals.shape[1])

@@ -37,7 +37,7 @@ class Retentions:
     """Fetches and keeps the retention of partitions.
 
     Args:
-        note: called once with each problem, as a line for the user.
+        note: called once for each cause, with a line for the user.
         clock: seconds, as ``time.monotonic``.
     """
 
@@ -73,9 +73,9 @@ class Retentions:
                 self._failed("the sizes of logs", error, tps)
                 continue
             for tp in tps:
-                log = offsets[tp].end - (offsets[tp].begin or 0)
-                if tp in sizes and log > 0:
-                    self._record_bytes[tp] = sizes[tp] / log
+                records = offsets[tp].end - (offsets[tp].begin or 0)
+                if tp in sizes and records > 0:
+                    self._record_bytes[tp] = sizes[tp] / records
         # Forget topics that are no longer wanted, because a watch may see many topics come and go.
         kept = self._asked_at.keys() | offsets.keys() | {tp.topic for tp in offsets}
         self._limits = {topic: limit for topic, limit in self._limits.items() if topic in kept}

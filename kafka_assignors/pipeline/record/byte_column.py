@@ -1,8 +1,8 @@
 """Reads numbers and texts from an Arrow column of byte strings, for all rows at once.  Pure.
 
 Positions count from 0 within a row.  A value that is not wholly inside a row's bytes is *unknown*: it is 0,
-and False in the mask returned with it.  No bytes raise an error, and no row becomes a Python object, except
-in ``is_text``.
+and False in the mask returned with it (but see ``varint``).  Malformed bytes raise no error.  Only
+``is_text`` makes Python objects of rows.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ class ByteColumn:
     def varint(self, at: Ints) -> tuple[Ints, Ints, Mask, Mask]:
         """Read an unsigned varint.
 
-        Bytes beyond the end of the row count as 0, so a cut varint ends there.  Callers check the end anyway.
+        Bytes beyond the end of the row count as 0, so a cut varint ends there.  Callers compare its end with
+        ``size``.
 
         Returns:
             The value, its size in bytes, the mask of rows that have its first byte, and the mask of rows in
@@ -93,12 +94,12 @@ class ByteColumn:
         """Return a part of each given row, as an array of the column's type without nulls.
 
         Args:
-            at: position of the part, for all rows.
-            length: length of the part in bytes, for all rows.
+            at: position of the part, by row of the column.
+            length: length of the part in bytes, by row of the column.
             rows: indices of the rows, increasing; the part must be inside each of them.
         """
         first = (self._start + at)[rows]
-        # Every second element is a gap between two parts, so the array can share the bytes.
+        # Every second element is a gap, so ``both`` can share the bytes.  ``take`` copies the parts.
         edges = np.empty(2 * len(rows), self._bits)
         edges[0::2], edges[1::2] = first, first + length[rows]
         if not len(rows):
@@ -124,7 +125,7 @@ class ByteColumn:
 def is_text(pieces: Any) -> Mask:
     """Return which byte strings are valid UTF-8.
 
-    If all are, Arrow checks them at once.  Otherwise Python checks each that is not ASCII.
+    Arrow checks all at once.  If one is not, Python checks each that is not ASCII.
 
     Args:
         pieces: a binary array without nulls, not a slice of another.

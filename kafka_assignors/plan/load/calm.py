@@ -1,4 +1,4 @@
-"""The calm plan: makes only the moves that the rule of counts needs, to even out the loads."""
+"""The calm plan: makes only the moves that the rule of counts needs, and places those by lag."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def calm_owners(
     """Move only as many partitions as the rule of counts needs; place these, and unowned ones, by lag.
 
     With a skew of 1, with equal subscriptions, or without a limit, no plan that keeps the rule moves fewer;
-    otherwise this is a heuristic.  Then exchanges without further moves lower the largest load.
+    otherwise this is a heuristic.  In all cases, exchanges without further moves then lower the largest load.
 
     Args:
         group: members and topics.

@@ -19,8 +19,8 @@ def is_beyond(base: Vector, factor: int) -> bool:
 def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
     """Whether members differ by no more than the factor, in total and in each row.
 
-    If ``base`` is beyond the factor, rows cannot be within it.  A factor above 1 is then for the total alone.
-    A factor of 1 asks for the best possible result (``even_loads``), so the answer is False.
+    If ``base`` is beyond the factor, a factor above 1 counts for the total alone.  A factor of 1 then asks
+    for the best possible result (``even_loads``), so the answer is False.
 
     Args:
         cells: tasks of each subtopology that each member has, shape (subtopologies, members).

@@ -18,7 +18,7 @@ _EVERY_S = 10.0  # between two log lines
 @dataclass(slots=True)
 class _Wait:
     since: float  # seconds, by the clock
-    stood_by: bool  # the copy was a standby or warm-up before
+    was_standby: bool  # the copy was a standby or warm-up before
     position: int  # of the copy when the wait began
     applied: int  # records applied to the copy before the wait
     is_logged: bool = False  # the number of records to apply is known, and logged unless it is 0
@@ -34,17 +34,17 @@ class RestoreProgress:
         self._waits: dict[Task, _Wait] = {}
         self._logged_at = clock()
 
-    def begin(self, copy: Copy, *, stood_by: bool) -> None:
+    def begin(self, copy: Copy, *, was_standby: bool) -> None:
         """Start a wait for a copy."""
         if not self._waits:
             self._logged_at = self._clock()
         applied = self._applied_to.get(copy.task, 0)
-        self._waits[copy.task] = _Wait(self._clock(), stood_by, copy.position, applied)
+        self._waits[copy.task] = _Wait(self._clock(), was_standby, copy.position, applied)
 
     def restart(self, task: Task) -> None:
         """Report a wait from the beginning, because the copy was wiped."""
         if wait := self._waits.get(task):
-            wait.stood_by = wait.is_logged = False
+            wait.was_standby = wait.is_logged = False
             wait.position, wait.applied = 0, self._applied_to.get(task, 0)
 
     def end(self, task: Task) -> None:
@@ -60,7 +60,7 @@ class RestoreProgress:
             return
         wait.is_logged = True
         records = tailed.end - wait.position
-        if records and wait.stood_by:
+        if records and wait.was_standby:
             log.info("task %s: taking over from its standby, %d records to apply", tailed.copy, records)
         elif records:
             log.info("task %s: restoring %d records from offset %d", tailed.copy, records, wait.position)
@@ -73,7 +73,7 @@ class RestoreProgress:
             "task %s: ready after %.1f s%s, applied %d records",
             tailed.copy,
             self._clock() - wait.since,
-            " from its standby" if wait.stood_by else "",
+            " from its standby" if wait.was_standby else "",
             self._applied_to.get(tailed.copy.task, 0) - wait.applied,
         )
 

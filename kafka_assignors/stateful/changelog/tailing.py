@@ -28,7 +28,7 @@ _POLL_MS = 100
 _FLUSH_EVERY_S = 30.0  # between two flushes of a copy
 _ENDS_EVERY_S = 1.0  # between two requests for end offsets
 _SETTLE_EVERY_S = 0.1  # between two checks whether the copies that tasks wait for are restored
-_POSITIONS = 10  # positions read at once, because kafka-python walks over all partitions for each
+_POSITIONS = 10  # positions read in a turn; kafka-python walks over all partitions for each
 
 
 class Tailing:
@@ -71,14 +71,14 @@ class Tailing:
             raise ValueError(f"task {copy} has no changelog")
         lag = self.kept.lags.get(copy.task) if copy.position else None  # measured while it was closed
         tailed = TailedCopy(copy, copy.changelog, waiter, lag, self._clock())
-        self._follow(tailed, stood_by=False)
+        self._track_restore(tailed, was_standby=False)
         self.kept.add(tailed)
 
     def set_waiter(self, task: Task, waiter: object) -> None:
         """Set the waiter of a copy; None: a standby or warm-up."""
         if tailed := self.kept.get(task):
             tailed.waiter, tailed.end = waiter, None  # the changelog may have grown since
-            self._follow(tailed, stood_by=True)
+            self._track_restore(tailed, was_standby=True)
 
     def read(self) -> bool:
         """Apply fetched records; False: there are no copies.
@@ -162,11 +162,11 @@ class Tailing:
 
     # --- steps
 
-    def _follow(self, tailed: TailedCopy, *, stood_by: bool) -> None:
+    def _track_restore(self, tailed: TailedCopy, *, was_standby: bool) -> None:
         if tailed.waiter is None:
             self._progress.end(tailed.copy.task)
         else:
-            self._progress.begin(tailed.copy, stood_by=stood_by)
+            self._progress.begin(tailed.copy, was_standby=was_standby)
 
     def _pause_standbys(self) -> None:
         """Pause standbys and warm-ups beyond their rate, or while a task waits for its state."""

@@ -109,7 +109,7 @@ def test_leader_with_old_metadata_keeps_owned_partitions(
     led.knows(known)
     with caplog.at_level(logging.INFO, logger="kafka_assignors"):
         assert led.plans(group(kind)) == {"leader": {}, **LIVE}
-    assert "owned partitions; members keep all their partitions until it does" in caplog.text
+    assert "owned partitions; members keep all their partitions for now" in caplog.text
     assert not [r for r in caplog.records if r.levelno >= logging.WARNING and r.name == "kafka_assignors"]
     assert led.waits
 
