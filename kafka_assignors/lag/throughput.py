@@ -14,19 +14,22 @@ _FRESH_S = 120.0
 _KEPT_S = 3600.0
 """Seconds after which a rate is dropped, if it was neither measured nor reported again."""
 
+_LEAST_PART = 1 / 15
+"""Part of the window for which a rate is measured before it counts: one record in 50 ms is not 20/s."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
     """The rate of a partition.
 
     Attributes:
-        rate: records a second; None: not known yet.
+        rate: records a second; 0 without a measurement.
         measured_s: seconds for which it was measured.
         end: end offset at ``at_s``; None: another member reported the rate.
         at_s: when it was measured or reported, seconds.
     """
 
-    rate: float | None
+    rate: float
     measured_s: float
     end: int | None
     at_s: float
@@ -37,11 +40,11 @@ class _Rate:
         if self.end is None:
             return replace(self, end=end, at_s=at_s)
         if end < self.end:  # the topic was created again
-            return _Rate(None, 0.0, end, at_s)
+            return _Rate(0.0, 0.0, end, at_s)
         if seconds <= 0:
             return self
         weight = min(self.measured_s, window_s)
-        rate = ((self.rate or 0.0) * weight + end - self.end) / (weight + seconds)
+        rate = (self.rate * weight + end - self.end) / (weight + seconds)
         return _Rate(rate, self.measured_s + seconds, end, at_s)
 
 
@@ -50,7 +53,8 @@ class Throughput:
 
     Args:
         window_s: largest weight of all earlier measurements in a rate, seconds.  Use an hour to predict the
-            arrivals of an hour, because the few records of a shorter time vary by chance.
+            arrivals of an hour, because the few records of a shorter time vary by chance.  A rate counts
+            once it was measured for a fifteenth of this.
     """
 
     def __init__(self, window_s: float) -> None:
@@ -68,7 +72,7 @@ class Throughput:
         with self._lock:
             for partition, end in ends.items():
                 known = self._rates.get(partition)
-                first = _Rate(None, 0.0, end, at_s)
+                first = _Rate(0.0, 0.0, end, at_s)
                 self._rates[partition] = first if known is None else known.after(end, at_s, self._window_s)
             since = at_s - _KEPT_S
             self._rates = {partition: rate for partition, rate in self._rates.items() if rate.at_s > since}
@@ -78,7 +82,7 @@ class Throughput:
         with self._lock:
             for partition, rate in rates.items():
                 known = self._rates.get(partition)
-                is_own = known is not None and known.rate is not None and known.end is not None
+                is_own = known is not None and known.end is not None and self._counts(known)
                 if known is None or not is_own or known.at_s < at_s - _FRESH_S:
                     self._rates[partition] = _Rate(rate, self._window_s, None, at_s)
 
@@ -86,4 +90,7 @@ class Throughput:
         """Return the known rates of partitions, records a second."""
         with self._lock:
             known = ((partition, self._rates.get(partition)) for partition in partitions)
-            return {p: rate.rate for p, rate in known if rate is not None and rate.rate is not None}
+            return {p: rate.rate for p, rate in known if rate is not None and self._counts(rate)}
+
+    def _counts(self, rate: _Rate) -> bool:
+        return rate.measured_s >= _LEAST_PART * self._window_s

@@ -1,4 +1,4 @@
-"""The manifests of docs/guides/size.md fit KEDA's and Kubernetes' schemas (``schemas/README.md``)."""
+"""The manifests of docs/guides/size-on-kubernetes.md fit the schemas of KEDA and Kubernetes."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from tests.unit.cli.size.test_size import shown_report
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = Path(__file__).parent / "schemas"
-GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / "docs" / "guides" / "size-on-kubernetes.md").read_text(encoding="utf-8")
 MANIFESTS: dict[str, Any] = {
-    manifest["kind"]: manifest
+    manifest.get("kind", "rules"): manifest
     for manifest in map(yaml.safe_load, re.findall(r"^```yaml\n(.*?)^```", GUIDE, re.DOTALL | re.MULTILINE))
 }
 KINDS = [
@@ -76,7 +76,18 @@ def test_manifests_ask_for_what_the_pages_have() -> None:
     assert trigger["metadata"]["url"].endswith("/size")
     assert trigger["metadata"]["valueLocation"] in shown_report().as_json()
     (metric,) = MANIFESTS["HorizontalPodAutoscaler"]["spec"]["metrics"]
-    assert metric["external"]["metric"]["name"] in METRICS
+    name = metric["external"]["metric"]["name"]
+    assert name in METRICS
+    (rule,) = MANIFESTS["rules"]["externalRules"]
+    assert rule["seriesQuery"] == f'{{__name__="{name}"}}'
+
+
+def test_two_pods_in_a_rollout_do_not_double_the_group() -> None:
+    """An HPA adds up the series of an external metric."""
+    assert MANIFESTS["Deployment"]["spec"]["strategy"] == {"type": "Recreate"}
+    (rule,) = MANIFESTS["rules"]["externalRules"]
+    assert rule["metricsQuery"].startswith("max(")
+    assert rule["metricsQuery"].endswith(" by (group)")
 
 
 def test_service_leads_to_the_deployment() -> None:

@@ -46,9 +46,13 @@ class ReadingPage(Collector, Generic[ReadingT]):
     Args:
         interval_s: seconds between two readings.
         clock: in seconds, as ``time.monotonic``.
+
+    Attributes:
+        took_s: duration of the last reading, seconds.
     """
 
     def __init__(self, interval_s: float, clock: Callable[[], float]) -> None:
+        self.took_s = 0.0
         self._interval_s = interval_s
         self._clock = clock
         self._lock = threading.Lock()
@@ -142,6 +146,7 @@ def reading_repeatedly(
         start = time.monotonic()
         try:
             reading = read()
+            page.took_s = time.monotonic() - start
             page.publish(reading)
             problems.update(reading.problems)
         except Exception as error:  # the next reading may succeed
@@ -173,5 +178,5 @@ class ProblemLog:
             if identity not in self._known:
                 self._log(line)
         if self._known and not problems:
-            self._log("all figures are known again")
+            self._log("no problem is left")
         self._known = frozenset(problems)

@@ -66,8 +66,8 @@ class SizeReport:
 
     @property
     def problems(self) -> dict[str, str]:
-        """The notes, keyed without figures, so that a log does not repeat a note with new figures."""
-        return {re.sub(r"[\d.,]+", "#", note): note for note in self.notes}
+        """Warnings and notes, keyed without figures, so that a log does not repeat one with new figures."""
+        return {re.sub(r"[\d.,]+", "#", line): line for line in _warnings(self)}
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""

@@ -19,12 +19,13 @@ from kafka_assignors.cli.exporter.server import (
     reading_repeatedly,
     serving,
 )
-from kafka_assignors.cli.size.report import SizeReport
+from kafka_assignors.cli.size.report import SizeReport, headline
 
 METRICS = {
     "kafka_assignors_size_up": "1 if the last look at the group gave a size, else 0",
     "kafka_assignors_size_members": "Members of the group",
     "kafka_assignors_size_advised": "Members the group should have now",
+    "kafka_assignors_size_holds": "1 if the advised size holds the time lag for all partitions, else 0",
     "kafka_assignors_size_horizon": "Members that hold the time lag over the whole horizon",
     "kafka_assignors_size_oldest_unread_seconds": "Age of the oldest unread record",
     "kafka_assignors_size_hot_partitions": "Partitions with more arrivals than one member reads",
@@ -61,6 +62,7 @@ class SizePage(ReadingPage[SizeReport]):
         if report is not None:
             figures["members"] = report.sizing.members or 0
             figures["advised"] = report.sizing.advised
+            figures["holds"] = float(report.sizing.holds)
             figures["horizon"] = report.sizing.horizon.members
             figures["hot_partitions"] = len(report.sizing.hot)
             if report.oldest_s is not None:
@@ -73,7 +75,8 @@ class SizePage(ReadingPage[SizeReport]):
 
     def _fresh(self) -> SizeReport | None:
         with self._lock:
-            if self._last is None or self._clock() - self._last[0] > KEPT_INTERVALS * self._interval_s:
+            kept_s = KEPT_INTERVALS * max(self._interval_s, self.took_s)
+            if self._last is None or self._clock() - self._last[0] > kept_s:
                 return None
             return self._last[1]
 
@@ -99,8 +102,23 @@ def serve(listen: str, read: Callable[[], SizeReport], group_id: str, interval_s
         serving(page, parse_address(listen), routes) as served,
     ):
         _log(f"serving http://{served}/size and /metrics, looking every {interval_s:g} s")
-        with reading_repeatedly(read, page, interval_s, _log):
+        with reading_repeatedly(logging_advice(read, _log), page, interval_s, _log):
             wait_for_interrupt()
+
+
+def logging_advice(read: Callable[[], SizeReport], log: Callable[[str], None]) -> Callable[[], SizeReport]:
+    """Return ``read``, which then also logs each change of the advised size."""
+    advised = 0
+
+    def read_and_log() -> SizeReport:
+        nonlocal advised
+        report = read()
+        if report.sizing.advised != advised:
+            advised = report.sizing.advised
+            log(headline(report))
+        return report
+
+    return read_and_log
 
 
 def _log(line: str) -> None:

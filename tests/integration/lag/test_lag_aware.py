@@ -101,7 +101,12 @@ def test_plans_follow_joins_and_leaves(fresh: FreshNames) -> None:
 def test_members_share_arrivals_that_they_measure(fresh: FreshNames) -> None:
     """There is never any lag.  The leader notices that one member receives everything, and moves a half."""
     with Group(fresh, 4) as group:
-        options = {"rebalance_on_skew": QUICK, "load_source": "throughput", "lag_refresh_ms": 200}
+        options = {
+            "rebalance_on_skew": QUICK,
+            "load_source": "throughput",
+            "load_horizon_ms": 15_000,
+            "lag_refresh_ms": 200,
+        }
         group.join_all(2, CooperativeLagAwareAssignor, auto_offset_reset="latest", options=options)
         before = group.settled()
         busy = sorted(tp.partition for tp in before["m0"])

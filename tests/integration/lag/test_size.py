@@ -175,7 +175,7 @@ def test_group_that_was_restarted_at_once_has_a_size_from_its_second_look_on(fre
         write(group.bootstrap, dict.fromkeys(sorted(group.partitions), 2800))
         group.join_all(2, CooperativeStickyAssignor)
         group.settled()
-        assert any("has just started: no member was there at the look" in note for note in sizes.read().notes)
+        assert any("has just started: all its members are new" in note for note in sizes.read().notes)
         after = sizes.read()
         assert after.sizing.members == 2
         assert not any("has just started" in note for note in after.notes)
@@ -189,7 +189,7 @@ def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames
         group.join(CooperativeStickyAssignor)
         group.settled()
         without = [word for word in words(group) if word not in {"--rate", "100"}]
-        for every, message in (("2s", "looks 2 s apart do not show"), ("20s", "no member of ")):
+        for every, message in (("2s", "looks 2 s apart are too close"), ("20s", "no member of ")):
             idle = run([*without, "--every", every])
             assert (idle.returncode, idle.stdout) == (1, "")
             assert idle.stderr.startswith(f"kafka-assignors: {message}")

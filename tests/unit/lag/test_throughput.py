@@ -25,7 +25,17 @@ def test_one_look_is_no_rate() -> None:
 
 
 def test_rate_of_two_looks() -> None:
-    assert measured((0, 100), (10, 150)).rates([A, B]) == {A: 5.0}
+    assert measured((0, 100), (20, 200)).rates([A, B]) == {A: 5.0}
+
+
+def test_rate_counts_after_a_fifteenth_of_the_window() -> None:
+    """One record within 50 ms is not 20 records a second."""
+    looks = [(0.0, 100), (0.05, 101), (19.9, 101)]
+    young = measured(*looks)
+    assert young.rates([A]) == {}
+    assert measured(*looks, (20.0, 101)).rates([A]) == {A: pytest.approx(0.05)}
+    young.learn({A: 8.0}, 20)
+    assert young.rates([A]) == {A: 8.0}, "a young rate gives way to a reported one"
 
 
 def test_young_rate_is_the_mean() -> None:
@@ -44,9 +54,9 @@ def test_rate_follows_a_change_within_minutes() -> None:
 
 
 def test_topic_that_is_created_again_starts_anew() -> None:
-    throughput = measured((0, 1_000), (10, 2_000), (20, 5))
+    throughput = measured((0, 1_000), (20, 2_000), (40, 5))
     assert throughput.rates([A]) == {}
-    throughput.measure({A: 25}, 30)
+    throughput.measure({A: 45}, 60)
     assert throughput.rates([A]) == {A: 2.0}
 
 
@@ -61,7 +71,7 @@ def test_learned_rate_counts_at_once_and_is_measured_further() -> None:
 
 
 def test_fresh_own_measurement_counts_before_a_learned_one() -> None:
-    throughput = measured((0, 0), (10, 50))
+    throughput = measured((0, 0), (20, 100))
     throughput.learn({A: 8.0, B: 3.0}, 60)
     assert throughput.rates([A, B]) == {A: 5.0, B: 3.0}
     throughput.learn({A: 8.0, B: 2.0}, 600)
@@ -69,16 +79,16 @@ def test_fresh_own_measurement_counts_before_a_learned_one() -> None:
 
 
 def test_rate_without_news_for_an_hour_is_dropped() -> None:
-    throughput = measured((0, 0), (10, 50))
+    throughput = measured((0, 0), (20, 100))
     throughput.measure({B: 0}, 3_700)
     assert throughput.rates([A]) == {}
 
 
-@given(st.lists(st.tuples(st.floats(0.1, 60), st.floats(0, 1_000)), min_size=1, max_size=30))
+@given(st.lists(st.tuples(st.floats(0.1, 60), st.floats(0, 1_000)), max_size=30))
 def test_rate_is_between_the_least_and_the_most(steps: list[tuple[float, float]]) -> None:
     at_s, end, seen = 0.0, 0, []
     throughput = measured((0, 0))
-    for seconds, rate in steps:
+    for seconds, rate in [*steps, (20.0, 100.0)]:
         records = int(rate * seconds)
         at_s, end = at_s + seconds, end + records
         throughput.measure({A: end}, at_s)

@@ -128,7 +128,7 @@ def test_problem_is_logged_when_it_appears_and_when_all_have_passed() -> None:
     problems = ProblemLog(lines.append)
     for current in ([], ["a"], ["a", "b"], ["b"], ["b", "a"], [], []):
         problems.update({problem: problem for problem in current})
-    assert lines == ["a", "b", "a", "all figures are known again"]
+    assert lines == ["a", "b", "a", "no problem is left"]
 
 
 def test_guides_commands_are_valid() -> None:

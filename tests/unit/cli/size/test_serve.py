@@ -20,7 +20,7 @@ from kafka_assignors.broker.ports import HOST
 from kafka_assignors.cli.exporter.server import parse_address, serving
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size import serve as cli_serve
-from kafka_assignors.cli.size.serve import METRICS, SizePage
+from kafka_assignors.cli.size.serve import METRICS, SizePage, logging_advice
 from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
 from tests.support.examples import ROOT
@@ -70,6 +70,7 @@ def test_pages_over_http() -> None:
             "up": 1,
             "members": 2,
             "advised": 4,
+            "holds": 0,
             "horizon": 4,
             "hot_partitions": 1,
         }
@@ -80,6 +81,23 @@ def test_pages_over_http() -> None:
         clock.now = 181
         assert get(size_url)[0] == 503
         assert values(get(metrics_url)[1]) == {"up": 0}
+        page.took_s = 100  # a look may take longer than the interval
+        clock.now = 300
+        assert get(size_url)[0] == 200
+
+
+def test_changes_of_the_advised_size_are_logged() -> None:
+    calm, busy = look([7] * 4, [0] * 4, members=4), look([7] * 8, [0] * 8, members=4)
+    sizes = GroupSizes(iter([calm, calm, calm, busy]).__next__, replace(REQUEST, rate=10.0))
+    sizes.look()
+    lines: list[str] = []
+    read = logging_advice(sizes.read, lines.append)
+    for _ in range(3):
+        read()
+    assert lines == [
+        "billing: 4 members, the right size for a time lag of 30s",
+        "billing: grow from 4 to 8 members for a time lag of 30s",
+    ]
 
 
 def test_group_that_keeps_rebalancing_has_no_size_after_three_intervals() -> None:
