@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -565,6 +566,27 @@ def test_group_has_to_be_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cli_size, "LagReader", Looks())
     result = CliRunner().invoke(cli_size.command, ["bill*", "--max-time-lag", "30s"])
     assert (result.exit_code, "one group" in result.output) == (2, True)
+
+
+def test_reference_names_each_field_of_the_json() -> None:
+    reference = (ROOT / "docs" / "reference" / "size.md").read_text(encoding="utf-8")
+    table = reference[reference.index("## JSON") : reference.index("## Limits")]
+    named = {word.split(".")[-1].removesuffix("[]") for word in re.findall(r"`([^`]+)`", table)}
+
+    def fields(value: object) -> Iterator[str]:
+        if isinstance(value, dict):
+            yield from value
+            for part in value.values():
+                yield from fields(part)
+        if isinstance(value, list):
+            for part in value:
+                yield from fields(part)
+
+    report = shown_report().as_json()
+    assert report["hot"]
+    assert report["scale"]
+    assert report["forecasts"]
+    assert {*fields(report)} - named - {"steps", "horizon", "hot"} == set()
 
 
 def test_log_repeats_no_note_whose_figures_change() -> None:
