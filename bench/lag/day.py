@@ -9,7 +9,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
@@ -221,6 +221,8 @@ def rows_of(case: Case, target: Target, count: int) -> Iterator[Row]:
     yield scaled("KEDA, default (`lagThreshold: 10`)", case, Keda(10), target)
     yield from tuned(case, target, count)
     yield scaled("`size`", case, Sized(target, case.strategy, case.history), target)
+    without = replace(target, headroom=0.0)  # KEDA's rule keeps no headroom
+    yield scaled("`size --headroom 0`", case, Sized(without, case.strategy, case.history), target)
     sized = Sized(target, case.strategy, case.history, by_forecast(case))
     yield scaled("`size`, with forecasts", case, sized, target)
 
