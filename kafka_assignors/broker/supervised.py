@@ -98,7 +98,7 @@ class Supervised:
 
     @property
     def running(self) -> bool:
-        """False once the broker has ended."""
+        """False once the broker has ended, or is detached."""
         return self._process.poll() is None
 
     @property
@@ -135,7 +135,7 @@ class Supervised:
             if self.wait(_POLL_S):
                 if is_port_taken(line := error_line(log)):
                     raise PortTakenError(
-                        f"the broker did not start: another process took port {port}, or its controller's"
+                        f"the broker did not start: another process took port {port} or the controller's port"
                     )
                 raise BrokerError(f"the broker did not start: {line} (log: {log})")
             if time.monotonic() > deadline:

@@ -1,15 +1,15 @@
 """Forecast of arrivals: level, trend and season, at several speeds.  Pure.
 
 Rules:
-- Additive exponential smoothing (Holt-Winters).  Speeds are times, not weights, so the length of a step
-  hardly matters.
+- Additive exponential smoothing (Holt-Winters).  Smoothing is set by time constants, not weights, so
+  the length of a step hardly matters.
 - The best speed depends on the traffic and on the horizon.  So several *forecasters* run side by side.  Each
   is scored by the error of its forecasts, and a smaller error gives more weight in the *mixture*, their
   weighted mean.  Simple forecasts take part as well, such as the arrivals of the last horizon (``OTHERS``).
 - The reported error is that of the mixture over the horizon, times a factor.  The factor follows the
   outcomes, so that 68 % of them are within the reported error.
-- Only operations with one exact result are used, in a fixed order.  So ``forecast.bucket`` computes the same
-  bits for many partitions at once, on every Python.
+- Floats are added in a fixed order, and ``forecast.bucket`` shares the code with ``exp``.  So it computes the
+  same bits for many partitions at once.
 - The size of the model is fixed.  A step takes O(quarters of an hour in the horizon).
 """
 
@@ -53,9 +53,9 @@ class _Stretch(NamedTuple):
     """A quarter of an hour ahead, or the part of it within the horizon."""
 
     adds: float  # addition of the season, records/s
-    rates: tuple[float, float, float]  # of `Season.before`
+    rates: tuple[float, float, float]  # a day ago, a week ago, usual; records/s
     seconds: float
-    weight: float  # of `Season.weight`, seconds
+    weight: float  # seconds, weighted by the quarter's profile
 
 
 class Outlook(NamedTuple):
@@ -99,8 +99,8 @@ class Model:
         self.scored = 0  # number of scored forecasts
         self.misses = [0.0] * (len(FORECASTERS) + OTHERS)  # mean absolute error of each, records
         self.miss = 0.0  # mean absolute error of the mixture
-        self.spread = NORMAL  # standard error over ``miss``
-        self.recent = 0.0  # mean rate of the last `SCALE_S`, as far as the usual rate is known
+        self.spread = NORMAL  # standard error / ``miss``
+        self.recent = 0.0  # mean rate over `SCALE_S`, of steps with a known usual rate
         self.expected = 0.0  # mean of the usual rate, over the same steps
         self.gains = [
             1 - math.exp(-settings.step_s / (forecaster.horizons * settings.horizon_s + forecaster.seconds))
@@ -205,7 +205,7 @@ class Model:
         self.trends[index] = drift + forecaster.trend * gain * (value - level - drift)
 
     def _score(self, pending: Pending) -> None:
-        """Compare a forecast whose horizon is over to the arrivals."""
+        """Score a forecast whose horizon has ended."""
         came = self.total - pending.total
         self.last = float(came)
         self.scored += 1
@@ -301,7 +301,7 @@ class Model:
 
 
 def _total(values: list[float]) -> float:
-    """Add values in the bucket's order, which caches the sum of all but the first and the last."""
+    """Add values in the order of ``forecast.bucket``, which caches the sum of the middle ones."""
     return added([values[0], added(values[1:-1]), *values[1:][-1:]])
 
 

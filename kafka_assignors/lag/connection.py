@@ -50,7 +50,8 @@ def connection_settings(
     Args:
         bootstrap: ``host:port``, separated by commas.
         properties: entries of a file, with kafka-python's, Java's or librdkafka's names, with dots or
-            underscores.  Entries that do not concern the connection are ignored.
+            underscores.  Only servers, client id, proxy and security are used; others are ignored.  Java's
+            key and trust stores are refused.
         environment: environment variables.
 
     Raises:

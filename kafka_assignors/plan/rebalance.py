@@ -27,7 +27,7 @@ class Rebalance(NamedTuple):
 
     Attributes:
         group: members and topics.
-        claims: the partitions that members owned and held before.
+        claims: the members' resolved claims.
         target: the planned owner of each partition.
         assigned: the partitions assigned in this round.
         holds: partitions that another member must revoke first.
@@ -83,8 +83,8 @@ def rebalance(
     stays = (claims.holder == CONTESTED) & (assigned.owners != NO_MEMBER)
     if (stays & (assigned.owners != target.owners)).any():
         # A contested partition stays with a claimant that the plan did not choose.  That member then has one
-        # partition more than planned, so the next round might take a partition that this round gives it.
-        # Plan with the owners of the next round instead.
+        # partition more than planned, so the next round might take another one away.  Plan again with that
+        # claimant as owner.
         next_claims = replace(claims, owner=np.where(stays, assigned.owners, claims.owner))
         target = plan(group, next_claims)
         assigned, holds = hold_back(group, claims, target)

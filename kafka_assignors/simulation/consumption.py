@@ -16,8 +16,8 @@ class Consumption:
 
     Args:
         history: the arrivals.
-        rates: by member, its service rate at a pace (``History``) of 1, records/s; the last is 0, for
-            partitions without an owner.
+        rates: by member, its service rate at pace 1 (``History.pace``), records/s.  A last entry, 0, stands
+            for no owner.
 
     Attributes:
         now: seconds since the start.

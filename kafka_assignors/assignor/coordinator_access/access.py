@@ -156,8 +156,8 @@ class CoordinatorAccess(CoordinatorFacts):
         that still wait.
 
         Returns:
-            Whether ``do`` will be called.  False if the loop has ended, or the private parts are unknown.
-            True without a consumer, which never closes.
+            False if the consumer may close without calling ``do``: its loop has ended, or its private parts
+            are unknown.
         """
         coordinator = self._live()
         if coordinator is None:
@@ -221,7 +221,7 @@ def _client_rack_of(coordinator: ConsumerCoordinator) -> str | None:
 
 
 def _callers() -> Iterator[FrameType]:
-    """Yield the frames of the assignor's method and of its callers, the nearest first."""
+    """Yield the frames of ``attach`` and of its callers, the nearest first."""
     frame: FrameType | None = sys._getframe(2)
     for _ in range(_MAX_FRAMES):
         if frame is None:

@@ -33,8 +33,8 @@ class StaticWatch:
 
     A check is one DescribeGroups request.  Dynamic members never check, because the restart of a dynamic
     leader starts a rebalance.  A member that took part in the last rebalance requests another one only if the
-    leader has left the group.  A member that restarted since then requests one itself, because the leader
-    may not have planned for its topics.
+    leader's member id is gone: it restarted, or left.  A member that restarted since then requests one
+    itself, because the leader may not have planned for its topics.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class StaticWatch:
         self._may_have_missed_rebalance = False
         self._leader_watches_lag = False
         self._known_counts: dict[str, int] | None = None  # of the last check or rebalance; None: check now
-        self._checking_in: int | None = None  # the generation whose check is under way
+        self._checked_generation: int | None = None  # the generation whose check is under way
 
     def on_assignment(self, access: CoordinatorAccess, *, leader_watches_lag: bool) -> None:
         """Follow a new assignment.  On the I/O thread."""
@@ -66,28 +66,28 @@ class StaticWatch:
             if (
                 access is None
                 or access.partition_counts() == self._known_counts
-                or self._checking_in == access.generation()
+                or self._checked_generation == access.generation()
             ):
                 return
             access.run(self._check)
-            self._checking_in = access.generation()
+            self._checked_generation = access.generation()
         except Exception as error:  # kafka-python's metadata refresh must go on
             log.debug("cannot check the group's partitions: %s", error)
 
     async def _check(self) -> None:
-        access, generation = self._access, self._checking_in
+        access, generation = self._access, self._checked_generation
         if access is None:
             return
         try:
             for wait_s in (self._delay_s, *_AGAIN_S):
                 await access.sleep(wait_s)
-                if access.settled_generation() != generation or await self._has_checked(access, generation):
+                if access.settled_generation() != generation or await self._check_once(access, generation):
                     return
         finally:
-            if self._checking_in == generation:
-                self._checking_in = None
+            if self._checked_generation == generation:
+                self._checked_generation = None
 
-    async def _has_checked(self, access: CoordinatorAccess, generation: int | None) -> bool:
+    async def _check_once(self, access: CoordinatorAccess, generation: int | None) -> bool:
         """Check once; return False if that failed, or if the group rebalances."""
         try:
             counts = access.partition_counts()

@@ -143,7 +143,7 @@ class LagReader:
         reports = []
         for name, reading in sorted(groups.readings.items()):
             now_s = groups.read_at[name]
-            ended_s = max((groups.ended_at[name][tp] for tp in reading.offsets), default=now_s)
+            ended_s = max((groups.end_read_at[name][tp] for tp in reading.offsets), default=now_s)
             rates = self._rates[name].add(ended_s, reading.offsets)
             now_ms = (epoch_s + now_s) * 1000
             in_time = lag_in_time(reading.offsets, starts[name], unread, retention, now_ms)

@@ -51,7 +51,7 @@ def _about_racks(group: Group) -> Iterator[str]:
     elif not any(m.rack for m in group.members) and not group.racks:
         return
     elif group.in_racks is None or not group.in_racks.any():
-        yield "racks have no effect: no member's rack has a replica"
+        yield "racks have no effect: no member is known to share a rack with a replica"
 
 
 def about_given_lags(group: Group, assignors: Sequence[Assignor]) -> list[str]:

@@ -80,12 +80,12 @@ def with_options(kind: type[Assignor], in_file: Mapping[str, Any], given: Mappin
         return kind(**{name: value for name, value in {**in_file, **given}.items() if name in names})
 
 
-def assumed(assignors: Sequence[Assignor], runs: str | None, given: Collection[str]) -> list[str]:
+def assumed(assignors: Sequence[Assignor], current_strategy: str | None, given: Collection[str]) -> list[str]:
     """Return notes on the option values assumed for a live group, because its broker does not know them."""
     lines = []
     for assignor in assignors:
         names = [name for name in option_names(type(assignor)) if name not in given]
-        if assignor.name == runs and names:
+        if assignor.name == current_strategy and names:
             values = ", ".join(f"{name}={json.dumps(getattr(assignor.options, name))}" for name in names)
             lines.append(f"the group's options are unknown, assuming {values} (--option)")
     return lines

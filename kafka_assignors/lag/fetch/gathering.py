@@ -36,7 +36,7 @@ class Gathering:
     Attributes:
         wanted: the partitions, each once.
         failure: the error that ended the fetch early; None if none did.
-        ended_at: when a broker returned each end, on the clock.
+        end_read_at: when a broker answered for each end, on the clock.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class Gathering:
         self._passing: dict[TopicPartition, str] = {}  # the last retriable error of a partition
         self._unanswered: dict[TopicPartition, KafkaError] = {}  # the broker did not answer
         self.failure: Exception | None = None
-        self.ended_at: dict[TopicPartition, float] = {}
+        self.end_read_at: dict[TopicPartition, float] = {}
 
     async def run(self) -> None:
         """Fetch everything.  Never raises."""
@@ -219,7 +219,7 @@ class Gathering:
             return
         now = self._clock()
         if which == requests.END:
-            self.ended_at |= dict.fromkeys(missing, now)
+            self.end_read_at |= dict.fromkeys(missing, now)
         for tp, code, offset in requests.read_offset_list(response):
             if code:
                 self._note(tp, code)

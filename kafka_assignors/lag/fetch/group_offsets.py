@@ -153,7 +153,7 @@ def _offsets(name: str, groups: GroupsReading) -> GroupOffsets:
     if reading.missing and groups.no_offsets is not None:
         return GroupOffsets(name, problem=str(groups.no_offsets))
     epoch_s = time.time() - time.monotonic()
-    seen_at = {tp: epoch_s + groups.ended_at[name][tp] for tp in reading.offsets}
+    seen_at = {tp: epoch_s + groups.end_read_at[name][tp] for tp in reading.offsets}
     return GroupOffsets(name, reading.offsets, seen_at, reading.missing)
 
 
@@ -174,7 +174,7 @@ class GroupsReading:
         failures: why a group is not known; a `GroupError` if it does not exist.
         ends: the latest begin and end of each partition of all groups.
         read_at: when the coordinator returned the commits of each group, on the clock of ``time.monotonic``.
-        ended_at: when a broker returned each end of a group's reading, on the same clock.
+        end_read_at: when a broker answered for each end of a group's reading, on the same clock.
         no_offsets: why no end at all is known; None if one is.
         is_complete: whether all brokers answered, and all partitions have a leader.
         connection_failed: whether a broker did not answer, so that a new link may help.
@@ -185,7 +185,7 @@ class GroupsReading:
     failures: Mapping[str, Exception]
     ends: Mapping[TopicPartition, Offsets]
     read_at: Mapping[str, float]
-    ended_at: Mapping[str, Mapping[TopicPartition, float]]
+    end_read_at: Mapping[str, Mapping[TopicPartition, float]]
     no_offsets: LagError | None
     is_complete: bool
     connection_failed: bool
@@ -265,7 +265,7 @@ def read_groups(
         failures,
         latest,
         {name: groups.read_at[name] for name in fetched},
-        {name: fetch.ended_at for name, (fetch, _) in fetched.items()},
+        {name: fetch.end_read_at for name, (fetch, _) in fetched.items()},
         without_ends[0] if without_ends and not latest else None,
         is_complete=groups_error is None
         and not any(map(may_pass, failures.values()))

@@ -80,7 +80,7 @@ def record_offsets(
             cluster = str(admin.describeCluster().clusterId().get())
         about = {"cluster": cluster, "topic": topic, "groups": _text_of(wanted)}
         decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))
-        samples = commits(decoded.observe(watch.metrics, *observed()).where("landed"))
+        samples = commits(decoded.observe(watch.metric_name, *observed()).where("landed"))
         query = land_stream(samples, root, WRITER, about=about, available_now=available_now, every_s=every_s)
     return Recording(spark, query, watch)
 

@@ -79,7 +79,7 @@ def record_samples(
         spark.dataSource.register(group_samples(settings))
         looks = spark.readStream.format(NAME).options(**wanted.as_options()).load()
         samples = (
-            looks.observe(watch.metrics, *observed())
+            looks.observe(watch.metric_name, *observed())
             .where(F.col("problem").isNull())
             .drop("problem")
             .withColumn("date", utc_date("time"))

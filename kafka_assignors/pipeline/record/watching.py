@@ -1,4 +1,4 @@
-"""Counts the batches of a stream with a listener, because Spark itself keeps only the last hundred.
+"""Sums the counts of a stream's batches with a listener, because Spark keeps only the last hundred.
 
 Spark reports each batch once to a listener, on another thread; a repeated batch is reported when it succeeds.
 """
@@ -41,7 +41,7 @@ class BatchTally(Protocol[Report_co]):
 def watching(spark: SparkSession, tally: BatchTally[Any]) -> Iterator[Any]:
     """Yield a listener for a stream that the block starts; if the block fails, the listener is removed.
 
-    The stream must observe its counts under the name ``metrics`` of the listener.
+    The stream must observe its counts under the listener's ``metric_name``.
     """
     watch = _watch(tally)
     spark.streams.addListener(watch)
@@ -59,7 +59,7 @@ def _watch(tally: BatchTally[Any]) -> Any:
         """Adds the batches of one stream to the tally, and ignores other streams."""
 
         def __init__(self) -> None:
-            self.metrics = f"batch-{uuid.uuid4().hex}"  # no other stream has a metric of this name
+            self.metric_name = f"batch-{uuid.uuid4().hex}"  # no other stream has a metric of this name
             self.tally = tally
             self._terminated: set[str] = set()
             self._condition = threading.Condition()
@@ -68,7 +68,7 @@ def _watch(tally: BatchTally[Any]) -> Any:
             pass
 
         def onQueryProgress(self, event: Any) -> None:
-            seen = event.progress.observedMetrics.get(self.metrics)
+            seen = event.progress.observedMetrics.get(self.metric_name)
             if seen is not None:
                 tally.add(seen)
 
@@ -119,7 +119,7 @@ class Recording(Generic[Report_co]):
     def stop(self) -> Report_co:
         """End the stream after its batch, or after 5 s.
 
-        Spark logs a stack trace for an interrupted batch, which does not land.
+        An interrupted batch is not written; Spark logs a stack trace.
         """
         deadline = time.monotonic() + _BATCH_END_S
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
@@ -127,7 +127,8 @@ class Recording(Generic[Report_co]):
         self.query.stop()
         if not self._watch.wait_terminated(self.query.runId, _LAST_REPORT_S):
             _LOG.warning(
-                "recording: Spark did not report the end of the stream; the last batches are not counted"
+                "recording: Spark did not report the end of the stream; "
+                "the last batches may be missing from the counts"
             )
         self._spark.streams.removeListener(self._watch)
         return self.report()

@@ -24,8 +24,9 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, keep_counts: boo
     as many free partitions of a kind as it has in ``owners``.  Ties go to the senior member; of partitions
     of equal lag, the lower number comes first.
 
-    Cost: for each partition an operation on a heap, or with unequal subscriptions a pass over all members.
-    If these passes would be more work than ``_MOST_WORK``, the result is ``owners``.
+    Cost: for each partition an operation on a heap and a look at one heap per capacity, or with unequal
+    subscriptions a pass over all members.  If these passes would be more work than ``_MOST_WORK``, the result
+    is ``owners``.
     """
     chosen = np.flatnonzero(free & (owners >= 0))
     if not problem.equal and len(chosen) * problem.members > _MOST_WORK:

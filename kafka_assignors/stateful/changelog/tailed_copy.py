@@ -20,8 +20,8 @@ class TailedCopy:
         partition: its changelog partition.
         began: the position of the copy when the reader got it.
         waiter: the active task that waits for it; None: a standby or warm-up.
-        end: the end offset of the changelog that ``lag`` counts to; None: not known since the reader got the
-            copy, the waiter changed or the copy was wiped.
+        end: the end offset of the changelog that ``lag`` counts to; None: not fetched yet since the copy
+            arrived, was wiped or changed its waiter.
         lag: records to apply; None: not known.
         heard: whether records came since the last reading of the consumer's positions.
         passed: the consumer's position when last read; compaction may put it beyond the copy's.

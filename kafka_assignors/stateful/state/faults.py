@@ -1,4 +1,4 @@
-"""Turns errors of the system and of the store's library into our own, each one line with advice."""
+"""Turns errors of the system and of the store's library into our own, each one line."""
 
 from __future__ import annotations
 

@@ -145,7 +145,7 @@ def test_racks_without_replicas_are_noted(left_out: str) -> None:
     if left_out == "racks":
         problem.pop("racks")
     stderr = call("--strategy", "sticky", problem=problem).stderr
-    assert stderr == "note: racks have no effect: no member's rack has a replica\n"
+    assert stderr == "note: racks have no effect: no member is known to share a rack with a replica\n"
 
 
 def test_too_many_racks_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:

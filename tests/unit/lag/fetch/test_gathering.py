@@ -302,7 +302,7 @@ def test_each_end_has_the_time_of_its_answer() -> None:
 
     cluster.faults = faults
     cluster.fetch()
-    ended_at = cluster.gathering.ended_at
-    assert set(ended_at) == {A0, A1, A2, B0}
-    assert {tp for tp, time in ended_at.items() if time >= 1.5} >= slow
-    assert len(set(ended_at.values())) > 1
+    end_read_at = cluster.gathering.end_read_at
+    assert set(end_read_at) == {A0, A1, A2, B0}
+    assert {tp for tp, time in end_read_at.items() if time >= 1.5} >= slow
+    assert len(set(end_read_at.values())) > 1
