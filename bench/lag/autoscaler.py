@@ -104,7 +104,7 @@ class Keda:
 
 
 class Sized:
-    """``kafka-assignors size --serve`` behind KEDA's metrics-api trigger, as in docs/guides/size.md."""
+    """``kafka-assignors size --serve`` behind KEDA's metrics-api trigger, as in the guide."""
 
     def __init__(
         self,

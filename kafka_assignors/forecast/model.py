@@ -8,7 +8,7 @@ Rules:
   weighted mean.  Simple forecasts take part as well, such as the arrivals of the last horizon (``OTHERS``).
 - The reported error is that of the mixture over the horizon, times a factor.  The factor follows the
   outcomes, so that 68 % of them are within the reported error.
-- Floats are added in a fixed order, and ``forecast.bucket`` shares the code with ``exp``.  So it computes the
+- ``forecast.bucket`` adds floats in the same order and takes ``exp`` from the same code.  So it computes the
   same bits for many partitions at once.
 - The size of the model is fixed.  A step takes O(quarters of an hour in the horizon).
 """

@@ -51,7 +51,7 @@ def records_read(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
 
 
 def _levels(demand: Levels, reader: Readers, capacity: Levels) -> Levels:
-    """Return, by partition, the limit that its overloaded reader sets for each of its partitions, records."""
+    """Return, by partition, the most records that an overloaded reader reads of each partition."""
     order = np.lexsort((demand, reader))
     ascending, member = demand[order], reader[order]
     _, first, size = np.unique(member, return_index=True, return_counts=True)

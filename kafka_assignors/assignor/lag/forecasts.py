@@ -24,7 +24,7 @@ class LoadForecasts:
         self._used = Expected()
         self._logged_level = logging.NOTSET  # of the last log line about too few forecasts
 
-    def with_forecasts(self, group: Group, *, is_settling: bool) -> Group:
+    def with_planned_forecasts(self, group: Group, *, is_settling: bool) -> Group:
         """Return the group with load instead of lag; unchanged if there are too few forecasts.
 
         Args:

@@ -94,7 +94,8 @@ class CooperativeLagOptions(LagOptions):
             without the partitions it does not know.  A background thread calls the function every
             ``lag_refresh_ms`` once this consumer has led.  A rebalance never waits for it.  ``throughput``:
             members measure what their partitions receive, and report it with their lag.
-        load_horizon_ms: how far back ``throughput`` measures, and how far ahead it expects the same.
+        load_horizon_ms: how far back ``throughput`` measures, and how far ahead it expects the same.  A rate
+            counts after a fifteenth of it.
         load_max_age_ms: forecasts whose event time is further from now, and older answers of a function, are
             ignored.
         max_partition_skew: largest difference between the partition counts of two members, if the one with

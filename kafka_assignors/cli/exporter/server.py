@@ -46,13 +46,9 @@ class ReadingPage(Collector, Generic[ReadingT]):
     Args:
         interval_s: seconds between two readings.
         clock: in seconds, as ``time.monotonic``.
-
-    Attributes:
-        took_s: duration of the last reading, seconds.
     """
 
     def __init__(self, interval_s: float, clock: Callable[[], float]) -> None:
-        self.took_s = 0.0
         self._interval_s = interval_s
         self._clock = clock
         self._lock = threading.Lock()
@@ -146,7 +142,6 @@ def reading_repeatedly(
         start = time.monotonic()
         try:
             reading = read()
-            page.took_s = time.monotonic() - start
             page.publish(reading)
             problems.update(reading.problems)
         except Exception as error:  # the next reading may succeed

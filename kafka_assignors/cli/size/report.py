@@ -33,6 +33,7 @@ class SizeReport:
         recorded: whether the load is from a recording.
         oldest_s: age of the oldest unread record, seconds, 0 if there is none; None: unknown.
         is_kept: whether the size is from an earlier look, because the last look gave none.
+        took_s: seconds that the look and the simulations took; 0: not measured.
     """
 
     group_id: str
@@ -45,6 +46,7 @@ class SizeReport:
     recorded: bool = False
     oldest_s: float | None = None
     is_kept: bool = False
+    took_s: float = 0.0
 
     @property
     def is_fine(self) -> bool:
@@ -66,8 +68,8 @@ class SizeReport:
 
     @property
     def problems(self) -> dict[str, str]:
-        """Warnings and notes, keyed without figures, so that a log does not repeat one with new figures."""
-        return {re.sub(r"[\d.,]+", "#", line): line for line in _warnings(self)}
+        """Id of a warning or a note, the same in each report -> its line."""
+        return dict(_warnings(self))
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""
@@ -115,7 +117,7 @@ def size_lines(report: SizeReport) -> Lines:
     sizing = report.sizing
     parts: list[Text | Columns] = [Text(headline(report), style="bold"), Text()]
     parts += [_table(sizing), Text()]
-    parts += [Text(line, style="yellow") for line in _warnings(report)]
+    parts += [Text(line, style="yellow") for _, line in _warnings(report)]
     how = "as measured" if report.is_measured else "as given"
     free = f", {sizing.target.headroom:.0%} of it kept free" if sizing.target.headroom else ""
     if report.oldest_s and not report.is_late:
@@ -140,7 +142,7 @@ def headline(report: SizeReport) -> str:
         )
     but = "" if sizing.holds else ", which no size holds for all partitions"
     if sizing.needs_rebalance:
-        but = ", which the current owners hold only after a rebalance"
+        but = ", which the group holds only after a rebalance"
     return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{but}"
 
 
@@ -168,26 +170,30 @@ def _reason(reason: Reason | None) -> str:
     )
 
 
-def _warnings(report: SizeReport) -> Iterator[str]:
+def _warnings(report: SizeReport) -> Iterator[tuple[str, str]]:
+    """Yield the warnings and notes, each after an id that stays when its figures change."""
     sizing = report.sizing
     free = sizing.fastest_rate * (1 - sizing.target.headroom)
     member = "the fastest member" if sizing.fastest_rate > sizing.rate else "one member"
     for hot in sizing.hot[:ROWS]:
         name = partition_name(hot.topic, hot.partition)
         yield (
+            f"hot {name}",
             f"{name} receives {hot.arriving:,.1f} records/s, more than the {free:,.1f} of {member}"
             f"{', which reads it only without headroom' if hot.held else ''}: "
-            f"{shown(hot.topic)} has {hot.partitions:,} partitions and needs {hot.enough:,}"
+            f"{shown(hot.topic)} has {hot.partitions:,} partitions and needs {hot.enough:,}",
         )
     if len(sizing.hot) > ROWS:
-        yield f"and {counted(len(sizing.hot) - ROWS, 'more partition')} like these (--output json lists them)"
+        others = counted(len(sizing.hot) - ROWS, "more partition")
+        yield "hot", f"and {others} like these (--output json lists them)"
     if (missed := sizing.missed) is not None:
-        yield f"{report.strategy} does not hold the time lag: {_reason(missed)}"
+        yield "missed", f"{report.strategy} does not hold the time lag: {_reason(missed)}"
     if sizing.behind:
-        yield f"{counted(sizing.behind, 'partition')} with more lag than one member can read in time"
+        behind = counted(sizing.behind, "partition")
+        yield "behind", f"the lag of {behind} is more than one member can read in time"
     if report.is_late:
-        yield f"{_oldest(report)}, longer than the target: sizes count its wait from now"
-    yield from report.notes
+        yield "late", f"{_oldest(report)}, longer than the target: sizes count its wait from now"
+    yield from ((re.sub(r"[\d.,]+", "#", note), note) for note in report.notes)
 
 
 def _oldest(report: SizeReport) -> str:

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from http import HTTPStatus
 
 import click
@@ -38,14 +39,16 @@ class SizePage(ReadingPage[SizeReport]):
     def __init__(self, group_id: str, interval_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__(interval_s, clock)
         self._group_id = group_id
-        self._last: tuple[float, SizeReport] | None = None
+        self._last: tuple[float, SizeReport] | None = None  # with the time until which it counts
 
     def publish(self, reading: SizeReport) -> None:
-        """Replace the size.  A kept size keeps the time of the look that gave it."""
+        """Replace the size.  A kept size counts no longer than the look that gave it."""
         with self._lock:
             self._is_up = not reading.is_kept
-            since = self._last[0] if self._last is not None and reading.is_kept else self._clock()
-            self._last = since, reading
+            until = self._clock() + KEPT_INTERVALS * max(self._interval_s, reading.took_s)
+            if self._last is not None and reading.is_kept:
+                until = self._last[0]
+            self._last = until, reading
 
     def as_json(self) -> tuple[HTTPStatus, bytes]:
         """Return status and JSON of the page.  Without a recent size it is 503, so that KEDA falls back."""
@@ -75,8 +78,7 @@ class SizePage(ReadingPage[SizeReport]):
 
     def _fresh(self) -> SizeReport | None:
         with self._lock:
-            kept_s = KEPT_INTERVALS * max(self._interval_s, self.took_s)
-            if self._last is None or self._clock() - self._last[0] > kept_s:
+            if self._last is None or self._clock() > self._last[0]:
                 return None
             return self._last[1]
 
@@ -102,17 +104,19 @@ def serve(listen: str, read: Callable[[], SizeReport], group_id: str, interval_s
         serving(page, parse_address(listen), routes) as served,
     ):
         _log(f"serving http://{served}/size and /metrics, looking every {interval_s:g} s")
-        with reading_repeatedly(logging_advice(read, _log), page, interval_s, _log):
+        with reading_repeatedly(followed(read, _log), page, interval_s, _log):
             wait_for_interrupt()
 
 
-def logging_advice(read: Callable[[], SizeReport], log: Callable[[str], None]) -> Callable[[], SizeReport]:
-    """Return ``read``, which then also logs each change of the advised size."""
+def followed(read: Callable[[], SizeReport], log: Callable[[str], None]) -> Callable[[], SizeReport]:
+    """Return ``read``, which then also measures its duration and logs each change of the advised size."""
     advised = 0
 
     def read_and_log() -> SizeReport:
         nonlocal advised
+        start = time.monotonic()
         report = read()
+        report = replace(report, took_s=time.monotonic() - start)
         if report.sizing.advised != advised:
             advised = report.sizing.advised
             log(headline(report))

@@ -195,7 +195,7 @@ class GroupSizes:
             self._rates.append(median(rates))
         if not self._rates and (reported := reported_rate(self._looks[-1][1])) is not None:
             return reported, [
-                f"the rate of a member, {reported:,.1f} records/s, is reported by members, not measured"
+                f"the rate of a member, {reported:,.1f} records/s, is the median of what members report"
             ]
         if not self._rates and span_s < _LEAST_S:
             raise GroupError(
@@ -213,7 +213,7 @@ class GroupSizes:
         if not rates or max(rates) <= _UNEQUAL * min(rates):
             return rate, []
         span = f"{min(rates):,.1f} to {max(rates):,.1f}"
-        return rate, [f"members read {span} records/s at capacity 1: sizes assume {rate:,.1f}"]
+        return rate, [f"members read {span} records/s per unit of capacity: sizes assume {rate:,.1f}"]
 
 
 def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:

@@ -125,7 +125,7 @@ class ByteColumn:
 def is_text(pieces: Any) -> Mask:
     """Return which byte strings are valid UTF-8.
 
-    Arrow checks all at once.  If one is not, Python checks each that is not ASCII.
+    Arrow checks all at once.  If one is invalid, Python checks each that is not ASCII.
 
     Args:
         pieces: a binary array without nulls, not a slice of another.

@@ -55,7 +55,8 @@ def pack_owners(owners: Mapping[str, Iterable[Task]]) -> bytes:
 
     Raises:
         CodecError: an endpoint is empty or too long, there are too many endpoints or subtopologies, a
-            partition is negative, or there are more than ``MOST_TASKS`` partitions.
+            partition is negative, an id is too long, or there are more than ``MOST_TASKS`` partitions or
+            ``_MOST_INFLATED`` bytes.
     """
     endpoints = sorted(owners)
     if not endpoints:

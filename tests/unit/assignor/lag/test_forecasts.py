@@ -346,7 +346,7 @@ def test_broken_source_costs_forecasts_but_not_lag(
     def broken(self: object, *args: object, **more: object) -> Group:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(LoadForecasts, "with_forecasts", broken)
+    monkeypatch.setattr(LoadForecasts, "with_planned_forecasts", broken)
     world = made(Forecasts(), lag_source=lambda partitions: dict.fromkeys(partitions, 7))
     world.rebalance()
     assert world.loads == [7] * 4

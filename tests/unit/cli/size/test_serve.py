@@ -1,4 +1,4 @@
-"""``size --serve``: the pages, and the manifests of the guide that use them."""
+"""``size --serve``: its pages, its log, and what the docs say of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kafka_assignors.broker.ports import HOST
 from kafka_assignors.cli.exporter.server import parse_address, serving
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size import serve as cli_serve
-from kafka_assignors.cli.size.serve import METRICS, SizePage, logging_advice
+from kafka_assignors.cli.size.serve import METRICS, SizePage, followed
 from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
 from tests.support.examples import ROOT
@@ -81,9 +81,12 @@ def test_pages_over_http() -> None:
         clock.now = 181
         assert get(size_url)[0] == 503
         assert values(get(metrics_url)[1]) == {"up": 0}
-        page.took_s = 100  # a look may take longer than the interval
-        clock.now = 300
+        page.publish(replace(shown_report(), took_s=100))  # a look may take longer than the interval
+        page.publish(replace(shown_report(), took_s=2, is_kept=True))
+        clock.now += 300
         assert get(size_url)[0] == 200
+        clock.now += 1
+        assert get(size_url)[0] == 503
 
 
 def test_changes_of_the_advised_size_are_logged() -> None:
@@ -91,9 +94,8 @@ def test_changes_of_the_advised_size_are_logged() -> None:
     sizes = GroupSizes(iter([calm, calm, calm, busy]).__next__, replace(REQUEST, rate=10.0))
     sizes.look()
     lines: list[str] = []
-    read = logging_advice(sizes.read, lines.append)
-    for _ in range(3):
-        read()
+    read = followed(sizes.read, lines.append)
+    assert all(read().took_s > 0 for _ in range(3))
     assert lines == [
         "billing: 4 members, the right size for a time lag of 30s",
         "billing: grow from 4 to 8 members for a time lag of 30s",
