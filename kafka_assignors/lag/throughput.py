@@ -82,7 +82,7 @@ class Throughput:
         with self._lock:
             for partition, rate in rates.items():
                 known = self._rates.get(partition)
-                is_own = known is not None and known.end is not None and self._counts(known)
+                is_own = known is not None and known.end is not None and self._is_known(known)
                 if known is None or not is_own or known.at_s < at_s - _FRESH_S:
                     self._rates[partition] = _Rate(rate, self._window_s, None, at_s)
 
@@ -90,7 +90,7 @@ class Throughput:
         """Return the known rates of partitions, records a second."""
         with self._lock:
             known = ((partition, self._rates.get(partition)) for partition in partitions)
-            return {p: rate.rate for p, rate in known if rate is not None and self._counts(rate)}
+            return {p: rate.rate for p, rate in known if rate is not None and self._is_known(rate)}
 
-    def _counts(self, rate: _Rate) -> bool:
+    def _is_known(self, rate: _Rate) -> bool:
         return rate.measured_s >= _LEAST_PART * self._window_s

@@ -157,8 +157,8 @@ class Budgets:
             return assignments
         budgets = fitted.budgets or [MemberBudget(None)] * len(sizes)
         return {
-            member.member_id: _with_budget(assignments[member.member_id], budget._replace(rates=more))
-            for member, budget, more in zip(members, budgets, packed_rates, strict=True)
+            member.member_id: _with_budget(assignments[member.member_id], member_budget._replace(rates=more))
+            for member, member_budget, more in zip(members, budgets, packed_rates, strict=True)
         }
 
 

@@ -43,7 +43,7 @@ class StaticWatch:
         self._may_have_missed_rebalance = False
         self._leader_watches_lag = False
         self._known_counts: dict[str, int] | None = None  # of the last check or rebalance; None: check now
-        self._checked_generation: int | None = None  # the generation whose check is under way
+        self._generation_in_check: int | None = None
 
     def on_assignment(self, access: CoordinatorAccess, *, leader_watches_lag: bool) -> None:
         """Follow a new assignment.  On the I/O thread."""
@@ -66,16 +66,16 @@ class StaticWatch:
             if (
                 access is None
                 or access.partition_counts() == self._known_counts
-                or self._checked_generation == access.generation()
+                or self._generation_in_check == access.generation()
             ):
                 return
             access.run(self._check)
-            self._checked_generation = access.generation()
+            self._generation_in_check = access.generation()
         except Exception as error:  # kafka-python's metadata refresh must go on
             log.debug("cannot check the group's partitions: %s", error)
 
     async def _check(self) -> None:
-        access, generation = self._access, self._checked_generation
+        access, generation = self._access, self._generation_in_check
         if access is None:
             return
         try:
@@ -84,8 +84,8 @@ class StaticWatch:
                 if access.settled_generation() != generation or await self._check_once(access, generation):
                     return
         finally:
-            if self._checked_generation == generation:
-                self._checked_generation = None
+            if self._generation_in_check == generation:
+                self._generation_in_check = None
 
     async def _check_once(self, access: CoordinatorAccess, generation: int | None) -> bool:
         """Check once; return False if that failed, or if the group rebalances."""

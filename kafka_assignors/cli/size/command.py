@@ -43,13 +43,13 @@ from kafka_assignors.plan import Group
 from kafka_assignors.simulation.sizing import Target
 from kafka_assignors.strategies import load_strategy
 
-_MOST_S = 365 * 86_400.0
+_MOST_DAYS = 365  # of a time; ``time.sleep`` refuses much longer ones
 
 
 def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     seconds = (milliseconds(value) or 0) / 1000
-    if not 0 < seconds <= _MOST_S:
-        raise click.BadParameter(f"{value!r}: expected a time (30s, 5m, 2h, 1d) of at most 365d")
+    if not 0 < seconds <= 86_400 * _MOST_DAYS:
+        raise click.BadParameter(f"{value!r}: expected a time (30s, 5m, 2h, 1d) of at most {_MOST_DAYS}d")
     return seconds
 
 

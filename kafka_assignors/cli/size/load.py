@@ -198,11 +198,11 @@ def group_load(
         if partition.member_id is not None:  # in a rebalance, the last known owner, which may have left
             owners[index] = member_index.get(partition.member_id, NO_MEMBER)
     notes = [
-        f"{what} of {counted(unknown, 'partition')} {are} unknown and {count} as none"
-        for what, are, count, unknown in (
-            ("arrivals", "are", "count", without_rate),
-            ("the lag", "is", "counts", group.size - len(lags)),
-            ("the age of the oldest unread record", "is", "counts", without_age),
+        f"{figure} of {counted(unknown, 'partition')} {effect} as none"
+        for figure, effect, unknown in (
+            ("arrivals", "are unknown and count", without_rate),
+            ("the lag", "is unknown and counts", group.size - len(lags)),
+            ("the age of the oldest unread record", "is unknown and counts", without_age),
         )
         if unknown
     ]

@@ -104,11 +104,11 @@ def serve(listen: str, read: Callable[[], SizeReport], group_id: str, interval_s
         serving(page, parse_address(listen), routes) as served,
     ):
         _log(f"serving http://{served}/size and /metrics, looking every {interval_s:g} s")
-        with reading_repeatedly(followed(read, _log), page, interval_s, _log):
+        with reading_repeatedly(timed_and_logged(read, _log), page, interval_s, _log):
             wait_for_interrupt()
 
 
-def followed(read: Callable[[], SizeReport], log: Callable[[str], None]) -> Callable[[], SizeReport]:
+def timed_and_logged(read: Callable[[], SizeReport], log: Callable[[str], None]) -> Callable[[], SizeReport]:
     """Return ``read``, which then also measures its duration and logs each change of the advised size."""
     advised = 0
 

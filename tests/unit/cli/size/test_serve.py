@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 import urllib.error
 import urllib.request
 from dataclasses import replace
@@ -20,7 +21,8 @@ from kafka_assignors.broker.ports import HOST
 from kafka_assignors.cli.exporter.server import parse_address, serving
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size import serve as cli_serve
-from kafka_assignors.cli.size.serve import METRICS, SizePage, followed
+from kafka_assignors.cli.size.report import SizeReport
+from kafka_assignors.cli.size.serve import METRICS, SizePage, timed_and_logged
 from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
 from tests.support.examples import ROOT
@@ -37,6 +39,13 @@ class Clock:
 
     def __call__(self) -> float:
         return self.now
+
+
+def size_report_of_four() -> SizeReport:
+    calm = look([7] * 4, [0] * 4, members=4)
+    sizes = GroupSizes(lambda: calm, replace(REQUEST, rate=10.0))
+    sizes.look()
+    return sizes.read()
 
 
 def get(url: str) -> tuple[int, str]:
@@ -89,12 +98,34 @@ def test_pages_over_http() -> None:
         assert get(size_url)[0] == 503
 
 
+def test_serving_logs_the_advice_and_publishes_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    report = size_report_of_four()
+    is_logged = threading.Event()
+
+    def log(line: str) -> None:
+        lines.append(line)
+        if line.startswith("billing: "):
+            is_logged.set()
+
+    monkeypatch.setattr(cli_serve, "_log", log)
+    monkeypatch.setattr(cli_serve, "wait_for_interrupt", lambda: is_logged.wait(60))
+    cli_serve.serve(f"{HOST}:0", lambda: report, "billing", 60)
+    assert lines[1] == "billing: 4 members, the right size for a time lag of 30s"
+
+
+def test_metric_says_that_the_advised_size_holds_the_time_lag() -> None:
+    page = SizePage("billing", 60)
+    page.publish(size_report_of_four())
+    assert {name: value for family in page.collect() for name, value in _figures(family)}["holds"] == 1
+
+
 def test_changes_of_the_advised_size_are_logged() -> None:
     calm, busy = look([7] * 4, [0] * 4, members=4), look([7] * 8, [0] * 8, members=4)
     sizes = GroupSizes(iter([calm, calm, calm, busy]).__next__, replace(REQUEST, rate=10.0))
     sizes.look()
     lines: list[str] = []
-    read = followed(sizes.read, lines.append)
+    read = timed_and_logged(sizes.read, lines.append)
     assert all(read().took_s > 0 for _ in range(3))
     assert lines == [
         "billing: 4 members, the right size for a time lag of 30s",

@@ -452,7 +452,7 @@ def lines(report: SizeReport) -> list[str]:
     return [line.rstrip() for line in captured.get().splitlines()]
 
 
-def test_report_says_from_which_step_its_sizes_rest_on_a_mean() -> None:
+def test_report_says_from_which_step_its_sizes_use_a_mean() -> None:
     """The load doubles in the second half of the horizon, which the mean of a forecast does not show."""
     now = look([1.0] * 12, [0] * 12)
     expected = Expected(dict.fromkeys(owners_of(now.group), 3600 * 1.5), period_s=3600.0)
@@ -461,12 +461,12 @@ def test_report_says_from_which_step_its_sizes_rest_on_a_mean() -> None:
     least = [_least_by_trying(rate) for rate in (1.0, 1.5, 2.0)]
     assert (least, [step.least.members for step in sizing.steps]) == ([2, 2, 3], least[:2])
     made = SizeReport("billing", TIME, "sticky", sizing, is_measured=False, forecasts=load.forecasts)
-    said = "+30m and all of it use the mean of these 1h: a rise within them may need more members"
-    assert said in lines(made)
+    mean_line = "+30m and all of it use the mean of these 1h: a rise within them may need more members"
+    assert mean_line in lines(made)
     measured = group_load(now, 3600, 10)
-    assert said not in lines(replace(made, forecasts=measured.forecasts))
+    assert mean_line not in lines(replace(made, forecasts=measured.forecasts))
     recorded = Forecasts("the load model", 12, 3600.0)
-    assert said not in lines(replace(made, forecasts=recorded, recorded=True))
+    assert mean_line not in lines(replace(made, forecasts=recorded, recorded=True))
 
 
 def _least_by_trying(rate: float) -> int:
