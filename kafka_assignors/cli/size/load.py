@@ -59,6 +59,8 @@ class GroupLoad:
         oldest_s: age of the oldest unread record, seconds, as far as ages are known; None: no age is known.
         notes: remarks on the load, a sentence each.
         forecasts: forecasts behind the later steps; None: measured arrivals are assumed to continue.
+        is_planned_by_load: whether members report the arrivals of half of the partitions or more, with which
+            their leader then plans (``load_source="throughput"``).
     """
 
     history: History
@@ -68,6 +70,7 @@ class GroupLoad:
     forecasts: Forecasts | None = None
     capacities: tuple[float, ...] = ()
     oldest_s: float | None = None
+    is_planned_by_load: bool = False
 
 
 def partition_counts(report: Report) -> dict[str, int]:
@@ -214,6 +217,7 @@ def group_load(
             f"larger sizes add members of the median capacity, {middle:.3g}; "
             "smaller ones remove the fastest first"
         )
+    reported = index_of.keys() & {tp for member in _reports(now) for tp in member.rates}
     if old := len(lags) - sum(tp in known for tp in index_of):
         notes.append(
             f"the lag of {counted(old, 'partition')} is unknown and counts as it was at an earlier look"
@@ -241,6 +245,7 @@ def group_load(
         forecasts=forecasts,
         capacities=member_capacities,
         oldest_s=max(ages, default=None),
+        is_planned_by_load=2 * len(reported) >= group.size,
     )
 
 

@@ -263,7 +263,7 @@ def size_report(
     kind = load_strategy(strategy)
     refuse_foreign("--option ", kind, request.options)
     assumptions = assumed([with_options(kind, {}, request.options)], strategy, request.options)
-    by_load = load.forecasts is not None and kind.by_forecast
+    by_load = kind.by_forecast and (load.forecasts is not None or load.is_planned_by_load)
     sizing = size(
         load.history,
         simulated(strategy, request.options, by_load=by_load),

@@ -52,9 +52,13 @@ def look(
     strategy: str = "sticky",
     capacities: Sequence[float] = (1.0, 1.0),
     service_rates: Sequence[float | None] = (None, None),
+    reported: int = 0,
     name: str = "m",
 ) -> Report:
-    """A group of one topic, dealt in turn, with these arrivals; a member commits ``out`` of them."""
+    """A group of one topic, dealt in turn, with these arrivals; a member commits ``out`` of them.
+
+    Members report the arrivals of the first ``reported`` partitions.
+    """
     tps = [TopicPartition("orders", partition) for partition in range(len(rates))]
     joined = tuple(
         GroupMember(
@@ -64,7 +68,13 @@ def look(
             "h",
             tuple(tps[member::members]),
             subscription_user_data=lag_user_data.encode(
-                {}, -1, {}, 0, capacities[member % 2], service_rate=service_rates[member % 2]
+                {},
+                -1,
+                dict.fromkeys(tps[member:reported:members], 0),
+                0,
+                capacities[member % 2],
+                service_rate=service_rates[member % 2],
+                rates_of=dict(zip(tps, rates, strict=True)),
             ),
         )
         for member in range(members)
@@ -157,6 +167,23 @@ def test_members_count_with_the_capacities_that_they_measure() -> None:
     equal = by_lag(service_rates=(32.0, 32.0))
     assert sized(REQUEST, equal, equal).is_fine
     assert capacities_of(by_lag(service_rates=(16.0, 0.0))) == {"m0": 1, "m1": 1}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "reported", "members"),
+    [
+        ("cooperative-lag-aware", 4, 2),
+        ("cooperative-lag-aware", 2, 2),
+        ("cooperative-lag-aware", 1, 3),
+        ("sticky", 4, 3),
+    ],
+)
+def test_group_is_planned_by_the_arrivals_that_members_report_for_half_of_the_partitions(
+    strategy: str, reported: int, members: int
+) -> None:
+    """A member reads 80 records/s: two can if each gets a heavy and a light partition."""
+    now = look([50, 30, 50, 30], [0] * 4, strategy=strategy, reported=reported)
+    assert sized(replace(REQUEST, rate=100.0), now, now).sizing.horizon.members == members
 
 
 def test_topics_that_no_member_reads_any_more_do_not_count() -> None:
