@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from kafka_assignors.plan import Group, Member, resolve
 from kafka_assignors.simulation import History, Scenario, Strategy, simulate
 from kafka_assignors.simulation.churn import client_id, first_members
 from kafka_assignors.simulation.sizing import Target, size
@@ -69,6 +70,34 @@ def test_size_of_a_step_is_the_least_for_its_load(
     lasting = replace(load, step_s=length, arrivals=arrivals, start_lags=start)
     expected = min(tried(lasting, strategy, target), sizing.horizon.members)
     assert sizing.steps[step].least.members == expected
+
+
+@st.composite
+def steady_loads(draw: st.DrawFn) -> History:
+    """Return hours of steady arrivals, also of partitions that receive more than one member reads."""
+    rate = st.sampled_from([0, 3, 20, 40, 79, 80, 81, 99, 100, 101, 300])  # a member counts as 80 of its 100
+    rates = draw(st.lists(rate, min_size=1, max_size=8))
+    hour = np.array([rates], np.int64) * 3600
+    return History("g", 3600.0, {"t": len(rates)}, hour, np.zeros(len(rates), np.int64), service_rate=100.0)
+
+
+@FEW
+@given(steady_loads(), st.sampled_from(BY_COUNT))
+def test_hot_partition_takes_a_whole_member_and_the_others_get_what_they_need(
+    load: History, strategy: Strategy
+) -> None:
+    """By arithmetic: no member receives more than it reads, and a hot partition counts as all of that."""
+    arriving = np.minimum(load.arrivals[0] / 3600, 80.0)
+
+    def holds(members: int) -> bool:
+        names = first_members(members)
+        group = Group(tuple(Member(name, frozenset(load.topics)) for name in names), load.topics)
+        owners = strategy.plan(group, resolve(group)).owners
+        return bool((np.bincount(owners, arriving) <= 80).all())
+
+    least = next(members for members in range(1, load.partitions + 1) if holds(members))
+    sizing = size(load, strategy, Target(1.0, headroom=0.2))
+    assert (sizing.advised, len(sizing.hot)) == (least, int((load.arrivals[0] > 80 * 3600).sum()))
 
 
 @FEW

@@ -100,12 +100,15 @@ def test_scaled_group_shrinks_and_grows_again() -> None:
     assert outcome.left == pytest.approx(0, abs=100)
 
 
-def test_size_follows_the_load_and_holds_the_target() -> None:
+def test_size_holds_the_target_with_fewer_member_hours_than_a_fixed_size_and_kedas_rule() -> None:
     history, target = load(20, 40, 70, 30, minutes=20), Target(60, headroom=0.2)
-    row = scaled("size", case_of_load(history), Sized(target, STRATEGY, history), target)
+    case = case_of_load(history)
+    row = scaled("size", case, Sized(target, STRATEGY, history), target)
     assert row.most == PARTITIONS
     assert row.over == 0
-    assert row.member_s < fixed(case_of_load(history), target).member_s
+    keda = scaled("KEDA", case, Keda(10), target)
+    assert keda.over == 0
+    assert row.member_s < min(fixed(case, target).member_s, keda.member_s)
 
 
 def case_of_load(history: History) -> Case:
