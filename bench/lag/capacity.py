@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,9 @@ from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simu
 CAPACITIES = {"m1": 1.0, "m2": 1.0, "m3": 2.0, "m4": 4.0}
 RATE = 1_000.0  # records/s of a member of capacity 1
 SHAPES = ("pareto", "lognormal", "uniform")
+SMALL = (8, 12, 16, 24)  # partitions
+SOLVER_S = 5.0  # time of the exact solver for a group
+SMALL_CAPACITIES = {"equal": (1.0,) * 4, "1, 1, 2 and 4": tuple(CAPACITIES.values())}
 HEAD = ("lag", "partitions", "equal plan", "by capacity, even counts", "by capacity alone", "no plan below")
 
 
@@ -95,12 +99,47 @@ def plan_times() -> Iterator[Sequence[str]]:
         )
 
 
+def small_groups(groups: int) -> Iterator[Sequence[str]]:
+    """Yield rows: how often plans of small groups have the least largest load, by an exact solver."""
+    from tests.support.load_oracle import largest, least_load
+    from tests.support.oracle import by_partition
+
+    for partitions, (kind, capacities), skew in product(SMALL, SMALL_CAPACITIES.items(), (1, None)):
+        ratios: list[float] = []
+        for seed in range(groups):
+            lags = lags_of(SHAPES[seed % len(SHAPES)], partitions, np.random.default_rng(seed))
+            members = tuple(
+                Member(f"m{number}", frozenset({"t"}), capacity=capacity)
+                for number, capacity in enumerate(capacities)
+            )
+            group = Group(members, {"t": partitions}, lags={"t": lags.tolist()})
+            plan = plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew)
+            squares = int((plan.counts**2).sum()) if skew else None
+            if (least := least_load(group, squares, SOLVER_S)) is not None:
+                ratios.append(largest(group, by_partition(plan)) / least)
+        yield (
+            f"{partitions}",
+            kind,
+            "even" if skew else "any",
+            f"{len(ratios)}",
+            f"{100 * statistics.mean(ratio == 1 for ratio in ratios):.0f} %",
+            f"{100 * (max(ratios) - 1):.2f} %",
+        )
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Measure, and print the table row by row."""
     parser = argparse.ArgumentParser(prog="python -m bench.lag.capacity", description=__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="backlogs of each kind and size (default 5)")
     parser.add_argument("--plans", action="store_true", help="only the time of large plans")
+    parser.add_argument(
+        "--small", type=int, metavar="GROUPS", help="only plans of small groups, beside an exact solver's"
+    )
     options = parser.parse_args(arguments)
+    if options.small:
+        head = ("partitions", "capacities", "counts", "solved", "least load", "worst above it")
+        table(head, small_groups(options.small))
+        return
     if options.plans:
         table(("capacities", "plan, median", "longest of 5", "drain time / bound"), plan_times())
         return

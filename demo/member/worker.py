@@ -24,7 +24,7 @@ from demo.settings import MAX_POLL_MS
 from kafka_assignors.consumer import ContinuousConsumer
 from kafka_assignors.consumer.listener import OwnershipListener
 from kafka_assignors.errors import BrokerError
-from kafka_assignors.strategies import strategy as find_strategy
+from kafka_assignors.strategies import load_strategy
 
 POLL_MS = 1_000  # longer than most joins take; records end the wait at once
 METADATA_TIMEOUT = 15.0  # s
@@ -115,7 +115,7 @@ class Worker:
                 bootstrap_servers=config.bootstrap,
                 group_id=config.topic,
                 client_id=config.client_id,
-                partition_assignment_strategy=[find_strategy(config.strategy)],
+                partition_assignment_strategy=[load_strategy(config.strategy)],
                 auto_offset_reset="earliest",
                 enable_auto_commit=False,
                 session_timeout_ms=config.session_timeout_ms,

@@ -31,10 +31,16 @@ KEDA_SYNCS = 20
 """Decisions for which an HPA waits before it scales down: its default of 300 s, at one each 15 s."""
 
 
+def day_of_flights(day: int, lapse: Lapse) -> list[Due]:
+    """Return the traffic of a day, counted from the first of 2013."""
+    flights = read_flights(find_archive(), span=(day + 2) * DAY_S)
+    return traffic(flights, flights[0].at // DAY_S * DAY_S + MORNING_S + day * DAY_S, lapse)
+
+
 def rows_of(
     due: Sequence[Due], lapse: Lapse, bootstrap: str, folder: Path, rules: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the row of each rule: ``size``, or the ``lagThreshold`` of KEDA's rule."""
+    """Yield the row of each rule: ``size``, ``size=HEADROOM``, or the ``lagThreshold`` of KEDA's rule."""
     keda = KEDA_SYNCS * lapse.sync_s
     for number, rule in enumerate(rules):
         place = folder / f"{number}"
@@ -43,11 +49,12 @@ def rows_of(
         def autoscaler(
             group: str, rule: str = rule, place: Path = place
         ) -> AbstractContextManager[Autoscaler]:
-            if rule == SIZE:
-                return served(group, bootstrap, rate_of(due, lapse), lapse, place)
+            if rule.startswith(SIZE):
+                headroom = rule.removeprefix(SIZE).removeprefix("=")
+                return served(group, bootstrap, rate_of(due, lapse), lapse, place, headroom=headroom)
             return nullcontext(Keda(int(rule), keda))
 
-        name = "`size`" if rule == SIZE else f"KEDA, `lagThreshold: {rule}`"
+        name = f"`{rule}`" if rule.startswith(SIZE) else f"KEDA, `lagThreshold: {rule}`"
         yield play(name, due, lapse, bootstrap=bootstrap, folder=place, autoscaler=autoscaler)
 
 
@@ -86,8 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         "--rules",
         nargs="+",
         default=["10", SIZE],
-        help="in their order: size, or a lagThreshold of KEDA's rule (default: 10, KEDA's default, and size)",
+        help="in their order: size, size=HEADROOM, or a lagThreshold of KEDA's rule "
+        "(default: 10, KEDA's default, and size)",
     )
+    parser.add_argument("--by-load", action="store_true", help="the group plans by its measured arrivals")
     parser.add_argument(
         "--simulate",
         type=int,
@@ -96,9 +105,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     given = parser.parse_args(arguments)
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), file=sys.stderr)
-    lapse = Lapse(day_s=60 * given.minutes)
-    flights = read_flights(find_archive(), span=(given.day + 2) * DAY_S)
-    due = traffic(flights, flights[0].at // DAY_S * DAY_S + MORNING_S + given.day * DAY_S, lapse)
+    lapse = Lapse(day_s=60 * given.minutes, by_load=given.by_load)
+    due = day_of_flights(given.day, lapse)
     rate = rate_of(due, lapse)
     print(
         f"\nday {given.day}: {len(due):,} records in {lapse.day_s:g} s, so a second is "
@@ -108,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("| lagThreshold | shortest of the longest waits | median | longest | runs over the target |")
         print("| ---: | ---: | ---: | ---: | ---: |")
         for rule in given.rules:
-            if rule != SIZE:
+            if not rule.startswith(SIZE):
                 print(f"| {' | '.join(waits_of_rule(due, lapse, rule, given.simulate))} |", flush=True)
         return
     print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)

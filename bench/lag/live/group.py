@@ -97,8 +97,10 @@ class Served:
 
 
 @contextmanager
-def served(group_id: str, bootstrap: str, rate: float, lapse: Lapse, folder: Path) -> Iterator[Served]:
-    """Run ``kafka-assignors size --serve`` for a group."""
+def served(
+    group_id: str, bootstrap: str, rate: float, lapse: Lapse, folder: Path, *, headroom: str = ""
+) -> Iterator[Served]:
+    """Run ``kafka-assignors size --serve`` for a group; empty ``headroom``: the default."""
     options = {
         "--bootstrap": bootstrap,
         "--max-time-lag": f"{lapse.target_s:g}s",
@@ -106,6 +108,7 @@ def served(group_id: str, bootstrap: str, rate: float, lapse: Lapse, folder: Pat
         "--rate": f"{rate:.1f}",
         "--every": f"{lapse.look_s:g}s",
         "--serve": f"{HOST}:0",
+        **({"--headroom": headroom} if headroom else {}),
     }
     words = [word for option in options.items() for word in option]
     log = folder / "size.log"
@@ -156,7 +159,7 @@ def play(
             log=str(folder / f"{member}.jsonl"),
             session_timeout_ms=10_000,
             heartbeat_ms=500,
-            strategy="cooperative-sticky",
+            strategy="bench.lag.live.by_load:ByLoad" if lapse.by_load else "cooperative-sticky",
             work_ms=1000 / rate,
             warm_up_ms=0,
             batch=BATCH,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.lag.live.__main__ import rows_of
+from bench.lag.live.__main__ import day_of_flights, rows_of
 from bench.lag.live.day import HEAD, Due, Lapse
 from demo.data.events import Flight
 
@@ -24,12 +24,9 @@ def quiet_busy_quiet() -> list[Due]:
     return due
 
 
-@pytest.mark.parametrize("rule", [pytest.param("13", marks=pytest.mark.long), "size"])
-def test_size_follows_the_load_and_the_target_is_held(
-    tmp_path: Path, kafka_bootstrap: str, rule: str
-) -> None:
+def test_size_follows_the_load_and_the_target_is_held(tmp_path: Path, kafka_bootstrap: str) -> None:
     """One member alone would make records wait for 20 s."""
-    ((_, *cells),) = rows_of(quiet_busy_quiet(), LAPSE, kafka_bootstrap, tmp_path, [rule])
+    ((_, *cells),) = rows_of(quiet_busy_quiet(), LAPSE, kafka_bootstrap, tmp_path, ["size"])
     row = dict(zip(HEAD[1:], cells, strict=True))
     assert row["over the target"] == "0.0%"
     assert 3 <= int(row["most members"]) <= LAPSE.partitions
@@ -37,3 +34,15 @@ def test_size_follows_the_load_and_the_target_is_held(
     assert int(row["moves"]) > 0
     mean = float(row["member-hours"]) / 24
     assert mean < 0.8 * int(row["most members"]), "it shrank when the load did"
+
+
+@pytest.mark.long
+def test_size_holds_the_target_through_a_day_of_flights_with_fewer_member_hours_than_kedas_rule(
+    tmp_path: Path, kafka_bootstrap: str
+) -> None:
+    """The group plans by load.  ``python -m bench.lag.live --by-load`` plays a longer day."""
+    lapse = Lapse(day_s=120, send_s=240, by_load=True)
+    rows = rows_of(day_of_flights(31, lapse), lapse, kafka_bootstrap, tmp_path, ["10", "size"])
+    keda, sized = (dict(zip(HEAD, row, strict=True)) for row in rows)
+    assert sized["over the target"] == "0.0%"
+    assert float(sized["member-hours"]) < 0.8 * float(keda["member-hours"])
