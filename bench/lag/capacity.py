@@ -122,8 +122,8 @@ def small_groups(groups: int) -> Iterator[Sequence[str]]:
             kind,
             "even" if skew else "any",
             f"{len(ratios)}",
-            f"{100 * statistics.mean(ratio == 1 for ratio in ratios):.0f} %",
-            f"{100 * (max(ratios) - 1):.2f} %",
+            f"{100 * statistics.mean(ratio == 1 for ratio in ratios):.0f} %" if ratios else "-",
+            f"{100 * (max(ratios) - 1):.2f} %" if ratios else "-",
         )
 
 

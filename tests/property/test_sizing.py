@@ -15,7 +15,7 @@ from kafka_assignors.simulation.churn import client_id, first_members
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.simulation.sizing.least import Search
 from kafka_assignors.simulation.sizing.target import limits
-from tests.support.histories import BY_RANGE, COOPERATIVE, EVERY, STICKY
+from tests.support.histories import BY_LOAD, BY_RANGE, COOPERATIVE, EVERY, STICKY
 from tests.support.searching import times
 
 TARGETS = st.sampled_from([5.0, 30.0, 120.0]).map(lambda lag: Target(lag, headroom=0.2))
@@ -86,7 +86,7 @@ def steady_loads(draw: st.DrawFn) -> History:
 def test_hot_partition_takes_a_whole_member_and_the_others_get_what_they_need(
     load: History, strategy: Strategy
 ) -> None:
-    """By arithmetic: no member receives more than it reads, and a hot partition counts as all of that."""
+    """A hot partition counts as the 80 records/s of a member with headroom; no member may receive more."""
     arriving = np.minimum(load.arrivals[0] / 3600, 80.0)
 
     def holds(members: int) -> bool:
@@ -101,7 +101,7 @@ def test_hot_partition_takes_a_whole_member_and_the_others_get_what_they_need(
 
 
 @FEW
-@given(loads(lag=400), st.sampled_from(EVERY), TARGETS, st.data())
+@given(loads(lag=400), st.sampled_from((*EVERY, BY_LOAD)), TARGETS, st.data())
 def test_size_of_a_running_group_is_the_least_of_all_sizes(
     load: History, strategy: Strategy, target: Target, data: st.DataObject
 ) -> None:
@@ -145,6 +145,24 @@ def test_size_of_a_running_group_is_the_least_of_all_sizes(
     )
     assume(sizing.horizon.missed is None)
     assert sizing.horizon.members == least
+
+
+@FEW
+@given(loads(lag=400), st.sampled_from((*EVERY, BY_LOAD)), TARGETS, st.data())
+def test_group_with_an_old_plan_grows_and_then_its_plan_is_new(
+    load: History, strategy: Strategy, target: Target, data: st.DataObject
+) -> None:
+    members = size(load, strategy, target).advised
+    owner = st.integers(0, members - 1)
+    owners = np.array(data.draw(st.lists(owner, min_size=load.partitions, max_size=load.partitions)))
+    before = size(load, strategy, target, members=members, owners=owners)
+    assert before.advised > members or not before.needs_rebalance
+    search = Search(strategy, target, members, owners, [1.0] * members)
+    carried = load.start_lags + (load.arrivals.sum(axis=0) if strategy.by_load else 0)
+    names = first_members(max(members, before.advised))
+    planned = search.owners(before.advised, carried, dict(load.topics), names)
+    after = size(load, strategy, target, members=before.advised, owners=planned)
+    assert not after.needs_rebalance
 
 
 @FEW

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -54,4 +55,5 @@ LAG_AWARE = Strategy("lag-aware", _lag_aware, by_lag=True)
 COOPERATIVE_BY_LAG = Strategy(
     "cooperative-lag-aware", plan_cooperative_lag_aware, cooperative=True, by_lag=True
 )
+BY_LOAD = replace(COOPERATIVE_BY_LAG, by_load=True)
 EVERY = (BY_RANGE, STICKY, COOPERATIVE, LAG_AWARE, COOPERATIVE_BY_LAG)

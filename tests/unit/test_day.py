@@ -100,7 +100,7 @@ def test_scaled_group_shrinks_and_grows_again() -> None:
     assert outcome.left == pytest.approx(0, abs=100)
 
 
-def test_size_holds_the_target_with_fewer_member_hours_than_a_fixed_size_and_kedas_rule() -> None:
+def test_size_holds_the_target_with_fewer_member_hours_than_a_fixed_size_and_kedas_default() -> None:
     history, target = load(20, 40, 70, 30, minutes=20), Target(60, headroom=0.2)
     case = case_of_load(history)
     row = scaled("size", case, Sized(target, STRATEGY, history), target)

@@ -49,12 +49,14 @@ def rows_of(
         def autoscaler(
             group: str, rule: str = rule, place: Path = place
         ) -> AbstractContextManager[Autoscaler]:
-            if rule.startswith(SIZE):
-                headroom = rule.removeprefix(SIZE).removeprefix("=")
-                return served(group, bootstrap, rate_of(due, lapse), lapse, place, headroom=headroom)
-            return nullcontext(Keda(int(rule), keda))
+            if not rule.startswith(SIZE):
+                return nullcontext(Keda(int(rule), keda))
+            headroom = None if rule == SIZE else float(rule.removeprefix(f"{SIZE}="))
+            return served(group, bootstrap, rate_of(due, lapse), lapse, place, headroom=headroom)
 
-        name = f"`{rule}`" if rule.startswith(SIZE) else f"KEDA, `lagThreshold: {rule}`"
+        name = f"KEDA, `lagThreshold: {rule}`"
+        if rule.startswith(SIZE):
+            name = f"`{rule.replace('=', ' --headroom ')}`"
         yield play(name, due, lapse, bootstrap=bootstrap, folder=place, autoscaler=autoscaler)
 
 
@@ -96,16 +98,20 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="in their order: size, size=HEADROOM, or a lagThreshold of KEDA's rule "
         "(default: 10, KEDA's default, and size)",
     )
-    parser.add_argument("--by-load", action="store_true", help="the group plans by its measured arrivals")
+    parser.add_argument(
+        "--strategy",
+        default=Lapse().strategy,
+        help="of the group, a name or module:Class (default %(default)s)",
+    )
     parser.add_argument(
         "--simulate",
         type=int,
         metavar="RUNS",
-        help="only the longest waits of KEDA's rules, without a broker",
+        help="only the longest waits of KEDA's rules by cooperative-sticky, without a broker",
     )
     given = parser.parse_args(arguments)
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), file=sys.stderr)
-    lapse = Lapse(day_s=60 * given.minutes, by_load=given.by_load)
+    lapse = Lapse(day_s=60 * given.minutes, strategy=given.strategy)
     due = day_of_flights(given.day, lapse)
     rate = rate_of(due, lapse)
     print(

@@ -37,7 +37,7 @@ class Lapse:
         target_s: longest time that a record may wait.
         sync_s: time between two decisions of an HPA.
         look_s: time between two looks of ``size``, whose horizon is twice the target.
-        by_load: whether the group plans by its measured arrivals, not by counts.
+        strategy: of the group, a name or ``module:Class``.
     """
 
     day_s: float = 240.0
@@ -47,7 +47,7 @@ class Lapse:
     target_s: float = 10.0
     sync_s: float = 0.5
     look_s: float = 2.0
-    by_load: bool = False
+    strategy: str = "cooperative-sticky"
 
     @property
     def speed(self) -> float:

@@ -98,9 +98,9 @@ class Served:
 
 @contextmanager
 def served(
-    group_id: str, bootstrap: str, rate: float, lapse: Lapse, folder: Path, *, headroom: str = ""
+    group_id: str, bootstrap: str, rate: float, lapse: Lapse, folder: Path, *, headroom: float | None = None
 ) -> Iterator[Served]:
-    """Run ``kafka-assignors size --serve`` for a group; empty ``headroom``: the default."""
+    """Run ``kafka-assignors size --serve`` for a group; without ``headroom`` with the command's default."""
     options = {
         "--bootstrap": bootstrap,
         "--max-time-lag": f"{lapse.target_s:g}s",
@@ -108,7 +108,7 @@ def served(
         "--rate": f"{rate:.1f}",
         "--every": f"{lapse.look_s:g}s",
         "--serve": f"{HOST}:0",
-        **({"--headroom": headroom} if headroom else {}),
+        **({} if headroom is None else {"--headroom": f"{headroom:g}"}),
     }
     words = [word for option in options.items() for word in option]
     log = folder / "size.log"
@@ -159,7 +159,7 @@ def play(
             log=str(folder / f"{member}.jsonl"),
             session_timeout_ms=10_000,
             heartbeat_ms=500,
-            strategy="bench.lag.live.by_load:ByLoad" if lapse.by_load else "cooperative-sticky",
+            strategy=lapse.strategy,
             work_ms=1000 / rate,
             warm_up_ms=0,
             batch=BATCH,

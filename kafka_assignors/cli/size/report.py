@@ -86,6 +86,7 @@ class SizeReport:
             "members": sizing.members,
             "advised": sizing.advised,
             "holds": sizing.holds,
+            "needs_rebalance": sizing.needs_rebalance,
             "horizon": _least(sizing.horizon),
             "steps": [
                 {"starts_s": step.starts_s, "arriving": round(step.arriving, 3), **_least(step.least)}
@@ -142,7 +143,7 @@ def headline(report: SizeReport) -> str:
         )
     but = "" if sizing.holds else ", which no size holds for all partitions"
     if sizing.needs_rebalance:
-        but = ", which the group holds only after a rebalance"
+        but = f"; {sizing.members:,} would do after a rebalance"
     return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{but}"
 
 

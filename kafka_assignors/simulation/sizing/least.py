@@ -22,7 +22,14 @@ from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, History, Levels
 from kafka_assignors.simulation.scenario import Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
-from kafka_assignors.simulation.sizing.target import NEAR, Limits, Target, largest_backlog, required_limits
+from kafka_assignors.simulation.sizing.target import (
+    NEAR,
+    Limits,
+    Target,
+    largest_backlog,
+    limits,
+    required_limits,
+)
 
 _MOST_ONE_BY_ONE = 64
 """Most sizes that are tried one by one.  Then the search takes larger strides, and bisects the last one.  So
@@ -134,6 +141,17 @@ class Search:
             self._reason(history, reachable, members - 1) if members > 1 else None,
             None if reachable == wanted else self._reason(history, wanted, members),
         )
+
+    def keeps(self, history: History) -> bool:
+        """Return whether the present members hold the target with their present owners and whole rates.
+
+        True if the owners are unknown, because then the next rebalance plans them.
+        """
+        if self._owners is None or self._present is None:
+            return True
+        limit = limits(history, history.service_rate or 0.0, self._target)
+        time_lags = self._time_lags(limit.counted, self._owners, limit.rate, self._present)
+        return bool((time_lags <= TOLERANCE * limit.allowed).all())
 
     def _reachable(self, history: History, limit: Limits, most: int) -> Limits:
         """Return the limits, relaxed where not even the largest size keeps them."""

@@ -12,7 +12,7 @@ from kafka_assignors.simulation.churn import ChurnStep, Kind, first_members
 from kafka_assignors.simulation.history import Counts, History
 from kafka_assignors.simulation.scenario import Pauses, Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
-from kafka_assignors.simulation.sizing.least import TOLERANCE, Least, Reason, Search
+from kafka_assignors.simulation.sizing.least import Least, Reason, Search
 from kafka_assignors.simulation.sizing.target import (
     HotPartition,
     Target,
@@ -83,6 +83,8 @@ class Sizing:
             partitions.
         missed: the partition that waits too long with the advised size, and with any larger one.  None: there
             is none.
+        needs_rebalance: whether the present size would do if the strategy planned it again, but the present
+            owners do not hold the target.  Then a larger size is advised: a member that joins makes it plan.
         stay: the cost of the present size; None: unknown.
         scale: the cost of the advised size; None: it is the present size, or that is unknown.
     """
@@ -97,6 +99,7 @@ class Sizing:
     hot: tuple[HotPartition, ...] = ()
     behind: int = 0
     missed: Reason | None = None
+    needs_rebalance: bool = False
     stay: Cost | None = None
     scale: Cost | None = None
 
@@ -111,14 +114,7 @@ class Sizing:
 
         A partition that takes all of a member's rate counts as held, without headroom.
         """
-        return all(hot.held for hot in self.hot) and self.missed is None and not self.needs_rebalance
-
-    @property
-    def needs_rebalance(self) -> bool:
-        """Whether the present size holds the target only once the strategy has planned it again."""
-        is_reachable = self.missed is None and not (self.hot or self.behind)
-        is_late = self.stay is not None and self.stay.time_lag_s > TOLERANCE * self.target.max_time_lag_s
-        return self.is_right and is_reachable and is_late
+        return all(hot.held for hot in self.hot) and self.missed is None
 
 
 def size(
@@ -143,6 +139,8 @@ def size(
       ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
       Otherwise it stays.  If members are unequal, the advised size is tried as well, because a larger group
       may be worse: fewer partitions are left for its fast members.
+    - A plan by lag or load may be too old.  If the advised size is the present one, but the present owners do
+      not hold the target with their whole rate, a larger size is advised (``Sizing.needs_rebalance``).
 
     Cost: some simulations for each step with another load, each linear in partitions, and a plan.
 
@@ -195,6 +193,10 @@ def size(
         advised, missed = least.members, missed or least.missed
     elif are_unequal and advised < horizon.members:
         advised = max(search.least(load, rate, horizon.members, advised).members for load in loads[:2])
+    needs_rebalance = missed is None and advised == members and not search.keeps(lasting)
+    if needs_rebalance:
+        least = search.least(lasting, rate, at_least=advised + 1)
+        advised, missed = least.members, least.missed
     present = None
     if members is not None:
         present = _Present(
@@ -212,6 +214,7 @@ def size(
         hot=hot_partitions(lasting, rate, newcomer_rate, target),
         behind=int(limits(lasting, rate, target).behind.sum()),
         missed=missed,
+        needs_rebalance=needs_rebalance,
         stay=None if present is None else present.cost(present.members),
         scale=None if present is None or advised == present.members else present.cost(advised),
     )

@@ -422,16 +422,27 @@ def test_unequal_members_that_fall_behind_are_not_the_right_size() -> None:
     assert sized(replace(REQUEST, rate=20.0), now, now).is_fine  # the slow ones read 20
 
 
+def test_first_line_names_the_size_that_would_do_after_a_rebalance() -> None:
+    """A member reads 100 records/s, and one of the two has both heavy partitions."""
+    now = look([55, 25, 55, 25], [0] * 4, strategy="cooperative-lag-aware", reported=4)
+    made = sized(replace(REQUEST, rate=100.0), now, now)
+    assert headline(made) == (
+        "billing: grow from 2 to 3 members for a time lag of 30s; 2 would do after a rebalance"
+    )
+    assert made.as_json()["needs_rebalance"]
+    assert not made.is_fine
+
+
 def test_sizes_are_planned_with_the_options_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:
     """If the numbers of partitions may differ, a member reads the partition with half of the lag alone."""
     by_lag = look([0] * 8, [280] + [40] * 7, 2, strategy="cooperative-lag-aware")
     words = ("--rate", "10", "--headroom", "0", "--output", "json")
-    advised, notes = [], []
+    least, notes = [], []
     for option in ((), ("--option", "max_partition_skew=null")):
         made = json.loads(run(monkeypatch, Looks(by_lag, by_lag), *words, *option).stdout)
-        advised.append(made["advised"])
+        least.append(made["horizon"]["members"])
         notes.append(made["notes"][0])
-    assert advised == [5, 2]
+    assert least == [5, 2]
     assert notes == [
         "the group's options are unknown, assuming max_partition_skew=1, min_improvement=0.1 (--option)",
         "the group's options are unknown, assuming min_improvement=0.1 (--option)",

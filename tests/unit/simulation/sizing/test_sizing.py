@@ -208,12 +208,14 @@ def test_size_of_unequal_members_holds_with_their_own_capacities(capacities: tup
     ).is_right
 
 
-def test_right_size_whose_owners_fall_behind_needs_a_rebalance() -> None:
+def test_group_whose_owners_fall_behind_grows_because_a_rebalance_would_do() -> None:
     """The slow members have three partitions, 15 records/s; a plan by the lag leaves them two."""
     load = history([HOUR * 5] * 10, start=[20] * 10, step_s=HOUR)
     owners = np.array([0, 0, 0, 2, 2, 2, 1, 1, 3, 3])
     sizing = size(load, COOPERATIVE_BY_LAG, TARGET, members=4, owners=owners, capacities=(1, 3, 1, 3))
-    assert (sizing.is_right, sizing.needs_rebalance, sizing.holds) == (True, True, False)
+    assert (sizing.advised, sizing.needs_rebalance, sizing.holds) == (5, True, True)
+    planned = size(load, COOPERATIVE_BY_LAG, TARGET, members=4, capacities=(1, 3, 1, 3))
+    assert (planned.advised, planned.needs_rebalance) == (4, False)
 
 
 def test_unequal_group_shrinks_only_if_it_may_lose_its_fastest_members() -> None:
