@@ -24,9 +24,9 @@ from kafka_assignors.simulation import History, Pauses, Scenario, Strategy, simu
 CAPACITIES = {"m1": 1.0, "m2": 1.0, "m3": 2.0, "m4": 4.0}
 RATE = 1_000.0  # records/s of a member of capacity 1
 SHAPES = ("pareto", "lognormal", "uniform")
-SMALL = (8, 12, 16, 24)  # partitions
-SOLVER_S = 5.0  # time of the exact solver for a group
+SMALL_SIZES = (8, 12, 16, 24)  # partitions
 SMALL_CAPACITIES = {"equal": (1.0,) * 4, "1, 1, 2 and 4": tuple(CAPACITIES.values())}
+SOLVER_S = 5.0  # most seconds of the exact solver for a group
 HEAD = ("lag", "partitions", "equal plan", "by capacity, even counts", "by capacity alone", "no plan below")
 
 
@@ -104,7 +104,7 @@ def small_groups(groups: int) -> Iterator[Sequence[str]]:
     from tests.support.load_oracle import largest, least_load
     from tests.support.oracle import by_partition
 
-    for partitions, (kind, capacities), skew in product(SMALL, SMALL_CAPACITIES.items(), (1, None)):
+    for partitions, (kind, capacities), skew in product(SMALL_SIZES, SMALL_CAPACITIES.items(), (1, None)):
         ratios: list[float] = []
         for seed in range(groups):
             lags = lags_of(SHAPES[seed % len(SHAPES)], partitions, np.random.default_rng(seed))

@@ -35,15 +35,20 @@ def loads(draw: st.DrawFn, lag: int = 2000) -> History:
     return History("g", step_s, {"t": partitions}, arrivals, np.array(start), service_rate=100.0)
 
 
+def lasting(load: History, target: Target) -> History:
+    """Return the load, with its last step repeated until it is ten times as long as the target."""
+    while load.length_s < 10 * target.max_time_lag_s:
+        load = replace(load, arrivals=np.vstack([load.arrivals, load.arrivals[-1:]]))
+    return load
+
+
 def tried(load: History, strategy: Strategy, target: Target) -> int:
     """Return the least size that holds the target, by trying one after the other."""
-    lasting = load
-    while lasting.length_s < 10 * target.max_time_lag_s:
-        lasting = replace(lasting, arrivals=np.vstack([lasting.arrivals, lasting.arrivals[-1:]]))
-    allowed = limits(lasting, 80.0, target)
+    long = lasting(load, target)
+    allowed = limits(long, 80.0, target)
     assume(not allowed.hot.any() and not allowed.behind.any())
     for members in range(1, load.partitions):
-        outcome = simulate(lasting, Scenario("h", strategy, members, service_rate=80.0))
+        outcome = simulate(long, Scenario("h", strategy, members, service_rate=80.0))
         if outcome.time_lag_max <= target.max_time_lag_s + 1e-3:
             return members
     return load.partitions
@@ -67,8 +72,8 @@ def test_size_of_a_step_is_the_least_for_its_load(
     start = load.start_lags if step == 0 else np.zeros_like(load.start_lags)
     length = max(load.length_s, np.ceil(10 * target.max_time_lag_s / load.step_s) * load.step_s)
     arrivals = np.rint(load.arrivals[step : step + 1] * length / load.step_s).astype(np.int64)
-    lasting = replace(load, step_s=length, arrivals=arrivals, start_lags=start)
-    expected = min(tried(lasting, strategy, target), sizing.horizon.members)
+    long = replace(load, step_s=length, arrivals=arrivals, start_lags=start)
+    expected = min(tried(long, strategy, target), sizing.horizon.members)
     assert sizing.steps[step].least.members == expected
 
 
@@ -109,13 +114,11 @@ def test_size_of_a_running_group_is_the_least_of_all_sizes(
     capacities = sorted(data.draw(st.lists(st.sampled_from([1.0, 2.0, 4.0]), min_size=1, max_size=4)))
     owner = st.integers(0, len(capacities) - 1)
     owners = np.array(data.draw(st.lists(owner, min_size=load.partitions, max_size=load.partitions)))
-    lasting = load
-    while lasting.length_s < 10 * target.max_time_lag_s:
-        lasting = replace(lasting, arrivals=np.vstack([lasting.arrivals, lasting.arrivals[-1:]]))
-    allowed = limits(lasting, 80.0 * capacities[-1], target)
+    long = lasting(load, target)
+    allowed = limits(long, 80.0 * capacities[-1], target)
     assume(not allowed.hot.any() and not allowed.behind.any())
     search = Search(strategy, target, len(capacities), owners, capacities)
-    carried = lasting.start_lags + (lasting.arrivals.sum(axis=0) if strategy.by_load else 0)
+    carried = long.start_lags + (long.arrivals.sum(axis=0) if strategy.by_load else 0)
 
     def holds(members: int) -> bool:
         rates = (capacities + [search.newcomer] * members)[:members]
@@ -135,7 +138,7 @@ def test_size_of_a_running_group_is_the_least_of_all_sizes(
                 capacities=dict(zip(names, rates, strict=True)),
                 owners=tuple(names[number] for number in plan.tolist()),
             )
-            if simulate(lasting, scenario).time_lag_max > target.max_time_lag_s + 1e-3:
+            if simulate(long, scenario).time_lag_max > target.max_time_lag_s + 1e-3:
                 return False
         return True
 
@@ -157,6 +160,10 @@ def test_group_with_an_old_plan_grows_and_then_its_plan_is_new(
     owners = np.array(data.draw(st.lists(owner, min_size=load.partitions, max_size=load.partitions)))
     before = size(load, strategy, target, members=members, owners=owners)
     assert before.advised > members or not before.needs_rebalance
+    if before.horizon.members == members and not (before.hot or before.behind or before.horizon.missed):
+        present = tuple(first_members(members)[member] for member in owners.tolist())
+        outcome = simulate(lasting(load, target), Scenario("h", strategy, members, owners=present))
+        assert before.needs_rebalance == (outcome.time_lag_max > 1.05 * (target.max_time_lag_s + 1e-3))
     search = Search(strategy, target, members, owners, [1.0] * members)
     carried = load.start_lags + (load.arrivals.sum(axis=0) if strategy.by_load else 0)
     names = first_members(max(members, before.advised))

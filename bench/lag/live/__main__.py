@@ -25,7 +25,6 @@ from demo.data.flight_samples import partition_of
 from kafka_assignors.broker import development_broker
 from kafka_assignors.simulation import History, Pauses
 
-SIZE = "size"
 SLOWER = SYNC_S / Lapse().sync_s
 KEDA_SYNCS = 20
 """Decisions for which an HPA waits before it scales down: its default of 300 s, at one each 15 s."""
@@ -40,7 +39,7 @@ def day_of_flights(day: int, lapse: Lapse) -> list[Due]:
 def rows_of(
     due: Sequence[Due], lapse: Lapse, bootstrap: str, folder: Path, rules: Sequence[str]
 ) -> Iterator[tuple[str, ...]]:
-    """Yield the row of each rule: ``size``, ``size=HEADROOM``, or the ``lagThreshold`` of KEDA's rule."""
+    """Yield the row of each rule: the ``lagThreshold`` of KEDA's rule, or ``size`` with options."""
     keda = KEDA_SYNCS * lapse.sync_s
     for number, rule in enumerate(rules):
         place = folder / f"{number}"
@@ -49,14 +48,11 @@ def rows_of(
         def autoscaler(
             group: str, rule: str = rule, place: Path = place
         ) -> AbstractContextManager[Autoscaler]:
-            if not rule.startswith(SIZE):
+            if rule.isdigit():
                 return nullcontext(Keda(int(rule), keda))
-            headroom = None if rule == SIZE else float(rule.removeprefix(f"{SIZE}="))
-            return served(group, bootstrap, rate_of(due, lapse), lapse, place, headroom=headroom)
+            return served(group, bootstrap, rate_of(due, lapse), lapse, place, *rule.split()[1:])
 
-        name = f"KEDA, `lagThreshold: {rule}`"
-        if rule.startswith(SIZE):
-            name = f"`{rule.replace('=', ' --headroom ')}`"
+        name = f"KEDA, `lagThreshold: {rule}`" if rule.isdigit() else f"`{rule}`"
         yield play(name, due, lapse, bootstrap=bootstrap, folder=place, autoscaler=autoscaler)
 
 
@@ -94,8 +90,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--rules",
         nargs="+",
-        default=["10", SIZE],
-        help="in their order: size, size=HEADROOM, or a lagThreshold of KEDA's rule "
+        default=["10", "size"],
+        help="in their order: a lagThreshold of KEDA's rule, size, or 'size' with more of its options "
         "(default: 10, KEDA's default, and size)",
     )
     parser.add_argument(
@@ -122,7 +118,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print("| lagThreshold | shortest of the longest waits | median | longest | runs over the target |")
         print("| ---: | ---: | ---: | ---: | ---: |")
         for rule in given.rules:
-            if not rule.startswith(SIZE):
+            if rule.isdigit():
                 print(f"| {' | '.join(waits_of_rule(due, lapse, rule, given.simulate))} |", flush=True)
         return
     print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)

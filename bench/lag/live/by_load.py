@@ -1,6 +1,7 @@
 """Strategies of a group that plans by its measured arrivals, for a day of four minutes.
 
-Times and records are a sixtieth of the defaults: 15 s instead of 15 minutes.
+Times and records are about a sixtieth of the defaults, 15 s instead of 15 minutes.  Lag is measured each
+second.
 """
 
 from kafka_assignors import CooperativeLagAwareAssignor, RebalanceOnSkew

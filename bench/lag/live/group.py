@@ -98,9 +98,9 @@ class Served:
 
 @contextmanager
 def served(
-    group_id: str, bootstrap: str, rate: float, lapse: Lapse, folder: Path, *, headroom: float | None = None
+    group_id: str, bootstrap: str, rate: float, lapse: Lapse, folder: Path, *more: str
 ) -> Iterator[Served]:
-    """Run ``kafka-assignors size --serve`` for a group; without ``headroom`` with the command's default."""
+    """Run ``kafka-assignors size --serve`` for a group, with more words of the command."""
     options = {
         "--bootstrap": bootstrap,
         "--max-time-lag": f"{lapse.target_s:g}s",
@@ -108,9 +108,8 @@ def served(
         "--rate": f"{rate:.1f}",
         "--every": f"{lapse.look_s:g}s",
         "--serve": f"{HOST}:0",
-        **({} if headroom is None else {"--headroom": f"{headroom:g}"}),
     }
-    words = [word for option in options.items() for word in option]
+    words = [*(word for option in options.items() for word in option), *more]
     log = folder / "size.log"
     with (
         log.open("wb") as file,

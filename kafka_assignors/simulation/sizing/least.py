@@ -143,7 +143,7 @@ class Search:
         )
 
     def keeps(self, history: History) -> bool:
-        """Return whether the present members hold the target with their present owners and whole rates.
+        """Return whether the present members hold the target with their partitions, at their whole rates.
 
         True if the owners are unknown, because then the next rebalance plans them.
         """

@@ -140,7 +140,7 @@ def size(
       Otherwise it stays.  If members are unequal, the advised size is tried as well, because a larger group
       may be worse: fewer partitions are left for its fast members.
     - A plan by lag or load may be too old.  If the advised size is the present one, but the present owners do
-      not hold the target with their whole rate, a larger size is advised (``Sizing.needs_rebalance``).
+      not hold the target at their whole rates, a larger size is advised (``Sizing.needs_rebalance``).
 
     Cost: some simulations for each step with another load, each linear in partitions, and a plan.
 

@@ -178,7 +178,7 @@ def test_members_count_with_the_capacities_that_they_measure() -> None:
         ("sticky", 4, 3),
     ],
 )
-def test_group_is_planned_by_the_arrivals_that_members_report_for_half_of_the_partitions(
+def test_sizes_are_planned_by_load_if_members_report_arrivals_of_half_of_the_partitions(
     strategy: str, reported: int, members: int
 ) -> None:
     """A member reads 80 records/s: two can if each gets a heavy and a light partition."""
