@@ -10,22 +10,16 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cache
 from pathlib import Path
 
-import numpy as np
-
-from bench.lag.autoscaler import SYNC_S, Autoscaler, Keda, ScaledGroup
-from bench.lag.day import DAY_S, MORNING_S, STRATEGIES
+from bench.lag.autoscaler import Autoscaler, Keda
+from bench.lag.day import DAY_S, MORNING_S
 from bench.lag.live.day import HEAD, Due, Lapse, rate_of, traffic
 from bench.lag.live.group import play, served
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
-from demo.data.flight_samples import partition_of
 from kafka_assignors.broker import development_broker
-from kafka_assignors.simulation import History, Pauses
 
-SLOWER = SYNC_S / Lapse().sync_s
 KEDA_SYNCS = 20
 """Decisions for which an HPA waits before it scales down: its default of 300 s, at one each 15 s."""
 
@@ -56,32 +50,6 @@ def rows_of(
         yield play(name, due, lapse, bootstrap=bootstrap, folder=place, autoscaler=autoscaler)
 
 
-def waits_of_rule(due: Sequence[Due], lapse: Lapse, rule: str, runs: int) -> tuple[str, ...]:
-    """Return a row of longest waits, real seconds, of simulated groups that KEDA's rule scales.
-
-    A real second is ``SLOWER`` simulated seconds, so that the HPA decides as often as on a broker.  Each run
-    draws the time in which a member starts, from 1.2 to 4 s, and the members' rate, from 70 to 100 %.
-    """
-    place = cache(lambda key: partition_of(key, lapse.partitions))
-    edges = range(int(lapse.day_s) + 1), range(lapse.partitions + 1)
-    arrivals, _, _ = np.histogram2d([at for at, _ in due], [place(flight.key) for _, flight in due], edges)
-    random, waits = np.random.default_rng(1), []
-    for _ in range(runs):
-        history = History(
-            "day",
-            SLOWER,
-            {"day": lapse.partitions},
-            arrivals.astype(np.int64),
-            np.zeros(lapse.partitions, np.int64),
-            service_rate=random.uniform(0.7, 1) * rate_of(due, lapse) / SLOWER,
-        )
-        pauses = Pauses(start_s=random.uniform(1.2, 4) * SLOWER, heartbeat_s=0.5 * SLOWER)
-        outcome = ScaledGroup(history, STRATEGIES["counts"], pauses, Keda(int(rule))).play()
-        waits.append(outcome.time_lag_max / SLOWER)
-    over = sum(wait > lapse.target_s for wait in waits)
-    return rule, *(f"{wait:.1f} s" for wait in (min(waits), float(np.median(waits)), max(waits))), f"{over}"
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m bench.lag.live", description=__doc__)
@@ -99,12 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         default=Lapse().strategy,
         help="of the group, a name or module:Class (default %(default)s)",
     )
-    parser.add_argument(
-        "--simulate",
-        type=int,
-        metavar="RUNS",
-        help="only the longest waits of KEDA's rules by cooperative-sticky, without a broker",
-    )
     given = parser.parse_args(arguments)
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), file=sys.stderr)
     lapse = Lapse(day_s=60 * given.minutes, strategy=given.strategy)
@@ -114,13 +76,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         f"\nday {given.day}: {len(due):,} records in {lapse.day_s:g} s, so a second is "
         f"{lapse.speed / 60:.1f} minutes; a member reads at most {rate:,.0f} records/s\n"
     )
-    if given.simulate:
-        print("| lagThreshold | shortest of the longest waits | median | longest | runs over the target |")
-        print("| ---: | ---: | ---: | ---: | ---: |")
-        for rule in given.rules:
-            if rule.isdigit():
-                print(f"| {' | '.join(waits_of_rule(due, lapse, rule, given.simulate))} |", flush=True)
-        return
     print(f"| {' | '.join(HEAD)} |\n| --- |{' ---: |' * (len(HEAD) - 1)}", flush=True)
     with development_broker() as broker, tempfile.TemporaryDirectory() as folder:
         for row in rows_of(due, lapse, broker.bootstrap, Path(folder), given.rules):
