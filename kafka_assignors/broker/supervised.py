@@ -103,7 +103,7 @@ class Supervised:
 
     @property
     def failed(self) -> bool:
-        """True once the broker has ended without a request to stop."""
+        """True once the broker has ended by itself, or its supervisor had to be killed."""
         return self._process.poll() not in {None, 0, supervisor.CLEANUP_FAILED}
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -162,7 +162,7 @@ class Supervised:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
-        if self._process.returncode != 0:  # repeat the cleanup: a killed supervisor has not run it
+        if self._process.returncode != 0:  # clean up, perhaps again: a killed supervisor has not
             for command in self._spec.afterwards:
                 supervisor.run_cleanup(command, self._spec.afterwards_s, self._env)
         if self._spec.scratch is not None:

@@ -1,9 +1,9 @@
-"""One partition: samples in, rows out.  Pure.
+"""One partition: samples in, rows out.  No I/O.
 
 Samples arrive in any order, some of them twice.  Each waits until the newest sample of its partition is
 ``delay`` ahead of it.  Then samples are taken in the order of their times.  So the rows do not depend on how
 the samples were cut into batches, unless a sample arrives later than ``delay``.  Such a sample is still taken
-if no sample after it was taken.  Otherwise it is *late*: dropped and counted.
+if no later one was.  Otherwise it is *late*: dropped and counted.
 
 The time of the newest sample is the clock of its partition.  So delayed samples of one group do not make
 those of other groups late, and a sample from the future ends the wait only for its own partition.  But if
@@ -106,7 +106,7 @@ class Partition:
     def _row(self, step: LoadStep) -> LoadRow:
         if step.arrived is None:
             self.model.skip(step.steps)
-            # After a gap or a reset with a known end, the level before it is the best estimate.
+            # If the end offset is known after a gap or a reset, the level before it is the best estimate.
             return LoadRow(step, self.model.outlook(step.at) if step.seen else None)
         self.model.learn(step.at, step.arrived)
         return LoadRow(step, self.model.outlook(step.at))

@@ -1,4 +1,4 @@
-"""Arrival rates of partitions, measured from their end offsets and smoothed.  Pure."""
+"""Arrival rates of partitions, measured from their end offsets and smoothed.  No I/O."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _Rate:
 
     Attributes:
         rate: records a second; 0 without a measurement.
-        measured_s: seconds for which it was measured.
+        measured_s: seconds for which it was measured; the window, if another member reported it.
         end: end offset at ``at_s``; None: another member reported the rate.
         at_s: when it was measured or reported, seconds.
     """
@@ -52,8 +52,8 @@ class Throughput:
     """Keeps the arrival rates of partitions.  Any thread may call it.
 
     Args:
-        window_s: largest weight of all earlier measurements in a rate, seconds.  Use an hour to predict the
-            arrivals of an hour, because the few records of a shorter time vary by chance.  A rate counts
+        window_s: a rate weighs its past as at most so many seconds.  Use an hour to predict the arrivals of
+            an hour, because the few records of a shorter time vary by chance.  A rate counts
             once it was measured for a fifteenth of this.
     """
 

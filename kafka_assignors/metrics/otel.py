@@ -2,8 +2,7 @@
 
 Names and attributes are those of OpenTelemetry's instrumentation of Kafka's Java client
 (``kafka.consumer.records_lag_max``, ``client-id``), without units of time in names.  Units follow
-OpenTelemetry's conventions: seconds and bytes, in the unit and not in the name, so that a translation to
-Prometheus appends them once.
+OpenTelemetry's conventions (``s``, ``By``), so that a translation to Prometheus appends a unit of time once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """User data of an assignment in a large group: the member's budget, and in a folded one its partitions.
 
-The placeholder of a classic group (``CLASSIC_ONLY``), three letters, uint8 version 1, int32 budget (-1: the
+The byte ``CLASSIC_ONLY``, three letters, uint8 version 1, int32 budget (-1: the
 last one stays, 2**31-1: no limit); uint8 whether the partitions follow, and the partitions
 (`compact_ownership`); int32 number of bytes, and the arrival `rates` of the partitions.  The leader knows the
 rates from the last owners.  Readers ignore bytes after these, so later releases may append fields.

@@ -102,7 +102,7 @@ class OwnReport:
         self._reported_rate = None if self._service_rate is None else self._service_rate.report()
 
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
-        """Encode the plain form; see ``lag_user_data.LagUserData`` for the arguments."""
+        """Encode the plain form; ``revoked`` and ``generation`` are what the member owned, and when."""
         return lag_user_data.encode(
             revoked,
             generation,
@@ -137,7 +137,7 @@ def newest_reports(
 ) -> Lags:
     """Return the lag that members report, in records.
 
-    A member may report the partitions it claims.  If members of the strategy send no claims, it may report
+    A member may report the partitions it owns.  If members of the strategy do not send these, it may report
     all partitions of its topics.  The newest report of a partition counts.  Among equally old reports the
     larger lag counts, because the order of members is arbitrary.
 

@@ -27,7 +27,7 @@ class _Wait:
     """How long a hold has lasted.
 
     Attributes:
-        rounds: number of rounds in which the member claimed the partition in spite of the hold.
+        rounds: number of rounds that ended with this hold.
         since: generation of the first round that held the partition back.
         until: time up to which the member's application may be busy.
         is_busy: whether the member still sends the claims it had before that first round.
@@ -66,7 +66,7 @@ class SecondRound:
 
     @property
     def overdue(self) -> set[Hold]:
-        """Return holds that should have ended in an earlier round; see ``this_round``.
+        """Return holds that should have ended in an earlier round; see ``plan.this_round``.
 
         The leader holds a partition back for two rounds (the member may have missed the first), then assigns
         it to the claimant if the claimant subscribes to the topic.  This makes the claim true, so the leader

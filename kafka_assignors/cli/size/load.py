@@ -262,7 +262,7 @@ def history_of(
     horizon_s: float,
     rate: float | None,
 ) -> History:
-    """Return the horizon as a history, for the simulation.
+    """Return the load of the horizon as the input of a simulation.
 
     Args:
         group_id: the group.

@@ -42,7 +42,7 @@ class Observation:
 
     Attributes:
         snapshot: the group and its topics.
-        partitions: the partitions that count (``group_lag``).
+        partitions: the partitions that count, by ``cli.group_lag``.
         lag: the last known lag of these partitions.
     """
 

@@ -140,7 +140,7 @@ class JoinsOutsidePoll(Membership):
         Leaves the group if ``max_poll_interval_ms`` has passed since the last poll.
 
         The member stays in the join meanwhile, because its generation may be over: the broker may have
-        completed the join although its response was lost.  A settled member would send heartbeats of the old
+        completed the join although its response was lost.  Outside a join it would send heartbeats of the old
         generation, get ILLEGAL_GENERATION, and give up all partitions.
         """
         if pause_ms and self._can_join_outside_poll():
@@ -149,7 +149,7 @@ class JoinsOutsidePoll(Membership):
             if await self.ensure_coordinator_ready_async(self.config["heartbeat_interval_ms"]):
                 return self._can_join_outside_poll()
         if self.heartbeat.poll_timeout_expired() and not self._join.is_in_poll:
-            await self.maybe_leave_group_async()  # as the heartbeats of a settled member do
+            await self.maybe_leave_group_async()  # as heartbeats do outside a join
         return False
 
     def _resume_heartbeats(self) -> None:
@@ -197,8 +197,8 @@ class JoinsOutsidePoll(Membership):
     async def _commit_before_applying(self, assigned: frozenset[TopicPartition]) -> None:
         """Commit up to the last ``poll()``; wait for the responses only if partitions are revoked.
 
-        Wait for the application's own commits, too: they use the other connection, so the follow-up
-        JoinGroup could overtake them.
+        Wait for the application's own commits, too: those made during the join use a second connection, so
+        the next JoinGroup could overtake them.
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
         if is_revoking and not await self._await_commits(_COMMIT_MS):  # a new one would wait, too

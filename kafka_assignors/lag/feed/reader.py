@@ -271,7 +271,7 @@ class FeedReader:
         if self._problem:
             return self._problem, True
         if not self._caught_up:
-            return "it has not been read yet", True
+            return "it is still being read", True
         if self._newest_ms is None:
             return f"it has no forecast for group {shown(self._group_id)}", False
         if self._is_near(self._newest_ms, now_ms):

@@ -76,7 +76,7 @@ class Retentions:
                 records = offsets[tp].end - (offsets[tp].begin or 0)
                 if tp in sizes and records > 0:
                     self._record_bytes[tp] = sizes[tp] / records
-        # Forget topics that are no longer wanted, because a watch may see many topics come and go.
+        # Forget topics that are no longer wanted, because many may come and go while a command runs.
         kept = self._asked_at.keys() | offsets.keys() | {tp.topic for tp in offsets}
         self._limits = {topic: limit for topic, limit in self._limits.items() if topic in kept}
         self._record_bytes = {tp: size for tp, size in self._record_bytes.items() if tp in kept}

@@ -7,7 +7,7 @@ Rules:
   a batch are moved, a reader may see only some of its days.
 - Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
-  one of them is lost or does not match, nothing is written.
+  the checkpoint is lost, or one of them does not match, nothing is written.  The model goes on without rows.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ _MANY = 100
 def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
     """Check that no file of a batch is empty.
 
-    Cost: two calls of the storage for each file of a folder with few files of the batch.  One call for a
+    Cost: two calls of the storage for each file of a folder with few files of the batch.  Two calls for a
     folder with many, as in the first batch of a new model, which has days of samples.
 
     Args:
@@ -82,7 +82,7 @@ def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:
 
 
 def _ends(storage: Storage, checkpoint: str, batch: int) -> list[int]:
-    """Return the number of the last list of files of each source in a batch; -1: none yet."""
+    """Return the name, a number, of each source's last list of files in a batch; -1: none yet."""
     name = f"{checkpoint}/offsets/{batch}"
     text = storage.read(name)
     if text is None:
@@ -120,4 +120,4 @@ def _below_version(lines: list[str]) -> list[str]:
 
 
 def _unknown_format(storage: Storage, name: str) -> PipelineError:
-    return PipelineError(f"{storage.root}/{name}: this Spark writes its checkpoints in another format")
+    return PipelineError(f"{storage.root}/{name}: it is missing, damaged or in an unknown format")

@@ -121,7 +121,7 @@ class Storage:
         return int(self._files.getFileStatus(path).getLen()) if self._files.exists(path) else None
 
     def sizes(self, uri: str) -> dict[str, int]:
-        """Return the sizes of the files in a folder, bytes by name, in one call; empty if it is missing."""
+        """Return the sizes of the files in a folder, bytes by name; empty if it is missing."""
         path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri))
         statuses = self._files.listStatus(path) if self._files.exists(path) else []
         return {

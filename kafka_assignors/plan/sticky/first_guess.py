@@ -18,7 +18,7 @@ def first_shares(problem: TransportProblem) -> Matrix:
     """Let members keep a fair part of their partitions, deal the rest evenly, then level the loads."""
     shares: Matrix = problem.owned.copy()
     if problem.away is not None:
-        # Near comes before sticky: units of an owner that is away are free if another member is near.
+        # Racks come before sticky: an owner in no replica's rack frees its units if another member is in one.
         has_near = (problem.subscribed & (problem.away == 0)).any(axis=1)
         shares = np.where((problem.away > 0) & has_near[:, None], problem.floor, shares)
     loads: Vector = shares.sum(axis=0)
@@ -53,7 +53,7 @@ def _fill(problem: TransportProblem, shares: Matrix, loads: Vector, quotas: Vect
 
 
 def _quotas(partitions: int, loads: Vector) -> Vector:
-    """Fair loads with equal subscriptions.  Larger loads get the larger quotas; seniority breaks ties."""
+    """Fair loads with equal subscriptions.  Loads above the even size get larger quotas, by seniority."""
     size, longer = divmod(partitions, len(loads))
     quotas = np.full(len(loads), size, np.int64)
     quotas[np.argsort(loads <= size, kind="stable")[:longer]] += 1

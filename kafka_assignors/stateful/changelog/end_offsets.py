@@ -101,7 +101,7 @@ class EndOffsets:
     def _skip(self, partitions: Collection[KafkaPartition], why: str) -> None:
         if new := [partition for partition in partitions if partition not in self._silent]:
             names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in new)
-            log.warning("changelog %s: no offset: %s; trying again in %.0f s", names, why, _AGAIN_S)
+            log.warning("changelog %s: no offset: %s; skipped for %.0f s", names, why, _AGAIN_S)
         self._silent.update(dict.fromkeys(partitions, self._clock() + _AGAIN_S))
 
 

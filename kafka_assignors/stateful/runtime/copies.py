@@ -136,7 +136,7 @@ class OpenCopies:
 
     def update_standbys(self) -> None:
         """Open missing standbys and warm-ups, and close unneeded ones; at most eight of each in a turn."""
-        wanted = {task for task in self._tasks.copies if task in self._changelogs.known}
+        wanted = {task for task in self._tasks.standby_tasks if task in self._changelogs.known}
         missing = sorted(wanted - self._kept - self._retry_at.keys())
         for task in missing[:_AT_ONCE]:
             try:

@@ -33,8 +33,8 @@ class ActiveTask:
         copy: its state; None: it has none, or the copy is being restored.
         ready: whether it may process records.
         flowing: whether its partitions are fetched, not paused.
-        unproven: changelog offset that the store may move to once a commit proves the ownership and
-            `Repair` has written replaced values again; None: there is none.
+        unproven: next position of the store in the changelog, for when a commit proves the ownership and
+            `Repair` has written values that a late record replaced again; None: there is none.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
     """
@@ -102,8 +102,8 @@ class MemberTasks:
         return all(active.unproven is None for active in self.actives.values())
 
     @property
-    def copies(self) -> set[Task]:
-        """The standbys and warm-ups, without active tasks.  Any thread may read it."""
+    def standby_tasks(self) -> set[Task]:
+        """The tasks of standbys and warm-ups, without active ones.  Any thread may read it."""
         duties = self.duties
         return {*duties.standbys, *duties.warmups} - self.actives.copy().keys()
 
@@ -126,7 +126,7 @@ class StoreResult:
         """Add the error of a task's store or changelog; None: no error."""
         if error is None:
             return
-        active.unproven = None  # the store lacks changes, so its position must not move
+        active.unproven = None  # store or changelog may lack changes, so the position must not move
         if isinstance(error, StateDamagedError):
             self.damaged[active] = error
         elif self.failed is None:

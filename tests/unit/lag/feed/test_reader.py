@@ -198,10 +198,10 @@ def test_problem_explains_missing_forecasts(
 def test_unread_feed_is_no_warning() -> None:
     feed = Feed([record(0, forecast(1))], [record(1, forecast(2))])
     reader = feed.reader()
-    assert reader.look(PARTITIONS).problem == "load feed feed: it has not been read yet"
+    assert reader.look(PARTITIONS).problem == "load feed feed: it is still being read"
     reader.step()
     expected = reader.look(PARTITIONS)
-    assert (expected.problem, expected.is_logged) == ("load feed feed: it has not been read yet", True)
+    assert (expected.problem, expected.is_logged) == ("load feed feed: it is still being read", True)
     assert expected.arrivals == {}  # a plan would take half a feed for a whole one
     reader.step()
     assert known(reader) == {0: 1, 1: 2}
