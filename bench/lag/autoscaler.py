@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.cli.size.load import history_of
+from kafka_assignors.cli.size.sizes import REPLAN_PART
 from kafka_assignors.plan import NO_MEMBER
 from kafka_assignors.simulation import ChurnStep, History, Outcome, Pauses, Scenario, Strategy
 from kafka_assignors.simulation.churn import Act
@@ -117,6 +118,7 @@ class Sized:
         self._hpa = Hpa(1, history.partitions, stabilization_s=600)
         self._before: View | None = None
         self._advised: int | None = None
+        self._replanned_at = -math.inf
 
     def __call__(self, view: View) -> int:
         if self._before is None:
@@ -141,6 +143,7 @@ class Sized:
             horizon_s=HORIZON_S,
             rate=self._history.service_rate,
         )
+        may_replan = view.now_s >= self._replanned_at + HORIZON_S * REPLAN_PART
         sizing = size(
             load,
             self._strategy,
@@ -148,7 +151,10 @@ class Sized:
             members=view.members,
             owners=view.owners,
             stay_at=self._advised,
+            may_replan=may_replan,
         )
+        if may_replan and sizing.old_plan is not None:
+            self._replanned_at = view.now_s
         self._advised = sizing.advised
 
 

@@ -20,7 +20,7 @@ from kafka_assignors.cli.tables import counted
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.pipeline.backtest.service_rate import COMMIT_S
-from kafka_assignors.plan import NO_MEMBER, Group, TopicPartition, enough_expected
+from kafka_assignors.plan import NO_MEMBER, Group, TopicPartition
 from kafka_assignors.plan.capacity import median_ratio
 from kafka_assignors.simulation import History
 from kafka_assignors.simulation.history import Counts, Levels
@@ -59,8 +59,8 @@ class GroupLoad:
         oldest_s: age of the oldest unread record, seconds, as far as ages are known; None: no age is known.
         notes: remarks on the load, a sentence each.
         forecasts: forecasts behind the later steps; None: measured arrivals are assumed to continue.
-        is_planned_by_load: whether members reported arrivals of enough partitions when they last joined, so
-            that their leader plans with them (``load_source="throughput"``).
+        is_planned_by_load: whether members report arrivals, so that their leader plans with them
+            (``load_source="throughput"``).
     """
 
     history: History
@@ -244,13 +244,8 @@ def group_load(
         forecasts=forecasts,
         capacities=member_capacities,
         oldest_s=max(ages, default=None),
-        is_planned_by_load=_is_planned_by_load(topics, _reports(now)),
+        is_planned_by_load=any(report.rates for report in _reports(now)),
     )
-
-
-def _is_planned_by_load(topics: Mapping[str, int], reports: Sequence[MemberReport]) -> bool:
-    reported = {partition: rate for member in reports for partition, rate in member.rates.items()}
-    return enough_expected(Group((), topics, lags={t: [0] * count for t, count in topics.items()}), reported)
 
 
 def history_of(

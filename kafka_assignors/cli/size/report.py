@@ -32,6 +32,7 @@ class SizeReport:
         notes: remarks, a sentence each.
         recorded: whether the load is from a recording.
         oldest_s: age of the oldest unread record, seconds, 0 if there is none; None: unknown.
+        by_load: whether the strategy plans with arrivals in addition to lag.
         is_kept: whether the size is from an earlier look, because the last look gave none.
         took_s: seconds that the look and the simulations took; 0: not measured.
     """
@@ -45,6 +46,7 @@ class SizeReport:
     notes: tuple[str, ...] = ()
     recorded: bool = False
     oldest_s: float | None = None
+    by_load: bool = False
     is_kept: bool = False
     took_s: float = 0.0
 
@@ -52,10 +54,11 @@ class SizeReport:
     def is_fine(self) -> bool:
         """Whether the advised size holds the target, the group has that size, and no record is late.
 
-        The size of a recorded group may be unknown.
+        Its plan must not be too old.  The size of a recorded group may be unknown.
         """
         is_unknown = self.recorded and self.sizing.members is None
-        return self.sizing.holds and (self.sizing.is_right or is_unknown) and not self.is_late
+        is_right = self.sizing.is_right and self.sizing.old_plan is None
+        return self.sizing.holds and (is_right or is_unknown) and not self.is_late
 
     @property
     def is_late(self) -> bool:
@@ -79,6 +82,7 @@ class SizeReport:
             "time": self.time,
             "group": self.group_id,
             "strategy": self.strategy,
+            "by_load": self.by_load,
             "max_time_lag_s": sizing.target.max_time_lag_s,
             "headroom": sizing.target.headroom,
             "rate": round(sizing.rate, 3),
@@ -86,7 +90,7 @@ class SizeReport:
             "members": sizing.members,
             "advised": sizing.advised,
             "holds": sizing.holds,
-            "needs_rebalance": sizing.needs_rebalance,
+            "old_plan": _rounded(sizing.old_plan),
             "horizon": _least(sizing.horizon),
             "steps": [
                 {"starts_s": step.starts_s, "arriving": round(step.arriving, 3), **_least(step.least)}
@@ -141,9 +145,9 @@ def headline(report: SizeReport) -> str:
         advice = (
             f"{'grow' if sizing.members < sizing.advised else 'shrink'} from {sizing.members:,} to {members}"
         )
-    but = "" if sizing.holds else ", which no size holds for all partitions"
-    if sizing.needs_rebalance:
-        but = f"; {sizing.members:,} would do after a rebalance"
+    but = "" if sizing.old_plan is None else "; its plan is too old"
+    if not sizing.holds:
+        but = ", which no size holds for all partitions"
     return f"{shown(report.group_id)}: {advice} for a time lag of {lag}{but}"
 
 
@@ -187,6 +191,9 @@ def _warnings(report: SizeReport) -> Iterator[tuple[str, str]]:
     if len(sizing.hot) > ROWS:
         others = counted(len(sizing.hot) - ROWS, "more partition")
         yield "hot", f"and {others} like these (--output json lists them)"
+    if (old := sizing.old_plan) is not None:
+        would_do = counted(old.members, "member")
+        yield "plan", f"the plan is too old, {would_do} would do after a rebalance: {_reason(old)}"
     if (missed := sizing.missed) is not None:
         yield "missed", f"{report.strategy} does not hold the time lag: {_reason(missed)}"
     if sizing.behind:

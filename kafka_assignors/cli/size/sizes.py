@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -38,6 +39,10 @@ _MEASUREMENTS = 9
 
 _LEAST_S = 20.0
 """A rate is measured over at least this time, because members commit only every 5 s by default."""
+
+REPLAN_PART = 0.25
+"""Part of the horizon for which a group that grew because of an old plan does not grow for it again.  Its new
+plan may be old, too, because the leader smooths arrivals over minutes."""
 
 _UNEQUAL = 1.5
 """Members whose rates differ by more than this factor are reported."""
@@ -94,6 +99,7 @@ class GroupSizes:
         self._before: frozenset[str] | None = None  # ``_settled`` before the last look
         self._lags: dict[TopicPartition, int] = {}  # last known
         self._last: SizeReport | None = None
+        self._replanned_at = -math.inf  # when the group last grew because its plan was too old
 
     def look(self) -> Report:
         """Read the group once more, and drop looks that the next rate does not need."""
@@ -118,6 +124,7 @@ class GroupSizes:
                 strategy is unknown, it has no partitions, or no rate could be measured.
         """
         request, now = self._request, self.look()
+        may_replan = self._looks[-1][0] >= self._replanned_at + request.horizon_s * REPLAN_PART
         if len(self._looks) < 2:
             raise GroupError(f"one look at group {request.group_id!r} so far: a size needs two")
         if unsettled := self._unsettled(now):
@@ -133,7 +140,9 @@ class GroupSizes:
             now, request.horizon_s, rate, expected=expected, source=source, last_lags=self._lags
         )
         stay_at = None if self._last is None else self._last.sizing.advised
-        self._last = size_report(request, load, name, now.time, stay_at=stay_at)
+        self._last = size_report(request, load, name, now.time, stay_at=stay_at, may_replan=may_replan)
+        if may_replan and self._last.sizing.old_plan is not None:
+            self._replanned_at = self._looks[-1][0]
         return self._last.with_notes(*notes, *unequal, *self._stopped(now))
 
     def _unsettled(self, now: Report) -> str | None:
@@ -245,6 +254,7 @@ def size_report(
     time: str,
     *,
     stay_at: int | None = None,
+    may_replan: bool = True,
     recorded: bool = False,
 ) -> SizeReport:
     """Size a load that has a rate.
@@ -255,6 +265,7 @@ def size_report(
         strategy: name of the strategy.
         time: the time of the load, ISO 8601.
         stay_at: number of members of the last advice; None: there is none.
+        may_replan: whether an old plan is a reason to grow.
         recorded: whether the load is from a recording.
 
     Raises:
@@ -271,6 +282,7 @@ def size_report(
         members=load.members,
         owners=load.owners,
         stay_at=stay_at,
+        may_replan=may_replan,
         capacities=load.capacities,
     )
     return SizeReport(
@@ -283,4 +295,5 @@ def size_report(
         (*load.notes, *assumptions),
         recorded,
         load.oldest_s,
+        by_load,
     )

@@ -43,7 +43,7 @@ _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why one member fewer is not enough: the partition whose records wait longest, and its member.
+    """Why a size is too small: the partition whose records wait longest, and its member.
 
     Attributes:
         members: number of members tried.
@@ -142,16 +142,30 @@ class Search:
             None if reachable == wanted else self._reason(history, wanted, members),
         )
 
-    def keeps(self, history: History) -> bool:
-        """Return whether the present members hold the target with their partitions, at their whole rates.
+    def old_plan(self, history: History, rate: float) -> Reason | None:
+        """Return the partition that waits too long with its present owner, at the members' whole rates.
 
-        True if the owners are unknown, because then the next rebalance plans them.
+        Args:
+            history: the arrivals.
+            rate: records/s that a size counts on from the fastest member (``service_rate``).
+
+        Returns:
+            None: there is none; or the owners are unknown, so the next rebalance plans them; or a new plan of
+            the present size would not hold the target either.
         """
         if self._owners is None or self._present is None:
-            return True
-        limit = limits(history, history.service_rate or 0.0, self._target)
+            return None
+        limit = limits(history, rate / (1 - self._target.headroom), self._target)
         time_lags = self._time_lags(limit.counted, self._owners, limit.rate, self._present)
-        return bool((time_lags <= TOLERANCE * limit.allowed).all())
+        if (time_lags <= TOLERANCE * limit.allowed).all():
+            return None
+        if not self._holds(history, required_limits(history, rate, self._target), self._present):
+            return None
+        return self._reason_of(history, self._owners, limit, self._present)
+
+    def load(self, history: History) -> Counts:
+        """Return the records of each partition that the strategy plans with."""
+        return history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
 
     def _reachable(self, history: History, limit: Limits, most: int) -> Limits:
         """Return the limits, relaxed where not even the largest size keeps them."""
@@ -226,7 +240,7 @@ class Search:
 
     def _planned(self, history: History, members: int) -> list[Counts]:
         """Return the owners that a size is planned with; for unequal members, once for each order of ids."""
-        load = history.start_lags + (history.arrivals.sum(axis=0) if self._strategy.by_load else 0)
+        load = self.load(history)
         names = first_members(max(members, self._present or 0))
         orders: list[Sequence[str]] = [names]
         if len(set(self._capacities)) > 1:
@@ -258,6 +272,9 @@ class Search:
         owners, limit = next(
             (trial for trial in trials[:-1] if not self._is_within(*trial, members)), trials[-1]
         )
+        return self._reason_of(history, owners, limit, members)
+
+    def _reason_of(self, history: History, owners: Counts, limit: Limits, members: int) -> Reason:
         time_lags = counted_time_lags = self._time_lags(limit.counted, owners, limit.rate, members)
         if limit.hot.any():  # report the time lag of all records, also of those that the limit does not count
             time_lags = self._time_lags(history, owners, limit.rate, members)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from kafka_assignors.plan import NO_MEMBER
+from kafka_assignors.plan import NO_MEMBER, Assignment, Claims, Group, with_expected
 from kafka_assignors.simulation.churn import ChurnStep, Kind, first_members
 from kafka_assignors.simulation.history import Counts, History
 from kafka_assignors.simulation.scenario import Pauses, Scenario, Strategy
@@ -83,8 +83,9 @@ class Sizing:
             partitions.
         missed: the partition that waits too long with the advised size, and with any larger one.  None: there
             is none.
-        needs_rebalance: whether the present size would do if the strategy planned it again, but the present
-            owners do not hold the target.  Then a larger size is advised: a member that joins makes it plan.
+        old_plan: the partition that waits too long with its present owner, though a new plan of the present
+            size would hold the target.  Then a larger size is advised, because a member that joins makes the
+            strategy plan.  None: there is none, or the owners are unknown.
         stay: the cost of the present size; None: unknown.
         scale: the cost of the advised size; None: it is the present size, or that is unknown.
     """
@@ -99,7 +100,7 @@ class Sizing:
     hot: tuple[HotPartition, ...] = ()
     behind: int = 0
     missed: Reason | None = None
-    needs_rebalance: bool = False
+    old_plan: Reason | None = None
     stay: Cost | None = None
     scale: Cost | None = None
 
@@ -125,6 +126,7 @@ def size(
     members: int | None = None,
     owners: Counts | None = None,
     stay_at: int | None = None,
+    may_replan: bool = True,
     capacities: Sequence[float] = (),
     pauses: Pauses | None = None,
 ) -> Sizing:
@@ -137,10 +139,10 @@ def size(
       horizon.
     - The advised size is at least that of each of the first two steps, so that the group grows one step
       ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
-      Otherwise it stays.  If members are unequal, the advised size is tried as well, because a larger group
-      may be worse: fewer partitions are left for its fast members.
-    - A plan by lag or load may be too old.  If the advised size is the present one, but the present owners do
-      not hold the target at their whole rates, a larger size is advised (``Sizing.needs_rebalance``).
+      Otherwise it stays.  The advised size is tried as well, because a larger group may be worse: fewer
+      partitions are left for its fast members.
+    - The present plan may be too old (``Sizing.old_plan``).  Then the advised size is larger than the present
+      one.
 
     Cost: some simulations for each step with another load, each linear in partitions, and a plan.
 
@@ -153,6 +155,7 @@ def size(
         owners: by partition, its present owner, as a number from 0 to below ``members``; None: unknown.
         stay_at: the size to keep if it is right, such as the one advised last.  So members that are starting
             or have crashed do not change the advice.  None: ``members``.
+        may_replan: whether an old plan is a reason to grow.  False: then the group keeps ``stay_at`` instead.
         capacities: by member; empty: all 1.  A newcomer has their median.  If the group shrinks,
             the fastest members are assumed to leave.
         pauses: cost of a rebalance; None: the defaults.
@@ -163,7 +166,6 @@ def size(
     if owners is not None and (owners == NO_MEMBER).any():
         owners = None  # the next rebalance plans them anyway
     capacities = list(capacities) or [1.0] * (members or 0)
-    are_unequal = len(set(capacities)) > 1
     ascending = np.argsort(capacities, kind="stable")
     search = Search(strategy, target, members, *_renumbered(ascending, owners, capacities))
     rate = service_rate(history, target) * search.fastest
@@ -188,19 +190,21 @@ def size(
             # ``shrunk`` may be below ``horizon.members``: fewer members may have the better plan.
             advised = min(stay_at, max(shrunk, lower, horizon.members))
     missed = horizon.missed
-    if are_unequal and advised > horizon.members:
+    if advised > horizon.members:
         least = search.least(lasting, rate, at_least=advised)
         advised, missed = least.members, missed or least.missed
-    elif are_unequal and advised < horizon.members:
+    elif advised < horizon.members:
         advised = max(search.least(load, rate, horizon.members, advised).members for load in loads[:2])
-    needs_rebalance = missed is None and advised == members and not search.keeps(lasting)
-    if needs_rebalance:
-        least = search.least(lasting, rate, at_least=advised + 1)
-        advised, missed = least.members, least.missed
+    old_plan = search.old_plan(loads[0], rate)
+    if old_plan is not None and members is not None and stay_at is not None:
+        at_least = members + 1 if may_replan else stay_at
+        if advised < at_least:
+            advised = max(search.least(load, rate, at_least=at_least).members for load in loads[:2])
     present = None
     if members is not None:
+        planning = _with_arrivals(strategy, search.load(lasting) - lasting.start_lags)
         present = _Present(
-            history, strategy, members, owners, capacities, search.newcomer, pauses or Pauses()
+            history, planning, members, owners, capacities, search.newcomer, pauses or Pauses()
         )
     newcomer_rate = rate * search.newcomer / search.fastest
     return Sizing(
@@ -214,7 +218,7 @@ def size(
         hot=hot_partitions(lasting, rate, newcomer_rate, target),
         behind=int(limits(lasting, rate, target).behind.sum()),
         missed=missed,
-        needs_rebalance=needs_rebalance,
+        old_plan=old_plan,
         stay=None if present is None else present.cost(present.members),
         scale=None if present is None or advised == present.members else present.cost(advised),
     )
@@ -242,6 +246,18 @@ def _repeated(history: History, step: int, length_s: float) -> History:
     return replace(
         history, step_s=length_s, arrivals=arrivals, start_lags=start_lags, pace=None, expected=None
     )
+
+
+def _with_arrivals(strategy: Strategy, arrivals: Counts) -> Strategy:
+    """Return the strategy, planning with these arrivals instead of those of ``History.expected``."""
+    if not strategy.by_load:
+        return strategy
+
+    def plan(group: Group, claims: Claims) -> Assignment:
+        expected = {group.at(index): float(records) for index, records in enumerate(arrivals.tolist())}
+        return strategy.plan(with_expected(group, expected, {}), claims)
+
+    return replace(strategy, plan=plan, by_lag=True, by_load=False)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

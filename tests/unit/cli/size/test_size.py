@@ -173,12 +173,12 @@ def test_members_count_with_the_capacities_that_they_measure() -> None:
     ("strategy", "reported", "members"),
     [
         ("cooperative-lag-aware", 4, 2),
-        ("cooperative-lag-aware", 2, 2),
-        ("cooperative-lag-aware", 1, 3),
+        ("cooperative-lag-aware", 1, 2),
+        ("cooperative-lag-aware", 0, 3),
         ("sticky", 4, 3),
     ],
 )
-def test_sizes_are_planned_by_load_if_members_report_arrivals_of_half_of_the_partitions(
+def test_sizes_are_planned_by_load_if_a_member_reports_arrivals(
     strategy: str, reported: int, members: int
 ) -> None:
     """A member reads 80 records/s: two can if each gets a heavy and a light partition."""
@@ -422,15 +422,33 @@ def test_unequal_members_that_fall_behind_are_not_the_right_size() -> None:
     assert sized(replace(REQUEST, rate=20.0), now, now).is_fine  # the slow ones read 20
 
 
-def test_first_line_names_the_size_that_would_do_after_a_rebalance() -> None:
+def test_old_plan_is_reported_with_the_size_that_would_do_after_a_rebalance() -> None:
     """A member reads 100 records/s, and one of the two has both heavy partitions."""
     now = look([55, 25, 55, 25], [0] * 4, strategy="cooperative-lag-aware", reported=4)
     made = sized(replace(REQUEST, rate=100.0), now, now)
-    assert headline(made) == (
-        "billing: grow from 2 to 3 members for a time lag of 30s; 2 would do after a rebalance"
-    )
-    assert made.as_json()["needs_rebalance"]
+    assert headline(made) == ("billing: grow from 2 to 3 members for a time lag of 30s; its plan is too old")
+    assert (
+        "the plan is too old, 2 members would do after a rebalance: with 2, orders-2 waits 6m: "
+        "its member has 2 partitions, 110.0 of 100.0 records/s"
+    ) in made.problems.values()
+    assert made.as_json()["old_plan"]["member_arriving"] == 110
+    assert made.as_json()["by_load"]
     assert not made.is_fine
+
+
+def test_group_with_an_old_plan_grows_again_after_a_quarter_of_the_horizon() -> None:
+    """Dealt in turn, both heavy partitions have the same owner."""
+    two = look([55, 25, 55, 25], [0] * 4, 2, strategy="cooperative-lag-aware", reported=4)
+    three = look([55, 25, 25, 55], [0] * 4, 3, strategy="cooperative-lag-aware", reported=4)
+    looks, times = iter([two, two, two, three, three]), iter([0.0, 60.0, 120.0, 180.0, 960.0])
+    sizes = GroupSizes(lambda: next(looks), replace(REQUEST, rate=100.0), clock=lambda: next(times))
+    sizes.look()
+    made = [sizes.read() for _ in range(4)]
+    assert [(each.sizing.members, each.sizing.advised) for each in made] == [(2, 3), (2, 3), (3, 3), (3, 4)]
+    assert (
+        headline(made[2]) == "billing: 3 members, the right size for a time lag of 30s; its plan is too old"
+    )
+    assert not made[2].is_fine
 
 
 def test_sizes_are_planned_with_the_options_of_the_strategy(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.sizing import Sizing, Target, size
-from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, STICKY, history
+from tests.support.histories import BY_LOAD, BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, STICKY, history
 
 TARGET = Target(30, headroom=0)
 HOUR = 3600
@@ -213,9 +213,61 @@ def test_group_whose_owners_fall_behind_grows_because_a_rebalance_would_do() -> 
     load = history([HOUR * 5] * 10, start=[20] * 10, step_s=HOUR)
     owners = np.array([0, 0, 0, 2, 2, 2, 1, 1, 3, 3])
     sizing = size(load, COOPERATIVE_BY_LAG, TARGET, members=4, owners=owners, capacities=(1, 3, 1, 3))
-    assert (sizing.advised, sizing.needs_rebalance, sizing.holds) == (5, True, True)
+    assert (sizing.advised, sizing.holds) == (5, True)
+    assert sizing.old_plan is not None
+    assert (sizing.old_plan.members, sizing.old_plan.member_partitions) == (4, 3)
+    assert sizing.old_plan.member_arriving == pytest.approx(15, abs=0.1)
     planned = size(load, COOPERATIVE_BY_LAG, TARGET, members=4, capacities=(1, 3, 1, 3))
-    assert (planned.advised, planned.needs_rebalance) == (4, False)
+    assert (planned.advised, planned.old_plan) == (4, None)
+
+
+HEAVY_TOGETHER = history([HOUR * rate for rate in (60, 5, 60, 5)], step_s=HOUR, rate=100.0)
+"""A member reads 100 records/s."""
+
+
+@pytest.mark.parametrize(
+    ("members", "owners", "stay_at", "may_replan", "advised"),
+    [
+        (2, (0, 1, 0, 1), None, True, 3),
+        (2, (0, 1, 0, 1), 3, False, 3),  # the newcomer is starting
+        (4, (0, 1, 0, 1), 2, True, 5),  # an autoscaler may wait before it shrinks the group
+        (3, (0, 1, 0, 2), 3, False, 3),  # the newcomer came, but the new plan is old, too
+        (3, (0, 1, 2, 1), 3, True, 2),  # the new plan is right
+    ],
+)
+def test_group_with_an_old_plan_grows_once_and_stays_until_the_plan_is_new(
+    members: int, owners: tuple[int, ...], stay_at: int | None, may_replan: bool, advised: int
+) -> None:
+    sizing = size(
+        HEAVY_TOGETHER,
+        BY_LOAD,
+        TARGET,
+        members=members,
+        owners=np.array(owners),
+        stay_at=stay_at,
+        may_replan=may_replan,
+    )
+    assert sizing.advised == advised
+    assert (sizing.old_plan is None) == (advised == 2)
+    assert sizing.stay is not None
+    assert (sizing.stay.time_lag_s > 30) == (advised != 2)
+    if sizing.scale is not None:
+        assert sizing.scale.time_lag_s < 30, "the newcomer's rebalance plans by load"
+
+
+def test_load_of_later_steps_does_not_make_a_plan_old() -> None:
+    load = history(*[[HOUR * rate] * 12 for rate in (1, 2, 5, 1)], step_s=HOUR)
+    for strategy in (STICKY, COOPERATIVE, COOPERATIVE_BY_LAG, BY_LOAD):
+        for members in (3, 5):
+            sizing = size(load, strategy, TARGET, members=members, owners=np.arange(12) % members)
+            assert (sizing.advised, sizing.old_plan) == (members, None)
+
+
+def test_plan_that_would_not_change_is_not_old() -> None:
+    """Two members hold the target and three do not: the second of them gets both heavy partitions."""
+    load = history([HOUR * rate for rate in (10, 10, 58, 58, 20)], step_s=HOUR, rate=100.0)
+    sizing = size(load, BY_RANGE, Target(30), members=3, owners=np.array([0, 0, 1, 1, 2]))
+    assert (sizing.horizon.members, sizing.advised, sizing.old_plan) == (2, 4, None)
 
 
 def test_unequal_group_shrinks_only_if_it_may_lose_its_fastest_members() -> None:
