@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -27,6 +28,7 @@ class Background:
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
         self._stopped = False
+        self._pid = os.getpid()
 
     def submit(self, job: Callable[[], T], after_s: float = 0.0) -> Future[T]:
         """Schedule a job, ``after_s`` seconds from now; from any thread.
@@ -39,6 +41,9 @@ class Background:
             if self._stopped:
                 future.cancel()
                 return future
+            if self._pid != os.getpid():  # the jobs of the parent process are not ours
+                self._jobs.clear()
+                self._pid = os.getpid()
             heapq.heappush(self._jobs, (self._now() + after_s, next(self._number), future, job))
             if self._thread is None or not self._thread.is_alive():  # a fork does not keep the thread
                 self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)

@@ -21,7 +21,7 @@ def atomic_write(path: Path, data: bytes, *, sync: bool = False, new_path: Path 
             time, and the next write overwrites a second file that a crash left.
 
     Raises:
-        OSError: the write failed; the old file is still there.
+        OSError: it failed; the old file is still there, unless forcing the new name to disk failed.
     """
     new_path = path.with_name(f"{path.name}.new") if new_path is None else new_path
     try:

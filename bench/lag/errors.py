@@ -71,7 +71,7 @@ def figures(arrived: Floats, forecasts: Modelled, settings: LoadSettings, first:
         forecast = np.where(known, forecasts.arrivals[:, partition], np.nan)
         several.append(compare(records, forecast, forecasts.error[:, partition], settings))
     sums = Totals(*(sum(column) for column in zip(*several, strict=True)))
-    ratios = [one.beside_best / one.best_miss for one in several if one.best_miss]
+    ratios = [one.model_miss / one.best_miss for one in several if one.best_miss]
     chosen = [
         beside_chosen(records, forecast, settings, first)
         for records, forecast in zip(arrived.T, forecasts.arrivals.T, strict=True)

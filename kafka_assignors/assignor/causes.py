@@ -155,7 +155,7 @@ class Causes:
     def _missing(self, access: CoordinatorAccess, led: _Round) -> Cause:
         """Return why a dynamic member is missing.
 
-        Within one timeout of the last round's start no session can end, so a member missing by then has left.
+        If members share the leader's timeouts, no session can end so soon after the last round began.
         """
         timeouts = (access.session_timeout_s(), access.max_poll_interval_s())
         shortest = min((timeout for timeout in timeouts if timeout is not None), default=0.0)

@@ -45,7 +45,8 @@ class Complaints:
             self.add(member_id, f"claims {_partitions(count)} that do{_es(count)} not exist")
         for member_id, (other, count) in claims.disputed.items():
             self.add(
-                member_id, f"claims {_partitions(count)} that {shown(other)} claims in the same generation"
+                member_id,
+                f"claims {_partitions(count)} that others, such as {shown(other)}, claim in its generation",
             )
 
     def lines(self) -> list[str]:

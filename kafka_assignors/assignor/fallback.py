@@ -44,7 +44,10 @@ def fallback_assignment(
     """
     topics = {member.member_id: convert.topics_in(member.metadata) for member in members}
     wanted = frozenset[str]().union(*topics.values())
-    subscribers = tuple(Member(member_id, subscribed) for member_id, subscribed in topics.items())
+    subscribers = tuple(
+        Member(member.member_id, topics[member.member_id], instance_id=member.group_instance_id or None)
+        for member in members
+    )
     plan = fallback.plan(Group(subscribers, partition_counts(cluster, wanted)))
     holders: dict[tuple[str, int], set[str]] = {}
     for member in members:

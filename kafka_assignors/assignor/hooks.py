@@ -166,5 +166,5 @@ class StrategyHooks(AbstractPartitionAssignor):
 
     @property
     def leader_watches_lag(self) -> bool:
-        """Whether the leader watches lag between rebalances, beside the number of partitions."""
+        """Whether the leader watches lag between rebalances, and not only the partition counts of topics."""
         return False

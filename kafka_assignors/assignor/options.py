@@ -157,7 +157,7 @@ def _is_number(field: Field[Any]) -> bool:
 
 
 def plan_options(kind: type[Options]) -> list[str]:
-    """Return the names of the options that change the plan; other options concern one consumer only."""
+    """Return the names of the options marked with ``PLANS``, the settings of the planner itself."""
     return [option.name for option in fields(kind) if option.metadata.get("plans")]
 
 

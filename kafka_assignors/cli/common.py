@@ -75,7 +75,7 @@ def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
 
 @contextmanager
 def sigterm_as_interrupt() -> Iterator[None]:
-    """Raise KeyboardInterrupt on SIGTERM, so that both signals end a command the same way."""
+    """Raise KeyboardInterrupt on SIGTERM, so that it ends a command as Ctrl-C does."""
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt

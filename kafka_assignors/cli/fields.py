@@ -38,7 +38,7 @@ def load(data: bytes) -> object:
     """Parse JSON.  msgspec's own parser accepts repeated names and keeps the last one.
 
     Raises:
-        ProblemError: the data is not JSON (with line and column), or an object repeats a name.
+        ProblemError: the data is not JSON (a syntax error has line and column), or an object repeats a name.
     """
     try:
         return read_json(data, unique_names=True)

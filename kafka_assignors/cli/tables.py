@@ -30,7 +30,7 @@ _UUID = re.compile(r"-([0-9a-f]{8})(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![-\w])")
 
 
 def show(lines: RenderableType) -> None:
-    """Print to a terminal at its width, but to a pipe or a file without wrapping."""
+    """Print to a terminal at its width, but to a pipe or a file unwrapped unless ``COLUMNS`` is set."""
     console = Console(highlight=False)
     if console.is_terminal:
         console.print(lines)
@@ -122,9 +122,9 @@ def counted(number: int, noun: str) -> str:
 
 def duration(milliseconds: float) -> str:
     """Return ``450ms``, ``42s``, ``2m10s``, ``5h12m`` or ``3d4h``."""
-    if milliseconds < 1_000:
+    if round(milliseconds) < 1_000:
         return f"{milliseconds:.0f}ms"
-    left = int(milliseconds / 1_000)
+    left = int(max(milliseconds, 1_000) / 1_000)
     parts = []
     for unit, seconds in (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1)):
         count, left = divmod(left, seconds)

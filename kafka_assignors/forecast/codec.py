@@ -2,7 +2,7 @@
 
 Version 4, little-endian: a version byte, three counts of 4 bytes each, then as many 8-byte integers, 8-byte
 floats and single bytes as the counts say.  The single bytes hold small integers, shares in two bytes each,
-and numbers in single precision.  A state takes about 14 kB, plus 32 bytes for each waiting sample.  The
+and numbers in single precision.  A state takes about 13 kB, plus 32 bytes for each waiting sample.  The
 format is private to the checkpoints of one job.
 """
 
@@ -79,17 +79,23 @@ def decode(data: bytes, settings: LoadSettings) -> Partition:
         numbers = np.frombuffer(data, "<f8", lengths[1], _HEAD + 8 * lengths[0]).tolist()
         ints, floats = iter(counts), iter(numbers)
         small = data[_HEAD + 8 * (lengths[0] + lengths[1]) :]
-        if len(small) != lengths[2] or len(small) != _SMALL + 2 * QUARTERS * slots_of(settings.step):
-            raise CodecError("state of a partition: it is truncated")
+        right_length = _SMALL + 2 * QUARTERS * slots_of(settings.step)
+        _require(len(small) == lengths[2] == right_length, "its length is wrong")
         check_settings(_take(ints, SETTINGS), settings, "a partition")
         partition = Partition(settings)
         _read_counters(partition, ints)
         _read_model(partition, ints, floats, small)
-        if next(ints, None) is not None or next(floats, None) is not None:
-            raise CodecError("state of a partition: there are bytes after its end")
+        _require(next(ints, None) is None and next(floats, None) is None, "there are bytes after its end")
+    except CodecError:
+        raise
     except (ValueError, OverflowError) as error:
         raise CodecError(f"state of a partition: it is damaged ({error!r})") from error
     return partition
+
+
+def _require(holds: bool, problem: str) -> None:
+    if not holds:
+        raise ValueError(problem)
 
 
 def _take(numbers: Iterator[_Number], count: int) -> list[_Number]:

@@ -221,7 +221,7 @@ class Model:
         self.miss += (miss - self.miss) * gain
 
     def _weights(self) -> list[float]:
-        """Return the weight of each forecaster; the sum is 1."""
+        """Return the weight of each forecaster and of ``OTHERS``; the sum is 1."""
         if self.weights is None:
             best = min(self.misses)
             if not self.scored:

@@ -36,7 +36,7 @@ class Totals(NamedTuple):
     naive_square: float
     strong: int  # forecasts for which all baselines are known
     best_miss: float  # sum of absolute errors of the best baseline, over these
-    beside_best: float  # sum of absolute errors of the model, over these
+    model_miss: float  # sum of absolute errors of the model, over these
     judged: int  # forecasts with a standard error
     within: int  # forecasts that missed by at most their standard error
 
@@ -84,7 +84,7 @@ def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadS
         naive_square=float((naive_miss[known] ** 2).sum()),
         strong=int(strong.sum()),
         best_miss=min(float(baseline_miss[strong].sum()) for baseline_miss in misses.values()),
-        beside_best=float(miss[strong].sum()),
+        model_miss=float(miss[strong].sum()),
         judged=int(judged.sum()),
         within=int((miss[judged] <= error[judged]).sum()),
     )
@@ -122,7 +122,7 @@ def score(sums: Totals) -> Score:
         _ratio(sums.naive_miss, n),
         float(np.sqrt(_ratio(sums.naive_square, n))),
         _ratio(sums.miss, sums.naive_miss),
-        _ratio(sums.beside_best, sums.best_miss),
+        _ratio(sums.model_miss, sums.best_miss),
         _ratio(sums.within, sums.judged),
     )
 

@@ -35,7 +35,7 @@ class LoadStep(NamedTuple):
     time_lag: int | None  # age of the oldest unread record, microseconds; 0 without lag
     quality: Quality
     seen: bool  # whether the end offset at its end is known
-    steps: int  # its length in steps; 1 except for a gap
+    steps: int  # its length in steps; above 1 for a gap, or a reset within one
 
 
 class Growth:

@@ -19,7 +19,12 @@ ENVIRONMENT = "KAFKA_ASSIGNORS_"
 """Prefix of environment variables, before a setting in capitals: ``KAFKA_ASSIGNORS_SASL_PLAIN_PASSWORD``."""
 
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
-_OBJECTS = ("sasl_kerberos_name", "sasl_oauth_token_provider", "ssl_context")  # not text, so not in a file
+# These may be objects, so they are not in a file.
+_OBJECTS = (
+    "sasl_kerberos_name",
+    "sasl_oauth_token_provider",
+    "ssl_context",
+)
 _OF_SECURITY = tuple(name for name in SECURITY if name not in _OBJECTS)
 _SETTINGS = ("bootstrap_servers", "client_id", "proxy_url", *_OF_SECURITY)
 _MECHANISMS = (*WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")
@@ -65,6 +70,8 @@ def connection_settings(
             settings |= _setting(key.removeprefix(ENVIRONMENT).lower(), value)
     if bootstrap is not None:
         settings["bootstrap_servers"] = bootstrap
+    if "security_protocol" in settings:  # librdkafka's are in lower case
+        settings["security_protocol"] = settings["security_protocol"].upper()
     settings["bootstrap_servers"] = _addresses(settings.get("bootstrap_servers"))
     if isinstance(check := settings.get("ssl_check_hostname"), str):
         settings["ssl_check_hostname"] = (
@@ -87,8 +94,8 @@ def _setting(name: str, value: str) -> dict[str, Any]:
     if name == "sasl_jaas_config":  # Java's user and password
         matches = {setting: pattern.search(value) for setting, pattern in _JAAS.items()}
         return {setting: re.sub(r"\\(.)", r"\1", match[1]) for setting, match in matches.items() if match}
-    if name == "ssl_endpoint_identification_algorithm":  # Java's host name check
-        return {"ssl_check_hostname": bool(value)}
+    if name == "ssl_endpoint_identification_algorithm":  # Java's host name check; librdkafka has "none"
+        return {"ssl_check_hostname": value.lower() not in ("", "none")}
     if name.startswith(("ssl_", "sasl_", "security_")):
         # Ignoring a misspelt setting would connect with less security than the user asked for.
         known_names([name], _OF_SECURITY)

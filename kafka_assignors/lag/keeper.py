@@ -72,7 +72,7 @@ class LagKeeper:
         self._kept += 1
         self._owned = frozenset(partitions)
         if partitions:
-            self._background.submit(partial(self._refresh, self._owned, is_current, self._kept))
+            self.later(0.0, partial(self._refresh, self._owned, is_current, self._kept))
 
     def report(self) -> tuple[Lags, float]:
         """Return the last measurement of owned partitions, and its time on the clock ``now``."""
@@ -100,7 +100,9 @@ class LagKeeper:
         future = self._for_leader.submit(lambda: self._look(partitions, max(deadline - self._now(), 0.0)))
         try:
             return future.result(timeout_s)
-        except FutureTimeout:
+        except FutureTimeout as error:
+            if future.done():  # the source itself raised it
+                return LagAnswer({}, one_line(error))
             self._late_request = future
             return LagAnswer({}, f"no answer within {timeout_s:.2f} s")
         except CancelledError:

@@ -43,8 +43,8 @@ class Rates:
     """Computes rates from repeated looks at the same partitions.
 
     Args:
-        window_s: seconds over which rates are means.  The time is shorter after the first looks, and longer
-            if the last two looks are further apart.
+        window_s: seconds over which rates are means.  The time is shorter after the first looks, and then
+            longer by up to the time between two looks.
     """
 
     def __init__(self, window_s: float = WINDOW_S) -> None:
@@ -85,7 +85,7 @@ class Rates:
 
 
 def total(rates: Iterable[Rate]) -> Rate | None:
-    """Return the sum of rates, with the time since the latest commit; None without rates.
+    """Return the sum of rates, with the time since a commit last changed or appeared; None without rates.
 
     A partition without a commit counts as no progress.
     """

@@ -1,7 +1,7 @@
 """Turns errors of Spark and its JVM into one line with the cause and what to do.
 
 Spark reports a cause at the end of long stack traces, in four kinds of exceptions.  This module searches the
-whole text and takes the first rule that matches.  The original exception stays the ``__cause__``.
+whole text and takes the first rule that matches.  `one_line` keeps the original exception as ``__cause__``.
 """
 
 from __future__ import annotations

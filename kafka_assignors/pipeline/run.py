@@ -1,8 +1,8 @@
 """The whole pipeline: record, model the load, feed the assignor; once, or until it is stopped.
 
 Recording runs as streams beside the load model, which reads the landed samples.  Each batch of the model goes
-to the feed as soon as it is on disk, on another thread.  Every stage has its own checkpoint.  So the pipeline
-continues where it ended, and each stage can also run alone.
+to the feed as soon as it is on disk, on another thread.  Each stream has its own checkpoint, and the feed
+reads its topic.  So the pipeline continues where it ended, and each stage can also run alone.
 
 A recorder or the model that fails at the start ends the pipeline with an error.  The start of the model ends
 when its first batch has landed, so a damaged checkpoint of the model is such an error.  A stage that fails

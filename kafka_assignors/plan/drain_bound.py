@@ -15,7 +15,7 @@ _MOST_TOPICS = 256
 
 
 class DrainBound:
-    """A lower bound that rises with each set of topics that it examines.
+    """A lower bound that each examined set of topics may raise.
 
     A largest load gives each member room for some records.  The bound rises above a load if one of these
     proves that the rooms are too small:

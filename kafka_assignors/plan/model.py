@@ -226,7 +226,7 @@ class Group:
     def in_racks(self) -> Mask | None:
         """Whether each member is in a rack of each set, shape (``rack_sets``, members).
 
-        None with ``too_many_racks``, or if no member's rack, or no replica's rack, is known.
+        None with ``too_many_racks``, if no member has a rack, or if ``racks`` is empty.
         """
         index = {rack: i for i, rack in enumerate(sorted({m.rack for m in self.members if m.rack}))}
         if not (index and self.racks) or self.too_many_racks:

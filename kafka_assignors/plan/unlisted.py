@@ -117,7 +117,7 @@ def _fewest_first(loads: Vector, count: int) -> Vector:
     # [k]: units that the k + 1 smallest loads need to be as large as the largest of them.
     needed = ordered * np.arange(1, len(loads) + 1) - sums
     receivers = int(np.searchsorted(needed, count, side="right"))
-    level = -(-(count + int(sums[receivers - 1])) // receivers)  # no load ends above it
+    level = -(-(count + int(sums[receivers - 1])) // receivers)  # no load is raised above it
     steps = np.maximum(0, level - loads)
     indices = np.repeat(np.arange(len(loads)), steps)
     heights = np.arange(len(indices)) + np.repeat(loads - (np.cumsum(steps) - steps), steps)

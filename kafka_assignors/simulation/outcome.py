@@ -81,8 +81,9 @@ class Outcome:
         left: records that were not read by the end; 0 if all were.
         drain_s: seconds from the last arrival (from the start, if none) until all records were read.  None:
             not within the limit.
-        recovery_s: longest time from the start, or from a step of the churn, until no rebalance was running
-            and the lag was at most that right before (at the start: 0), seconds.  None: not within the limit.
+        recovery_s: longest time from the start, or from a step of the churn, until the group had
+            settled and the lag was at most that right before (at the start: 0), seconds.  None: not within
+            the limit.
         largest_lag: largest lag of the whole group at any time, records.
         mean_lag: mean from the start to the end of the history, records.
         largest_member_lag: largest lag of one member at any time, records.
@@ -176,7 +177,7 @@ def _time(seconds: float | None, outcome: Outcome) -> float:
 
 GOALS = (
     RankedFigure(
-        "never_drained", lambda o: float(o.drain_s is None), None, "{:.0%} of situations never worked off"
+        "never_drained", lambda o: float(o.drain_s is None), None, "{:.0%} of situations never drained"
     ),
     RankedFigure("time_lag_p99", lambda o: o.time_lag_p99, 0.5, "time lag (p99) {:,.1f} s"),
     RankedFigure(

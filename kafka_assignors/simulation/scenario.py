@@ -39,7 +39,8 @@ class Pauses:
         refetch_s: from the assignment until a member gets its first records, if it gained a partition or the
             strategy is eager.  The default was measured in the same setup.
         warm_up_s: warm-up of one gained partition.  A member warms up the partitions it gains one at a time,
-            and reads no records meanwhile.  A partition that returns to its owner needs no warm-up.
+            and reads no records meanwhile.  A partition that an eager member gets back in one
+            round needs no warm-up.
         session_timeout_s: ``session_timeout_ms``: time from the last heartbeat until a member expires.  A
             kill is half a heartbeat interval after the last heartbeat.  The default is kafka-python's.
         continuous: 1 if members are `ContinuousConsumer`s: with a cooperative strategy they read on during a

@@ -33,11 +33,11 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
     Args:
         history: the arrivals.
         scenario: the strategy, the members and their churn.
-        series: whether the outcome has a series.  Without it an outcome takes some hundred bytes.
+        series: whether the outcome has a series.  Without it an outcome is small, except for its moves.
 
     Returns:
-        The outcome; equal for equal arguments.  Cost: linear in steps x partitions, and a plan for each
-        round.
+        The outcome, with the same figures for the same arguments.  Cost: linear in steps x partitions, and a
+        plan for each round.
 
     Raises:
         OptionError: the service rate is unknown, the churn goes beyond the history, or ``owners`` does not
@@ -82,13 +82,13 @@ class Simulation:
         self._is_stopped = np.zeros(len(names), np.bool_)  # members that know of the round
         self._is_continuous = self._pauses.continuous > 0 and scenario.strategy.cooperative
         self._round = 0
-        self._starting = 0  # number of members with starting processes
+        self._starting: set[int] = set()  # members whose process is starting
         self._events = EventQueue()
 
     # --- event loop ----------------------------------------------------------------------------------------
 
     def run(self, *, series: bool) -> Outcome:
-        """Simulate until the last record is read, or the limit."""
+        """Simulate until the history is over, all is read and the group has settled, or the limit."""
         history = self._history
         self._start()
         for number, act in enumerate(self._acts):
@@ -164,7 +164,7 @@ class Simulation:
             self._advance_evenly(min(until, self._work.next_empty(reader)), reader)
 
     def _advance_evenly(self, until: float, reader: Readers) -> None:
-        """Advance to a time before which no partition runs empty."""
+        """Advance to a time; a partition may run empty shortly before it."""
         length, present = until - self._now, self._group.present
         # A member's lag is largest at the start or the end of an interval, so both are recorded.
         self._outcome.record_member_lag(self._work.lag_by_owner(self._group.owner)[:-1])
@@ -187,10 +187,11 @@ class Simulation:
         if event == "churn":
             self._apply(self._acts[number])
         elif event == "join":
-            self._starting -= 1
-            self._is_alive[number] = True
-            self._group.join(number)
-            self._request_round()
+            if number in self._starting:  # else it was stopped before it had started
+                self._starting.remove(number)
+                self._is_alive[number] = True
+                self._group.join(number)
+                self._request_round()
         elif event == "expire":
             del self._expires_at[number]
             self._remove(number)
@@ -218,8 +219,11 @@ class Simulation:
         number = self._number[act.member]
         self._outcome.record_disturbance(self._now, float(self._work.lag().sum()))
         if act.kind == "join":
-            self._starting += 1
+            self._starting.add(number)
             self._events.schedule(self._now + self._pauses.start_s, "join", number)
+            return
+        if number in self._starting:
+            self._starting.remove(number)
             return
         self._reads[number] = self._is_alive[number] = False
         if act.kind == "leave":
@@ -234,7 +238,7 @@ class Simulation:
         """Request a round, unless one is running already.
 
         Args:
-            requesters: members that request the round, and get no records from now on.
+            requesters: members that request the round, and stop at once unless they are continuous.
             known_in: seconds until all members know of the round; half a heartbeat interval by default.
         """
         if self._in_round:
@@ -247,7 +251,7 @@ class Simulation:
         self._events.schedule(all_know + self._pauses.join_s, "end")
 
     def _stop(self, members: Collection[int]) -> None:
-        """Stop members from reading until the end of the round."""
+        """Stop members from reading until the end of the round, unless they are continuous."""
         if self._is_continuous:
             return
         self._is_stopped[list(members)] = True

@@ -71,13 +71,13 @@ def test_report_has_all_counts_and_dropped_samples() -> None:
         "  5 samples were late",
         "  9 samples were ahead of this machine's clock",
         "  6 samples were duplicates",
-        "  7 samples were older than the model's state",
+        "  7 samples were too far behind the newest one",
         "  8 sample files were deleted before they were read",
-        "  4 steps without samples",
+        "  4 gaps without samples",
         "  2 steps with a recreated topic or a reset group",
-        "  not read, because they appeared after the model started: import",
+        "  not read, because they are newer than the model's first start: import",
         "feed: 12 forecasts sent",
-        "feed: failed to write the forecasts of 1 batches",
+        "feed: 1 failures; later writes include their forecasts",
         "down at the end: feed: no broker answers",
     ):
         assert any(report_line.startswith(line) for report_line in report_lines), (line, report_lines)

@@ -68,14 +68,17 @@ def test_job_that_is_never_due_blocks_no_other() -> None:
     assert line.join(10)
 
 
-def test_thread_is_restarted_after_a_fork() -> None:
+def test_thread_is_restarted_after_a_fork_without_the_parents_jobs() -> None:
     """In the child, the thread object is not alive."""
     line = Background("test-fork")
     gone = threading.Thread(target=lambda: None)
     gone.start()
     gone.join()
-    line._thread = gone
+    parents = line.submit(lambda: "parent's", 0.2)
+    line._thread, line._pid = gone, -1
     assert line.submit(lambda: "again").result(10) == "again"
+    with pytest.raises(TimeoutError):
+        parents.result(0.5)
     line.stop()
     assert line.join(10)
 

@@ -24,7 +24,7 @@ _RESETS = {OffsetResetStrategy.LATEST: "latest", OffsetResetStrategy.EARLIEST: "
 class CoordinatorFacts:
     """Reads the coordinator of an assignor's consumer.
 
-    Without a consumer (an assignor used by hand) methods return None or an empty value.
+    Without a consumer (an assignor used by hand) methods about it return None or an empty value.
     """
 
     def __init__(self) -> None:
@@ -92,7 +92,7 @@ class CoordinatorFacts:
         return synced_generation_of(self._live())
 
     def instance_id(self) -> str | None:
-        """Return the ``group_instance_id`` of a static member; None for a dynamic one."""
+        """Return the ``group_instance_id``; None for a dynamic member, or if it is unknown."""
         coordinator = self._live()
         if coordinator is None or self.is_unknown_version() or coordinator.is_dynamic_member():
             return None
@@ -116,7 +116,7 @@ class CoordinatorFacts:
         return getattr(getattr(self._live(), "_subscription", None), "subscribed_pattern", None) is not None
 
     def metadata_updated_at(self) -> float | None:
-        """Return the time of the last metadata update (``time.monotonic``); None without a known consumer."""
+        """Return the time of the last metadata update (``time.monotonic``); None if it is unknown."""
         coordinator = self._live()
         if coordinator is None or self.is_unknown_version():
             return None
@@ -125,7 +125,8 @@ class CoordinatorFacts:
     def metadata_response_at(self) -> float:
         """Return the earliest time of an update that answers a request made now (``time.monotonic``).
 
-        ``inf`` while another update is under way: it may have been requested for other topics.
+        ``inf`` while another update is under way: it may have been requested for other topics.  Without a
+        consumer the time is now.
         """
         coordinator = self._live()
         is_under_way = coordinator is not None and coordinator._cluster.metadata_refresh_in_progress

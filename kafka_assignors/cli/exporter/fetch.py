@@ -1,4 +1,4 @@
-"""Reads all groups of a cluster: their members, commits and lag in records and in time."""
+"""Reads the chosen groups of a cluster: their members, commits and lag in records and in time."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class ClusterReader:
         self._unknown: Collection[TopicPartition] = ()
 
     def read(self) -> ClusterReading:
-        """Return the state of all groups.
+        """Return the state of the chosen groups.
 
         Raises:
             LagError: no broker answers, or access is denied.
@@ -71,7 +71,7 @@ class ClusterReader:
         return reading
 
     def _read(self) -> tuple[ClusterReading, bool]:
-        """Return the state of all groups, and whether a broker did not answer."""
+        """Return the state of the chosen groups, and whether a broker did not answer."""
         start = time.monotonic()
         listed, grouped, offset, timed = (start + share * self._timeout_s for share in _SHARES)
         link = self._connection.open(listed)

@@ -54,7 +54,7 @@ class _Figures(NamedTuple):
 
 
 class LagPage(ReadingPage[ClusterReading]):
-    """The metrics of the last reading of the cluster."""
+    """The metrics of the last complete reading of the cluster, while it is not too old."""
 
     def __init__(
         self, cluster_name: str, interval_s: float, clock: Callable[[], float] = time.monotonic

@@ -36,9 +36,9 @@ _EVENTS = {
     "late": "samples were late",
     "ahead": "samples were ahead of this machine's clock",
     "duplicates": "samples were duplicates",
-    "refused": "samples were older than the model's state",
+    "refused": "samples were too far behind the newest one",
     "gone": "sample files were deleted before they were read",
-    "gaps": "steps without samples",
+    "gaps": "gaps without samples",
     "resets": "steps with a recreated topic or a reset group",
 }
 """Counts of a `LoadReport` -> description."""
@@ -147,7 +147,7 @@ _OPTIONS = (
     click.option(
         "--groups-like",
         metavar="REGEX",
-        help="Also all groups whose whole name matches, including groups created later.",
+        help="Also groups whose whole name matches, except Spark's own; groups created later, too.",
     ),
     click.option(
         "--out",
@@ -171,7 +171,7 @@ _OPTIONS = (
         "keep_days",
         metavar="DAYS",
         callback=_days,
-        help="Delete samples and load of earlier days, for example 90d.  [default: keep all]",
+        help="Keep samples and load of so many days besides today, such as 90d.  [default: all]",
     ),
     click.option(
         "--for",
@@ -188,7 +188,7 @@ _OPTIONS = (
 
 @contextmanager
 def stopping(for_s: float | None) -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C, SIGTERM or a timer sets; a second Ctrl-C interrupts at once.
+    """Yield an event that Ctrl-C, SIGTERM or a timer sets; a signal after that interrupts at once.
 
     Enter the block after Spark has started, because Spark installs its own Ctrl-C handler at its start, which
     cancels all jobs.
@@ -254,11 +254,11 @@ def lines(report: PipelineReport) -> Iterator[str]:
             if count := getattr(load, name):
                 yield f"  {count:,} {event}"
         if load.unread:
-            yield f"  not read, because they appeared after the model started: {', '.join(load.unread)}"
+            yield f"  not read, because they are newer than the model's first start: {', '.join(load.unread)}"
     if report.fed:
         yield f"feed: {report.fed:,} forecasts sent"
     if report.unfed:
-        yield f"feed: failed to write the forecasts of {report.unfed:,} batches"
+        yield f"feed: {report.unfed:,} failures; later writes include their forecasts"
     yield from (f"down at the end: {name}: {why}" for name, why in sorted(report.down.items()))
 
 

@@ -34,7 +34,7 @@ def spark_size_options(command: F) -> F:
 
 
 def _checked(context: Any, parameter: Any, size: str) -> str:
-    """Refuse sizes that Java does not accept."""
+    """Refuse sizes that are not like 512m or 4g."""
     del context, parameter
     if not _SIZE.fullmatch(size):
         raise click.BadParameter(f"{size!r} is not a size such as 512m or 4g")
@@ -50,7 +50,7 @@ def require_spark() -> None:
 
 def is_of_spark(folder: str) -> bool:
     """Return whether only Spark may reach the folder: a URI, or any folder under ``spark-submit``."""
-    return ":" in folder or submitted()
+    return bool(re.match("[A-Za-z][A-Za-z0-9+.-]*:/", folder)) or submitted()
 
 
 def recording_folder(option: str, folder: str) -> str:

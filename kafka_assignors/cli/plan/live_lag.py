@@ -58,5 +58,5 @@ def _about_commits(reading: Reading, reset: str | None) -> Iterator[str]:
     if never and reset is None:
         yield (
             f"no commit in {never:,} of {len(reading.offsets):,} partitions: all their records count as lag, "
-            "as with auto_offset_reset=earliest; for none give --reset latest"
+            "as with auto_offset_reset=earliest; if none should, give --reset latest"
         )

@@ -33,7 +33,7 @@ def stateful_json(plan: StatefulPlan) -> dict[str, Any]:
 
 
 def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool) -> Lines:
-    """Return each member's tasks now and in the target, and the tasks that move."""
+    """Return each member's numbers of tasks in the plan and in the target, and the tasks that move."""
     names = short_names(plan.active)
     table = Columns("member", ">active", ">standby", ">warm-up", ">target: active", ">standby")
     parts = (plan.active, plan.standby, plan.warmup, plan.target_active, plan.target_standby)

@@ -66,7 +66,7 @@ class StrategyPlan:
         return "records" if self.group.capacities.are_equal else "weighted records"
 
     def lag_of_members(self) -> dict[str, int] | None:
-        """Map each member to its lag in the target, in records; None: the group has no lag.
+        """Map each member to its lag and expected arrivals in the target, records; None: there is no lag.
 
         The unknown lag of a partition counts as its topic's mean.
         """

@@ -24,6 +24,7 @@ _STAYS = {Reason.KEPT, Reason.STAYS}
 _TAKEN = {  # reasons of partitions taken from an owner that is still a member
     Reason.MOVED,
     Reason.LOAD,
+    Reason.EXPECTED_LOAD,
     Reason.NEARER,
     Reason.HIGHEST,
     Reason.ACTIVE,

@@ -71,7 +71,7 @@ class SizeReport:
 
     @property
     def problems(self) -> dict[str, str]:
-        """Id of a warning or a note, the same in each report -> its line."""
+        """Id of each warning and note, which stays between reports -> the line."""
         return dict(_warnings(self))
 
     def as_json(self) -> dict[str, Any]:

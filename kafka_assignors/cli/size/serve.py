@@ -42,7 +42,7 @@ class SizePage(ReadingPage[SizeReport]):
         self._last: tuple[float, SizeReport] | None = None  # with the time until which it counts
 
     def publish(self, reading: SizeReport) -> None:
-        """Replace the size.  A kept size counts no longer than the look that gave it."""
+        """Replace the size.  A size kept from an earlier look expires when it would have anyway."""
         with self._lock:
             self._is_up = not reading.is_kept
             until = self._clock() + KEPT_INTERVALS * max(self._interval_s, reading.took_s)

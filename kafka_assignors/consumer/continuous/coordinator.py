@@ -20,7 +20,7 @@ _IDLE_S = 0.1  # poll() looks for an assignment this often while it waits for re
 
 
 class ContinuousCoordinator(JoinsOutsidePoll):
-    """Replaces the class of a cooperative consumer's coordinator; see ``begin``."""
+    """`make_continuous` gives this class to the coordinator of a cooperative consumer."""
 
     def poll(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but does not wait for a join or a coordinator while there are partitions to deliver.
@@ -29,11 +29,11 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         nothing until it has joined again.
 
         During a join, a call takes at most ``_SLICE_MS``, or ``retry_backoff_ms`` if no broker names a
-        coordinator.  If it applies an assignment that revokes partitions, a commit adds to that.
+        coordinator.  Listeners add to that, and a commit if partitions are revoked.
         """
         self._hold_back_unsubscribed()
         if self.state is MemberState.STABLE and not self._may_still_own():
-            self.request_rejoin()  # the process was suspended: other members may own the partitions
+            self.request_rejoin()  # the session is over: other members may own the partitions
         # A rebalance may begin at any moment of the inherited ``poll``, which would then wait for the join.
         if not self._has_partitions():
             return bool(super().poll(timeout_ms))
@@ -73,7 +73,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         return _SLICE_MS / 1000 if is_waiting else min(_IDLE_S, float(super().time_to_next_poll()))
 
     def need_rejoin(self) -> bool:
-        """As inherited, and until ``poll()`` has handled the result of a join."""
+        """As inherited; also True until ``poll()`` has handled the result of a join."""
         return bool(
             super().need_rejoin()
             or (self._join_task is not None and self._subscription.partitions_auto_assigned())
@@ -86,7 +86,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
             return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
         is_waiting = any(not future.is_done for future in list(self._offset_fetch_futures.values()))
         if not is_waiting and time.monotonic() < self._next_offset_fetch_at:
-            return False  # the broker has just refused the offsets
+            return False  # the last attempt gave no offsets
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
         is_done = bool(super().refresh_committed_offsets_if_needed(slice_ms))
         if not is_done:

@@ -36,7 +36,7 @@ class JoinsOutsidePoll(Membership):
         super().begin()
         self.heartbeat.__class__ = EarlyHeartbeat
         self._joined_at = float("-inf")  # the last JoinGroup response
-        self._next_offset_fetch_at = float("-inf")  # later if the broker has refused offsets
+        self._next_offset_fetch_at = float("-inf")  # later if an attempt gave no offsets
         self._commit_precedes_join = False  # whether the next commit is the one before a join
         self._update: Any = None  # a metadata update that the next join waits for
 

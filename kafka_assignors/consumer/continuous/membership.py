@@ -35,8 +35,8 @@ _REFUSED = {IllegalGenerationError.errno, NotCoordinatorError.errno, *_UNKNOWN}
 class EarlyHeartbeat(Heartbeat):
     """Sends extra heartbeats right after a join, because a second round mostly follows at once.
 
-    All are due at fixed times after the SyncGroup response, which reaches all members together.  So all
-    members learn of the next rebalance together, and JoinGroup takes at most one heartbeat interval.
+    All are due at fixed times after the SyncGroup response, which reaches all members together, and again
+    after the ``poll()`` that applies it.  So members mostly learn of the next rebalance together.
     """
 
     def time_to_next_heartbeat(self) -> float:
@@ -145,7 +145,7 @@ class Membership(OffsetsDuringJoins):
             if code in _UNKNOWN:
                 self._confirmed_at = float("-inf")
             elif reconnected is generation:
-                continue  # the broker has a later generation, whose JoinGroup may wait for other members
+                continue  # aborted once already: perhaps a later JoinGroup waits for other members
             if refused is generation:
                 self._abort_connection()
                 reconnected = generation

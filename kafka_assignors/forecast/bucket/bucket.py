@@ -1,7 +1,7 @@
 """Many partitions at once: samples in, rows of the load table out, equal to those of ``forecast.fold``.
 
-Steady partitions are folded together, in numpy.  Partitions with a reset, a gap or a commit without an end
-offset go through ``Partition``, one by one.  Both ways give the same results, bit for bit, so a partition
+Steady partitions are folded together, in numpy, unless they are few.  All others, such as those with a reset
+or a gap, go through ``Partition``, one by one.  Both ways give the same results, bit for bit, so a partition
 may change between them at any time.  A state that the arrays of ``table`` can hold is *plain*; other states
 are *odd*.
 """
@@ -39,7 +39,7 @@ class Bucket:
         table: the plain states, and the last sample of each partition.
         odd: row -> state that is not plain.
         waiting: samples that wait for earlier ones, in the order of rows and times.
-        changed: the changed parts of the state (see ``codec``): ``names``, ``odd`` or both.
+        changed: ``names`` if ``keys`` changed, ``odd`` if a state that was odd may have changed.
     """
 
     __slots__ = ("_models", "_row_of", "changed", "keys", "odd", "settings", "table", "waiting")

@@ -1,9 +1,9 @@
 """One fetch from the cluster: its requests, their order and their retries, until all is known or time is up.
 
 Coroutines run on the link's thread.  The caller reads the results so far when its time is up.  Commits are
-fetched before ends (see ``arithmetic``), and ends before begins, which are fetched only if a lag depends on
-them.  The partitions of each leader are fetched on their own, so that a broker that hangs does not delay the
-others.
+fetched before ends (see ``arithmetic``), and ends before begins, which are fetched if a lag depends on them
+or all are wanted.  The partitions of each leader are fetched on their own, so that a broker that hangs does
+not delay the others.
 """
 
 from __future__ import annotations
@@ -96,8 +96,8 @@ class Gathering:
                 committed = self._committed[tp]  # fetched before the end
                 lags[tp] = lag(end, committed, begin, reset)
                 offsets[tp] = Offsets(begin, end, committed)
-            elif tp in self._passing:
-                missing[tp] = self._passing[tp]
+            elif (why := self._passing.get(tp)) is not None:
+                missing[tp] = why
             else:
                 known = self._unanswered.get(tp) or self.failure or self._link.connection_failure
                 silence = known or KafkaTimeoutError("no response")

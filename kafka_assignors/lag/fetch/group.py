@@ -52,8 +52,9 @@ class GroupMember:
         topics: its subscribed topics; empty if they are not known, as during a rebalance.
         generation: the generation of its last assignment before it joined; ``NO_GENERATION`` if it does not
             report one.
-        rack: its rack; None: it reports none.
-        subscription_readable: whether the subscription can be decoded; false also if there is none.
+        rack: its rack; None: it reports none, or the group is of the new protocol.
+        subscription_readable: whether the subscription can be decoded; false also if a classic member
+            has none.
     """
 
     member_id: str
@@ -77,11 +78,11 @@ class GroupState:
     Attributes:
         group_id: its name.
         state: the broker's name of its state, such as ``Empty`` (commits, no members); or ``NEW_PROTOCOL``.
-        strategy: name of its assignor; empty without members.
+        strategy: name of its assignor; empty without members and during a rebalance.
         members: in the order of their ids.
         commits: for every partition with a commit, the offset of the next record to read.
-        epoch: the epoch of a group of the new protocol (KIP-848); None for other groups.
-        new_state: the broker's name of the state of a group of the new protocol; empty for other groups.
+        epoch: the epoch of a group of the new protocol (KIP-848); None if unknown, and for other groups.
+        new_state: the broker's name of the state of a group of the new protocol; empty likewise.
         protocol_type: ``consumer``, or what else its members run, such as ``connect``.
     """
 
@@ -122,7 +123,7 @@ def state_of(group_id: str, described: Any, commits: Mapping[TopicPartition, int
         return GroupState(group_id, NEW_PROTOCOL, assignor, members, commits, epoch, state)
     state = described.group_state
     if is_new(described):
-        state = NEW_PROTOCOL  # this broker cannot describe its members, but the group has commits
+        state = NEW_PROTOCOL  # this broker cannot describe its members
     elif (described.error_code or state == "Dead") and not commits:
         raise GroupError(f"there is no group {group_id!r}")
     return GroupState(

@@ -39,7 +39,7 @@ class GroupOffsets:
         offsets: of the partitions with a commit or an owner; begins are always known.
         seen_at: when a broker returned each end, in seconds since 1970.
         missing: why the offsets of further partitions are unknown.
-        problem: why no offset of the group is known; None if one is.
+        problem: why the group could not be read; None: it was, though ``offsets`` may be empty.
     """
 
     group_id: str
@@ -175,8 +175,8 @@ class GroupsReading:
         ends: the latest begin and end of each partition of all groups.
         read_at: when the coordinator returned the commits of each group, on the clock of ``time.monotonic``.
         end_read_at: when a broker answered for each end of a group's reading, on the same clock.
-        no_offsets: why no end at all is known; None if one is.
-        is_complete: whether all brokers answered, and all partitions have a leader.
+        no_offsets: why no end at all is known, if a broker did not answer; else None.
+        is_complete: whether each partition has its offsets or a permanent error.
         connection_failed: whether a broker did not answer, so that a new link may help.
     """
 

@@ -79,11 +79,11 @@ class GroupNamesFetch:
 class GroupsFetch:
     """Fetches the members and commits of groups, once.  ``run`` runs on the link's thread.
 
-    Takes the arguments of a `Sender`, and further ones.
+    Takes the arguments of a `Sender` except ``settings``, and further ones.
 
     Args:
         group_ids: the groups.
-        on_read: called with the groups of each coordinator that answered.
+        on_read: called with the known groups of each coordinator, perhaps none.
 
     Attributes:
         states: the groups that exist and are known.
@@ -235,7 +235,7 @@ class EndsFetch(Gathering):
 
     @property
     def is_complete(self) -> bool:
-        """Whether no retry could add a result: all brokers answered, and all partitions have a leader."""
+        """Whether no retry could add a result: each partition has its offsets or a permanent error."""
         return self.failure is None and all(
             tp in self._permanent or (tp in self._ends and tp in self._begins) for tp in self.wanted
         )

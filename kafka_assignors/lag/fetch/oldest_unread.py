@@ -3,10 +3,10 @@
 Each leader gets a few Fetch requests with many partitions and few bytes for each.  A broker returns a whole
 batch only for the first partition that has one.  For any other it returns nothing if the first batch is
 larger than the partition's bytes (KIP-74).  Such partitions are requested again with more bytes, and at last
-one by one.
+each in a request of its own.
 
-A batch may have any size, so the responses in flight have a budget of bytes, which the leaders share.  When
-partitions are requested one by one, the first is requested alone, and its size shows how many fit.
+A batch may have any size, so the responses in flight have a budget of bytes, which the leaders share.  Of
+requests for one partition the first is sent alone, and the size of its response shows how many fit.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kafka.errors import (
 )
 
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.errors import is_retriable, lag_error, may_pass, reason
+from kafka_assignors.lag.fetch.errors import is_retriable, is_silence, lag_error, may_pass, reason
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.records import first_record
 from kafka_assignors.lag.fetch.sending import Sender
@@ -177,6 +177,7 @@ class OldestUnreadFetch:
         except KafkaError as error:
             self._did_not_answer(positions, error)
             return
+        self._unanswered.difference_update(positions)
         out_of_range = []
         responses.largest = max(responses.largest, sum(len(row.records or b"") for _, row in rows))
         for tp, row in rows:
@@ -254,7 +255,8 @@ class OldestUnreadFetch:
         passes = may_pass(error)
         if not passes:
             self.failure = error
-        self._unanswered.update(positions)
+        if is_silence(error):
+            self._unanswered.update(positions)
         for position in positions:
             (self._passing if passes else self._permanent)[position] = str(lag_error(error))
             self._link.leaders.pop(position.tp, None)

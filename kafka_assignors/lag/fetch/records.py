@@ -34,9 +34,9 @@ def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = 
     """Return the first record at or after ``offset``.
 
     The timestamp is the producer's or the broker's, as the topic's ``message.timestamp.type`` says.  If the
-    library to decompress a batch is not installed, the result is approximate: the batch's last offset and
-    first timestamp, or its largest timestamp if the broker set the timestamps or the batch has a delete
-    horizon.
+    library to decompress a batch of magic 2 is not installed, the result is approximate: the batch's last
+    offset and first timestamp, or its largest timestamp if the broker set the timestamps or the batch has a
+    delete horizon.
 
     Args:
         data: record batches; the last may be cut off.

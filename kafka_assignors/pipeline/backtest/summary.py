@@ -153,7 +153,9 @@ def _ranking(
             for name in order
         ],
         judged_by=recommendation.scenarios if recommendation else 0,
-        notes=list(recommendation.notes) if recommendation else ["every candidate failed in some scenario"],
+        notes=list(recommendation.notes)
+        if recommendation
+        else ["every candidate failed or was not tried in some situation"],
     )
 
 
@@ -232,7 +234,7 @@ def _plot(
     trial_results: Sequence[TrialResult],
     candidates: Sequence[CandidateResult],
 ) -> PlotResult | None:
-    """Plot the situation with the most successful candidates; of several, that of the largest mean lag."""
+    """Plot the situation in which most candidates succeeded; of several, that of the largest mean lag."""
     tried: dict[Situation, dict[str, tuple[Trial, TrialResult]]] = {}
     for trial, result in zip(trials, trial_results, strict=True):
         if trial.group == recorded.history.group and result.outcome:

@@ -75,7 +75,7 @@ def newest_records(load: DataFrame) -> Records:
 
 
 def landed_records(spark: SparkSession, root: str) -> Records:
-    """Fetch the newest forecasts that have landed in a folder as records."""
+    """Fetch the newest forecasts of the last days that have landed in a folder as records."""
     if not has_load(spark, root):
         return {}
     with one_line(f"the load of {root}"):
@@ -110,7 +110,7 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
     """Publish the newest forecasts of ``load/`` once; see `Feed`.
 
     Returns:
-        Number of records written; 0: the topic has them all.
+        Number of records written; 0: there is nothing newer to write.
 
     Raises:
         PipelineError: the cluster does not answer or denies access, or the topic is not compacted.

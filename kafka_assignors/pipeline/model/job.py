@@ -86,7 +86,7 @@ class LoadReport:
 
     @property
     def gaps(self) -> int:
-        """Steps within gaps."""
+        """Gaps without samples, each of one step or more."""
         return self.qualities.get("gap", 0)
 
     @property

@@ -126,7 +126,7 @@ class _Reader:
 
 
 class _Batch(_Reader, DataSourceReader):
-    """Reads one batch of samples.  If the cluster does not answer, planning the query fails."""
+    """Reads one batch of samples.  With ``groups_like``, planning fails if the cluster does not answer."""
 
     def partitions(self) -> list[InputPartition]:
         try:

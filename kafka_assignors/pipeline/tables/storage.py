@@ -25,7 +25,8 @@ class Storage:
         root: the folder, a path or a URI for Spark.
 
     Raises:
-        PipelineError: Spark does not support the storage.  All methods raise it if an operation fails.
+        PipelineError: Spark does not support the storage.  If an operation fails, methods
+            raise it or Java's error.
     """
 
     def __init__(self, spark: Any, root: str) -> None:
@@ -157,7 +158,7 @@ class Storage:
 
 
 def _why(error: Exception) -> str:
-    """Return the first line of Java's message."""
+    """Return Java's message as one line, with advice if a class is missing."""
     java = getattr(error, "java_exception", None)
     message = str(java.toString() if java is not None else error).partition("\n")[0]
     if "ClassNotFoundException" in message or "UnsupportedFileSystemException" in message:

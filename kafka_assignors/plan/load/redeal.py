@@ -14,7 +14,7 @@ _FULL = 2**63 - 1
 """More than any load."""
 
 _MOST_WORK = 2**27
-"""Limit of partitions times members with unequal subscriptions; above it nothing is dealt."""
+"""With unequal subscriptions, the most partitions times members; above it nothing is dealt."""
 
 
 def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, keep_counts: bool) -> Owners:

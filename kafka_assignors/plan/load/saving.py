@@ -27,7 +27,7 @@ def with_few_moves(
         problem: lag, subscriptions and capacities.
         rule: limits the differences between members' partition counts.
         owners: the plan from which ``best`` was found; it keeps the rule.
-        best: the plan with the lowest load, and the exchanges that lead to it from ``owners``.
+        best: the plan with the lowest load, and exchanges from ``owners`` that come near that load.
         former_owners: by partition, its owner before.
         limit: the largest load allowed; not below ``best.load``.
     """

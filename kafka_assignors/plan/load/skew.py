@@ -34,7 +34,7 @@ class RebalanceOnSkew:
         at_least: the largest load must also be at least this many records above its lower bound.
         for_s: seconds that the lag must stay uneven.
         check_s: seconds between two checks.
-        cool_down_s: seconds from any rebalance to the next request.
+        cool_down_s: seconds from any rebalance, or a check that found no better plan, to the next request.
         jitter: the largest part by which these times are stretched, so that groups do not rebalance
             together.
         per_hour: the most such rebalances in an hour.

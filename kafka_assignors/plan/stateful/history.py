@@ -23,7 +23,8 @@ class TaskHistory:
     """The reports, indexed by the numbers of tasks, members and processes.
 
     Tasks are numbered subtopology by subtopology, members in the order of the group, processes in the order
-    of their first member.  Cost: linear in the members' reports.
+    of their first member.  Cost: linear in the members' reports if each task has few
+    standbys.
 
     Attributes:
         tasks: all tasks.
@@ -139,7 +140,7 @@ class TaskHistory:
             0: it may be a standby, because the task has no more copies than wanted.
             1: the task has one more than wanted, but this one may replace a standby of a member with too many
                 tasks.
-            2: the task has more copies than wanted.
+            2: the task has more copies than wanted, and neither 1 nor 3 holds.
             3: the task has one more than wanted, and this one cannot be a standby beside the owner
                 (``fits``).
         """
@@ -151,7 +152,7 @@ class TaskHistory:
         return 2 if all(self.held[m] <= self._even_load for m in self.standbys[task]) else 1
 
     def is_standby(self, task: int, process: int) -> bool:
-        """Whether a member of the process reports a standby or a warm-up of the task."""
+        """Whether ``standbys`` has a member of the process for the task."""
         return any(self.process[member] == process for member in self.standbys[task])
 
     def rank(self, task: int, process: int) -> int:
@@ -166,7 +167,7 @@ class TaskHistory:
         """By member: whether it may have a copy of a task if these other members have one.
 
         It may not if it is in the process of another copy.  It may be in the rack of another copy only if no
-        rack without a copy is left.
+        member of another or of an unknown rack is left.
         """
         key = tuple(sorted(others))
         fits = self._fits.get(key)

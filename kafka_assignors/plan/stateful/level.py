@@ -10,15 +10,15 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 
 
 def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
-    """Return the fewest and the most tasks of each member in balance, standbys included.
+    """Return the fewest and the most copies, active or standby, of each member in balance, standbys included.
 
     A process holds at most one copy of a task, so a process with few members may be full before its members
     have as many as others.  The other members then share the rest.  A balance factor above 1 lowers the
-    fewest and keeps the most.  So a new member needs fewer copies, and the others need not move any.
+    fewest and keeps the most.  So a new member needs fewer copies; only members above the most give some.
 
     Args:
         history: the members' reports.
-        tasks: the active tasks and standbys of all members together.
+        tasks: the stateful active tasks and standbys of all members together.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)

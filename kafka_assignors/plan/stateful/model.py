@@ -12,7 +12,7 @@ from kafka_assignors.plan.model import NO_GENERATION, shown
 from kafka_assignors.validators import whole
 
 _MOST = 2**31 - 1
-"""Upper limit of options that count."""
+"""Upper limit of options that are a number of tasks, copies or records."""
 
 
 class Task(NamedTuple):
@@ -54,7 +54,8 @@ class StatefulMember:
         rack: where it runs; None: unknown.
         active: tasks it runs, as of ``generation``.
         standby: tasks of which it keeps a copy up to date, as standby or warm-up.
-        lags: task -> changelog records that the member's copy lacks.  Missing or negative: it has no state.
+        lags: task -> changelog records that the member's copy lacks.  Missing or negative: it has no
+            state, or runs the task and is caught up.
         generation: the generation of ``active``.
     """
 
@@ -69,7 +70,7 @@ class StatefulMember:
 
 @dataclass(frozen=True, slots=True)
 class TaskPlanOptions:
-    """Options of KIP-441; names and meaning as in Kafka Streams.
+    """Options of KIP-441, with its names.
 
     Attributes:
         acceptable_recovery_lag: changelog records; a copy that lacks no more than these counts as caught up.

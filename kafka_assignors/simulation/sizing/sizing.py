@@ -130,7 +130,7 @@ def size(
     capacities: Sequence[float] = (),
     pauses: Pauses | None = None,
 ) -> Sizing:
-    """Return the least number of members with which no record waits longer than the target.
+    """Return sizes of a group: least numbers of members with which no record waits longer than the target.
 
     - The size of the horizon is the least that holds the target from now to its end, the present lag
       included.

@@ -1,4 +1,4 @@
-"""Logs how far the restore of each waiting task is, and how long it takes."""
+"""Logs the begin and end of each restore that a task waits for, and the progress of all together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _EVERY_S = 10.0  # between two log lines
 @dataclass(slots=True)
 class _Wait:
     since: float  # seconds, by the clock
-    was_standby: bool  # the copy was a standby or warm-up before
+    was_standby: bool  # the copy was open before the task waited for it
     position: int  # of the copy when the wait began
     applied: int  # records applied to the copy before the wait
     is_logged: bool = False  # the number of records to apply is known, and logged unless it is 0
@@ -61,9 +61,9 @@ class RestoreProgress:
         wait.is_logged = True
         records = tailed.end - wait.position
         if records and wait.was_standby:
-            log.info("task %s: taking over from its standby, %d records to apply", tailed.copy, records)
+            log.info("task %s: taking over its copy, at most %d records to apply", tailed.copy, records)
         elif records:
-            log.info("task %s: restoring %d records from offset %d", tailed.copy, records, wait.position)
+            log.info("task %s: restoring at most %d records from %d on", tailed.copy, records, wait.position)
 
     def arrived(self, tailed: TailedCopy) -> None:
         """Log that a copy has reached the end of its changelog."""
@@ -73,7 +73,7 @@ class RestoreProgress:
             "task %s: ready after %.1f s%s, applied %d records",
             tailed.copy,
             self._clock() - wait.since,
-            " from its standby" if wait.was_standby else "",
+            " from its copy" if wait.was_standby else "",
             self._applied_to.get(tailed.copy.task, 0) - wait.applied,
         )
 
@@ -84,7 +84,7 @@ class RestoreProgress:
         self._logged_at = self._clock()
         unknown = sum(not wait.is_logged for wait in self._waits.values())
         log.info(
-            "restoring: %d tasks wait, %d records to go%s",
+            "restoring: %d tasks wait, at most %d records to go%s",
             len(self._waits),
             sum(wait.left for wait in self._waits.values() if wait.is_logged),
             f", not known for {unknown} of them" if unknown else "",

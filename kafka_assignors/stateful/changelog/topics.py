@@ -22,7 +22,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 
 log = logging.getLogger("kafka_assignors")
 
-_VISIBLE_S = 5.0  # limit of the wait until all brokers know a new topic
+_VISIBLE_S = 5.0  # limit of the wait until the broker that is asked knows a topic
 _CHECK_EVERY_S = 0.1
 
 
@@ -61,7 +61,7 @@ class KnownChangelogs:
         try:
             self.known = search.result()
         except (ChangelogError, TopologyError) as error:
-            log.warning("no changelog partition found yet: %s; trying again", error)
+            log.warning("the search for changelogs failed: %s; trying again", error)
             return False
         return True
 

@@ -33,7 +33,8 @@ class CommitResult:
     """The result of a commit.
 
     Attributes:
-        is_complete: whether everything is committed; uncommitted work is kept for the next attempt.
+        is_complete: whether all but the work of damaged stores is committed; if not, the rest is kept for
+            the next attempt.
         damaged: tasks with a damaged store, and the error, which is not raised.
     """
 
@@ -167,9 +168,7 @@ class Commits:
             self._consumer.commit(dict(self._offsets), timeout_ms=max(1, timeout_ms))
         except _REBALANCED as error:
             # The offsets are committed after the join, or the next owner processes the records again.
-            log.warning(
-                "commit: the group is rebalancing and refuses offsets until this member has joined: %s", error
-            )
+            log.warning("commit: the group refuses offsets until this member has joined again: %s", error)
             return False
         except KafkaError as error:
             if not error.retriable:

@@ -99,7 +99,7 @@ class OpenCopies:
             self._reader.set_waiter(active.task, None)
 
     def restore_damaged(self, active: ActiveTask, error: StateDamagedError) -> None:
-        """Wipe the damaged store of a task, and restore it from the beginning.
+        """Wipe the damaged store of a task, and restore it from its changelog if it has one.
 
         Raises:
             StateError: the state cannot be used, or was damaged again before any commit.

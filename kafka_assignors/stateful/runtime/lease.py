@@ -30,7 +30,7 @@ from kafka_assignors.stateful.shutdown import Shutdown
 
 _SESSION_SHARE = 0.5
 _POLL_INTERVAL_SHARE = 0.25  # of max_poll_interval_ms
-_HEARTBEATS = 2  # heartbeat intervals: a new member with a static member's instance id owns its tasks at once
+_HEARTBEATS = 2  # heartbeat intervals: a new process with our instance id owns our tasks at once
 _CHECK_EVERY_S = 0.01
 
 
@@ -73,7 +73,7 @@ class Lease:
         return True
 
     def observe(self) -> None:
-        """Note a heartbeat that reported no rebalance.  Call it each turn: a join hides earlier ones."""
+        """Note a heartbeat that reported no rebalance.  Call it after each poll: a join hides it."""
         if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
             self._stable_at = sent_at
 
@@ -85,7 +85,7 @@ class Lease:
         """Whether no earlier process with this ``group_instance_id`` may still write.
 
         An earlier process may not know yet that it was replaced.  So a static member waits for twice
-        ``patience_s`` after a join.
+        ``patience_s`` after it got a new member id.
         """
         member_id = static_member_id(self._consumer)
         if member_id is None:
@@ -98,7 +98,7 @@ class Lease:
     def wait_until_alone(self) -> bool:
         """Wait until `is_alone`, while time is left; return whether it is.
 
-        Without the wait, the next owner and the earlier process could both write.
+        Else this member's tasks could go to a next owner while the earlier process still writes.
         """
         while not (alone := self.is_alone()) and self._may_wait():
             time.sleep(_CHECK_EVERY_S)

@@ -31,7 +31,7 @@ class Processing:
         tasks: the member's tasks.
         commits: commits their work.
         max_uncommitted_bytes: memory of uncommitted changes.  Beyond it nothing is processed until a commit
-            succeeds.
+            succeeds or tasks are revoked.
         commit_interval_s: time between commits, also in the middle of a batch.
         shutdown: stops processing before the next record.
         clock: seconds.
@@ -149,7 +149,7 @@ class Processing:
             too_much = others + active.uncommitted_bytes > self._max_uncommitted_bytes
             if too_much or self._clock() >= self._next_commit:
                 committed = self._make_room() if too_much else self.commit_if_due()
-                # A failed attempt takes time, so the consumer is polled before the next one.
+                # A failed attempt takes time, so leave the rest of the batch: the next poll comes sooner.
                 if not committed or not self._takes(active):
                     return taken
                 others = self._uncommitted_bytes() - active.uncommitted_bytes

@@ -112,7 +112,7 @@ def last_values(
         **{**client, "bootstrap_timeout_ms": max(1, round(1000 * min(_CONNECT_S, left_s())))},
         group_id=None,
         enable_auto_commit=False,
-        auto_offset_reset="earliest",  # compaction may have removed the first records
+        auto_offset_reset="earliest",  # retention may have removed the first records
         kafka_client=client_without_topic_creation,  # else a deleted changelog would come back
     )
     try:

@@ -51,7 +51,7 @@ class TaskDir:
         checkpoint.write(self.path / "checkpoint", positions)
 
     def confirm_checkpoint(self) -> bool:
-        """Renew the checkpoint's time: the store is still there, and its changelog has nothing newer.
+        """Renew the checkpoint's time: the store is still there, and has applied nothing newer.
 
         Returns:
             Whether the time was renewed.  If not, the copy counts as older than it is.
@@ -66,7 +66,7 @@ class TaskDir:
         """Replace the directory by an empty one, after the store was closed.
 
         Raises:
-            StateError: it failed; the old state may still be there, without its checkpoint.
+            StateError: it failed; the old state, and its checkpoint, may still be there.
         """
         try:
             (self.path / "checkpoint").unlink(missing_ok=True)  # if the rest fails, nothing uses the state

@@ -91,7 +91,7 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
 
 
 def decode(data: bytes, latest: int = LATEST_VERSION) -> Subscription | NewerHeader:
-    """Decode a subscription, with sorted tasks.  If a newer release wrote it, return only its header.
+    """Decode a subscription, with sorted tasks; of a version newer than ``latest`` only its header.
 
     Args:
         data: user data of a subscription.

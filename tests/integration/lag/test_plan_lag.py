@@ -117,7 +117,7 @@ def test_reset_decides_lag_without_a_commit(fresh: FreshNames) -> None:
         words = ("--strategy", "lag-aware")
         expected_message = (
             "note: no commit in 1 of 3 partitions: all their records count as lag, as with "
-            "auto_offset_reset=earliest; for none give --reset latest\n"
+            "auto_offset_reset=earliest; if none should, give --reset latest\n"
         )
         assert json_of(group, *words, expected_message=expected_message)["metrics"]["max_load"] == 20
         assert json_of(group, *words, "--reset", "earliest")["metrics"]["max_load"] == 20

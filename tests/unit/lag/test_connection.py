@@ -73,7 +73,8 @@ def test_librdkafkas_names_are_accepted(tmp_path: Path) -> None:
     ca = tmp_path / "ca.pem"
     ca.touch()
     properties = {
-        "security.protocol": "SASL_SSL",
+        "security.protocol": "sasl_ssl",
+        "ssl.endpoint.identification.algorithm": "none",
         "sasl.mechanisms": "SCRAM-SHA-512",
         "sasl.username": "al",
         "sasl.password": "s3cret",
@@ -85,6 +86,7 @@ def test_librdkafkas_names_are_accepted(tmp_path: Path) -> None:
         "sasl_plain_username": "al",
         "sasl_plain_password": "s3cret",
         "ssl_cafile": str(ca),
+        "ssl_check_hostname": False,
     }
 
 

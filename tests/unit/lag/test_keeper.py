@@ -253,6 +253,8 @@ def test_error_becomes_a_problem_in_one_line(keeper_of: MakeKeeper) -> None:
     cluster.error = ValueError("first line\nsecond line")
     keeper = keeper_of(cluster, refresh_s=10)
     assert keeper.ask([A], 10) == LagAnswer({}, "ValueError: first line")
+    cluster.error = TimeoutError("the database did not answer")
+    assert keeper.ask([A], 10) == LagAnswer({}, "TimeoutError: the database did not answer")
 
 
 def test_close_ends_both_threads_and_their_jobs() -> None:

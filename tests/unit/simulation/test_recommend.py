@@ -60,7 +60,7 @@ def test_time_lag_decides_before_lag_and_lag_before_moves() -> None:
 def test_strategy_that_never_drains_is_last_despite_other_figures() -> None:
     recommendation = recommend([outcome("a", drain_s=None, recovery_s=None, time_lag_p99=0.0), outcome("b")])
     assert [ranked.strategy for ranked in recommendation.ranking] == ["b", "a"]
-    assert recommendation.ranking[1].reasons == ("100% of situations never worked off, 0% for b",)
+    assert recommendation.ranking[1].reasons == ("100% of situations never drained, 0% for b",)
 
 
 def test_differences_within_the_error_of_a_simulation_do_not_count() -> None:

@@ -422,3 +422,13 @@ def test_group_is_empty_until_a_member_that_starts_has_joined(strategy: Strategy
     done = simulate(history(*[[1, 1]] * 60), Scenario("h", strategy, 1, churn=churn, pauses=pauses))
     assert (done.rebalances, done.moved, done.left) == (1, 2, 0)
     assert min(move.at for move in done.moves) > 12
+
+
+@pytest.mark.parametrize("kind", ["leave", "kill"])
+def test_member_that_stops_while_it_starts_never_joins(kind: str) -> None:
+    """The second member starts at 1 s and would join at 11 s; it and the first one stop before."""
+    churn = parse(f"join@1,join@2,leave@3,{kind}@4")
+    scenario = Scenario("h", COOPERATIVE, 1, churn=churn, pauses=replace(SETTLED, start_s=10.0))
+    done = simulate(history(*[[1, 1]] * 60), scenario)
+    assert (done.rebalances, done.moved, done.left) == (1, 2, 0)
+    assert {move.taker for move in done.moves} == {"m3"}

@@ -164,7 +164,7 @@ def test_claims_of_two_active_members_cancel_out(caplog: pytest.LogCaptureFixtur
     members = {"a": sends(1, everything, 4), "b": sends(2, everything, 4), "c": sends(3)}
     assert chosen(members, preempt=False) == "c"
     (warning,) = warnings(caplog)
-    assert "member b claims 5 partitions that a claims in the same generation" in warning
+    assert "member b claims 5 partitions that others, such as a, claim in its generation" in warning
 
 
 @pytest.mark.parametrize("broken", ["plan_failover", "failover_user_data.decode_priority"])
@@ -180,6 +180,9 @@ def test_fallback_makes_one_active_member(
     monkeypatch.setattr(f"kafka_assignors.strategies.failover.{broken}", fails)
     assert chosen(members) == "a"
     assert "falling back to the most senior member" in caplog.text
+    leader = FailoverAssignor()
+    group = [joined("a", sends(1)), joined("b", sends(1), "static")]
+    assert active(plan_of(leader.assign(cluster(TOPICS), group))) == "b", "static members are senior"
 
 
 # --- reasons -----------------------------------------------------------------------------------------------

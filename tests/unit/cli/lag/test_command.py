@@ -589,7 +589,15 @@ def test_group_that_rebalances_for_long_fails_with_the_reason(
 
 @pytest.mark.parametrize(
     ("milliseconds", "text"),
-    [(0, "0ms"), (999, "999ms"), (1_000, "1s"), (130_500, "2m10s"), (3_600_000, "1h"), (90_061_000, "1d1h")],
+    [
+        (0, "0ms"),
+        (999, "999ms"),
+        (999.7, "1s"),
+        (1_000, "1s"),
+        (130_500, "2m10s"),
+        (3_600_000, "1h"),
+        (90_061_000, "1d1h"),
+    ],
 )
 def test_durations_have_two_units(milliseconds: float, text: str) -> None:
     assert duration(milliseconds) == text

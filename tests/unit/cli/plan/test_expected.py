@@ -39,6 +39,11 @@ def test_plan_balances_lag_and_forecast_arrivals() -> None:
     assert before["metrics"]["max_load"] == 110
 
 
+def test_partition_that_moves_for_expected_load_counts_as_lost() -> None:
+    rows = {line.split()[0]: line.split() for line in call(problem=BUSY_SOON).stdout.splitlines() if line}
+    assert [rows[name][5] for name in ("c1", "c2")] == ["1", "1"]
+
+
 def test_note_explains_loads() -> None:
     result = call(problem=BUSY_SOON)
     assert "note: loads are lag and forecast arrivals\n" in result.stderr

@@ -96,7 +96,7 @@ def test_missing_commits_are_noted_unless_reset_is_given() -> None:
     )
     assert fetched(never)[1] == [
         "no commit in 1 of 3 partitions: all their records count as lag, as with auto_offset_reset=earliest; "
-        "for none give --reset latest"
+        "if none should, give --reset latest"
     ]
     assert fetched(never, reset="earliest")[1] == []
     assert fetched(reading({A: 5, B: 0, C: 7}))[1] == []

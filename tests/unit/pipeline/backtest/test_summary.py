@@ -115,7 +115,7 @@ def test_no_candidate_is_ranked_if_each_failed_somewhere() -> None:
         found[number] = TrialResult(number, error="no")
     totals = results(of, trials, found)
     assert [one["place"] for one in totals["candidates"]] == [None, None, None]
-    assert totals["notes"] == ["every candidate failed in some scenario"]
+    assert totals["notes"] == ["every candidate failed or was not tried in some situation"]
 
 
 def test_failure_of_all_trials_raises_the_first_reason() -> None:

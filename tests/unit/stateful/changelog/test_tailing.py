@@ -149,12 +149,14 @@ def test_restore_logs_its_records_and_its_time(bench: Bench, caplog: pytest.LogC
     bench.tailing.update_lags()
     bench.turn()
     assert [line for line in caplog.messages if "task s_" in line] == [
-        "task s_0: restoring 3 records from offset 0",
+        "task s_0: restoring at most 3 records from 0 on",
         "task s_0: ready after 2.0 s, applied 3 records",
     ]
     for _ in range(4):
         bench.turn()
-    assert caplog.messages[-1] == ("restoring: 1 tasks wait, 0 records to go, not known for 1 of them")
+    assert caplog.messages[-1] == (
+        "restoring: 1 tasks wait, at most 0 records to go, not known for 1 of them"
+    )
 
 
 def test_progress_is_logged_every_ten_seconds(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -167,7 +169,7 @@ def test_progress_is_logged_every_ten_seconds(bench: Bench, caplog: pytest.LogCa
         bench.now += 2.0
         bench.tailing.update_lags()
     assert [line for line in caplog.messages if "to go" in line] == [
-        "restoring: 1 tasks wait, 7 records to go"
+        "restoring: 1 tasks wait, at most 7 records to go"
     ] * 2
 
 
@@ -201,9 +203,9 @@ def test_promotion_logs_the_lag_of_the_standby(bench: Bench, caplog: pytest.LogC
     bench.tailing.set_waiter(S1, WAITER)
     bench.turn()
     assert caplog.messages == [
-        "task s_0: taking over from its standby, 2 records to apply",
-        "task s_0: ready after 2.0 s from its standby, applied 2 records",
-        "task s_1: ready after 2.0 s from its standby, applied 0 records",
+        "task s_0: taking over its copy, at most 2 records to apply",
+        "task s_0: ready after 2.0 s from its copy, applied 2 records",
+        "task s_1: ready after 2.0 s from its copy, applied 0 records",
     ]
 
 
@@ -237,9 +239,9 @@ def test_restart_of_a_restore_is_logged(
     bench.tailing.update_lags()
     bench.turn()
     assert [line for line in caplog.messages if line.startswith("task")] == [
-        "task s_0: taking over from its standby, 1 records to apply",
+        "task s_0: taking over its copy, at most 1 records to apply",
         "task s_0: state is restored from the beginning: bytes are flipped",
-        "task s_0: restoring 3 records from offset 0",
+        "task s_0: restoring at most 3 records from 0 on",
         "task s_0: ready after 2.0 s, applied 3 records",
     ]
 
