@@ -45,10 +45,16 @@ COORDINATOR = (
 PLAN = (
     Metric("plan-time-ms", "ms", "time from decoding the subscriptions to the finished plan"),
     Metric("partitions-kept", "partitions", "partitions that stay with their owner"),
-    Metric("partitions-moved", "partitions", "partitions moved in the last round that could have stayed"),
+    Metric(
+        "partitions-moved",
+        "partitions",
+        "partitions that the last plan takes from a member that could keep them",
+    ),
     Metric("partitions-held-back", "partitions", "partitions the last round left without an owner"),
     Metric("partition-spread", "partitions", "largest difference between two subscribers' shares of a topic"),
-    Metric("largest-load", "records", "largest lag of a member, with forecast arrivals where they are used"),
+    Metric(
+        "largest-load", "records", "largest load of a member: lag, with forecast arrivals where they are used"
+    ),
     Metric("largest-load-bound", "records", "quick lower bound of the largest load of any plan"),
     Metric("forecasts-used", "partitions", "partitions with a forecast"),
 )

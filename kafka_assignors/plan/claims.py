@@ -40,8 +40,8 @@ class Claims:
             members of the same generation have not; else ``NO_MEMBER``.
         holders: partition -> all members that hold it, for contested partitions only.
         refused: member id -> number of its claims on partitions that do not exist.
-        disputed: member id -> (most senior member of its last dispute, number of its disputes).  A dispute is
-            several newest claims on one partition.  It does not count for its most senior member.
+        disputed: member id -> (most senior rival on its last disputed partition, number of these).  A
+            partition is disputed if it has several newest claims; the most senior claimant has no entry.
     """
 
     owner: Owners

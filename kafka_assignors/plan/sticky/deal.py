@@ -13,8 +13,8 @@ from kafka_assignors.plan.sticky.goals import TransportProblem
 class Lots:
     """The rows of the matrix: lots of partitions that differ only in their owner.
 
-    A lot is a topic, or with racks the partitions of a topic that are near the same subscribers.  With three
-    racks a topic has up to seven lots, with thirty nearly one for each partition (too many racks are
+    A lot is a topic, or with racks the partitions of a topic that are equally near for each subscriber.  With
+    three racks a topic has up to eight lots, with thirty nearly one for each partition (too many racks are
     ignored).  Members without a subscription have no column, so that they do not change the plan of the
     others, not even in a tie.
 
@@ -66,7 +66,7 @@ class Lots:
         )
 
     def _split_by_rack(self, in_racks: Mask) -> None:
-        """Cut each topic into lots with the same near subscribers, in the order of their first partitions."""
+        """Cut each topic into lots with the same row of ``away``, in the order of their first partitions."""
         set_of, sets = self.group.rack_sets
         keys = self.lot_of * len(sets) + set_of[self.partitions]
         pairs, first, pair = np.unique(keys, return_index=True, return_inverse=True)

@@ -62,7 +62,7 @@ def _repair(residual: Residual, goal: Goal, relaxed: Labels) -> Labels:
     while True:
         if step > 1 or residual.step > 1:
             residual.price(goal, step)
-            labels.widen()
+            labels.convert()
         excess = _use_up(residual, labels)
         while bool((excess > 0).any()):
             phase = FlowPhase(residual, labels, excess)

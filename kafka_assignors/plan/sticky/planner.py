@@ -19,9 +19,9 @@ def plan_sticky(group: Group, claims: Claims) -> Assignment:
 
     With racks (of the members, and of the replicas in ``Group.racks``) locality comes between fair and
     sticky, and is exact, too: no fair plan has more partitions with an owner in a rack of a replica
-    (KIP-881).  Spread then treats the partitions of a topic that are near the same subscribers as a topic of
-    their own.  So the sum of squares over whole topics can be larger than necessary: by 2 % on average, 43 %
-    at most (docs/explanation/planner.md).  Racks are ignored if they would take too much memory
+    (KIP-881).  Spread then treats the partitions of a topic that are equally near for each subscriber as a
+    topic of their own.  So the sum of squares over whole topics can be larger than necessary: by 2 % on
+    average and 43 % at most in random groups.  Racks are ignored if they would take too much memory
     (``Group.too_many_racks``).
 
     Ties: members by seniority, topics by name, partitions by number.  Planning again with nothing changed
@@ -45,6 +45,6 @@ def plan_fairest_sticky(group: Group, claims: Claims) -> Assignment:
 
 
 def _plan(group: Group, lots: Lots, *, keep_all: bool) -> Assignment:
-    # A lot is a topic, or with racks the part of it that is near the same subscribers.  First plan how many
-    # partitions of each lot each member gets, then choose the partitions.
+    # A lot is a topic, or with racks the part of it that is equally near for each subscriber.  First plan how
+    # many partitions of each lot each member gets, then choose the partitions.
     return Assignment(group, deal(lots, best_shares(lots.problem(keep_all=keep_all))))

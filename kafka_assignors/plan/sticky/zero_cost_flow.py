@@ -40,7 +40,7 @@ class Labels:
         """Return the labels as potentials."""
         return Potentials(self.topic.astype(np.int64), self.member.astype(np.int64), int(self.hub))
 
-    def widen(self) -> None:
+    def convert(self) -> None:
         """Convert to the numpy type of the network, which may have changed."""
         self.topic, self.member = self.topic.astype(self._net.kind), self.member.astype(self._net.kind)
 

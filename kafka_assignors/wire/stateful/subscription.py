@@ -23,9 +23,9 @@ from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, check_header
 
 MOST_OTHERS = 1_000
-"""A member sends at most this many lags of tasks whose state it has without owning them: 5 KB.  Such state is
-useful only if it is recent, and the broker keeps all members' user data in one record, limited to a megabyte
-in most clusters."""
+"""A member sends at most this many lags of tasks whose state it has without owning them: 5 to 9 KB.  Such
+state is useful only if it is recent, and the broker keeps all members' user data in one record, limited to a
+megabyte in most clusters."""
 
 _HEAD = struct.Struct(">hh16s")
 _CLAIM = struct.Struct(">ii")
@@ -70,7 +70,7 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
         version: the version the leader asked for (``TaskAssignment.common_version``).
 
     Raises:
-        CodecError: an unknown version, or a value out of range (such as a negative partition or lag).
+        CodecError: an unknown version, or a partition, lag or text out of range.
     """
     _check_version(version, subscription.latest_supported)
     lags = _lags_to_send(subscription)

@@ -517,7 +517,7 @@ def test_report_says_from_which_step_its_sizes_use_a_mean() -> None:
     least = [_least_by_trying(rate) for rate in (1.0, 1.5, 2.0)]
     assert (least, [step.least.members for step in sizing.steps]) == ([2, 2, 3], least[:2])
     made = SizeReport("billing", TIME, "sticky", sizing, is_measured=False, forecasts=load.forecasts)
-    mean_line = "+30m and all of it use the mean of these 1h: a rise within them may need more members"
+    mean_line = "the rows from +30m on use the mean of these 1h: a rise within the time may need more members"
     assert mean_line in lines(made)
     measured = group_load(now, 3600, 10)
     assert mean_line not in lines(replace(made, forecasts=measured.forecasts))
