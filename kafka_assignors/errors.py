@@ -10,7 +10,7 @@ class KafkaAssignorsError(Exception):
 
 
 class CodecError(KafkaAssignorsError, ValueError):
-    """Invalid bytes.  The leader ignores the sender's history and goes on planning."""
+    """Invalid bytes.  A leader ignores them and goes on planning; a load model stops."""
 
 
 class ProblemError(KafkaAssignorsError, ValueError):
@@ -22,7 +22,7 @@ class PlanError(KafkaAssignorsError, ValueError):
 
 
 class OptionError(KafkaAssignorsError, ValueError):
-    """An unknown or invalid option.  Raised at construction.
+    """An unknown or invalid option.
 
     Args:
         option: the option's name, also an attribute.
@@ -62,11 +62,11 @@ class ToolMissingError(KafkaAssignorsError):
 
 
 class BrokerError(KafkaAssignorsError):
-    """The development broker could not be started, reached or stopped."""
+    """A broker refuses or does not answer, or the development broker failed."""
 
 
 class GroupError(KafkaAssignorsError):
-    """A live group cannot be planned for: it is unknown, has no members, or is no consumer group."""
+    """A live group cannot be read, planned or sized as it is; the message says why."""
 
 
 class HistoryError(KafkaAssignorsError):

@@ -211,10 +211,10 @@ class Assignor(StrategyHooks):
         with paused_collector():
             reports = self._read(members, complaints)
             group = self._group(cluster, tuple(member for member, _report in reports))
-            with self._guarded("reading the members"):
+            with self._guarded("recording the group"):
                 self._access.remember_planned_metadata()
                 self._causes.record_group(self._access, members, reports, group, cluster)
-        with self._guarded("fetching lag"):  # may wait for brokers, so the collector runs meanwhile
+        with self._guarded("fetching lag"):  # may wait for brokers: garbage is collected meanwhile
             group = self.with_lags(group, reports, complaints)
         with paused_collector():
             return self._plan_round(group, complaints, started)

@@ -111,7 +111,9 @@ def start_broker(
     """
     extra = {name: str(value) for name, value in (properties or {}).items()}
     if reserved := sorted(_RESERVED & extra.keys()):
-        raise BrokerError(f"property {reserved[0]!r} is set by the development broker: use port and data_dir")
+        raise BrokerError(
+            f"property {reserved[0]!r} is the development broker's own: remove it (see port, data_dir)"
+        )
     if port is not None:
         require_free(port)
     report = on_progress or silent

@@ -44,7 +44,7 @@ class CommitOrder:
         self.since = UNKNOWN  # time of the reset
 
     def observe(self, sample: Sample, known: int, known_since: int) -> CommitChange:
-        """Take the next sample with a commit, in the order of times.
+        """Take the next sample whose commit is known, or known to be none, in the order of times.
 
         Args:
             sample: the sample.

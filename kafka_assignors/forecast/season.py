@@ -88,7 +88,7 @@ class Season:
         return above + self._week_adds(hour_of_week(quarter))
 
     def before(self, quarter: int) -> tuple[float, float, float]:
-        """Return the rates a day and a week before a quarter (number since 1970), and its usual rate.
+        """Return the latest rates of the time on the weekday before and on this weekday, and the usual one.
 
         They are in records/s; NaN: unknown.
         """

@@ -24,12 +24,12 @@ class Rate:
         records_in: records written a second.
         records_out: records committed a second; None: no commit, or the commit went back.
         commit_unchanged_s: seconds since a look first saw the present commit.  (Brokers do not return the
-            time of a commit.)
+            time of a commit.)  None: no commit.
     """
 
     records_in: float
     records_out: float | None
-    commit_unchanged_s: float
+    commit_unchanged_s: float | None
 
     def catch_up_s(self, lag: int) -> float | None:
         """Return the seconds until the lag is 0 at these rates; None: never, or unknown."""
@@ -80,12 +80,12 @@ class Rates:
         return Rate(
             (current.end - before.end) / (now_s - then_s),
             None if out is None or out < 0 else out / (now_s - then_s),
-            now_s - self._commit_seen[tp][1],
+            None if current.committed is None else now_s - self._commit_seen[tp][1],
         )
 
 
 def total(rates: Iterable[Rate]) -> Rate | None:
-    """Return the sum of rates, with the time since a commit last changed or appeared; None without rates.
+    """Return the sum of rates, with the time since the latest commit; None without rates.
 
     A partition without a commit counts as no progress.
     """
@@ -95,5 +95,5 @@ def total(rates: Iterable[Rate]) -> Rate | None:
     return Rate(
         sum(rate.records_in for rate in known),
         sum(rate.records_out or 0.0 for rate in known),
-        min(rate.commit_unchanged_s for rate in known),
+        min((rate.commit_unchanged_s for rate in known if rate.commit_unchanged_s is not None), default=None),
     )

@@ -36,7 +36,7 @@ _USED = ("group", "time", "topic", "partition", *_NUMBERS)
 """Columns of the load table that a history is made of."""
 
 CELLS = 1_000_000
-"""Maximum steps x partitions in the driver's memory at a time; each takes 300 bytes, and as much in Java."""
+"""Steps x partitions, or one partition, that the driver reads at a time: 300 bytes each, as much in Java."""
 
 MOST_IN_FILES = 500_000_000
 """Maximum steps x partitions of a group with its arrays in files.  In a worker, the two arrays take 8 GB."""
@@ -144,7 +144,7 @@ def frame_of_rows(rows: DataFrame, group: str) -> Frame:
 
 
 def slices(frame: Frame) -> Iterator[tuple[int, int, Column]]:
-    """Yield parts of up to `CELLS` steps x partitions: first partition, end, condition of the rows."""
+    """Yield parts of up to `CELLS` cells or of one partition: first partition, end, condition of the rows."""
     from pyspark.sql import functions as F
 
     width = max(CELLS // frame.steps, 1)

@@ -133,7 +133,7 @@ class _Listed:
     """The listed files of a stream that writes samples.
 
     Attributes:
-        lists: batch -> the files of its list, in the order of their batches.
+        lists: batch -> the files of its list, the oldest first.
     """
 
     def __init__(self, spark: SparkSession, storage: Storage, writer: str) -> None:

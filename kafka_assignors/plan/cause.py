@@ -120,8 +120,9 @@ def compare(
     """Return the changes of a group that cause a rebalance, in the order of ``Cause``.
 
     - A new member id counts as *restarted* if the group had a static member with the same instance id.  It
-      counts as *rejoined* if it still knows a generation (its membership ended while it ran), or if its
-      client id belonged to exactly one other member, which is missing now.  Otherwise it has *joined*.
+      counts as *rejoined* if it still knows a generation (its membership ended while it ran), or if no other
+      member has its client id, and exactly one had it: a dynamic member that is missing now.  Otherwise it
+      has *joined*.
     - A static member that is missing is *lost*, because only the end of its session, or an administrator,
       removes it.  A missing dynamic member either left or was lost.  The protocol does not show which, so it
       is *gone* unless the caller knows more.

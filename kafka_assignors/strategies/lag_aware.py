@@ -7,7 +7,7 @@ from kafka_assignors.plan import NO_GENERATION, Assignment, Claims, Group, Owner
 
 
 class LagAwareAssignor(LagAssignor):
-    """Balances each topic alone: equal partition counts, then the smallest maximum lag of a member; eager.
+    """Deals each topic alone, heaviest partition first: by fewest partitions, then by least lag; eager.
 
     Follows KIP-169 exactly.  See ``plan_lag_aware``.
     """

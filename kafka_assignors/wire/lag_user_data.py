@@ -18,8 +18,8 @@ be in one group:
 - ``:compact`` means that the member reads an assignment with a `budget` (a size limit).  The leader sends
   budgets only if all members read them.  A member with a budget may send the shorter form,
   `compact_lag_user_data`.
-- ``:budget`` means that the member has a budget, although it sends this form.  From it, the leader of a group
-  that is small again knows that there is a budget to end, even if another leader has sent it.
+- ``:budget`` means that the member has a budget, although it sends this form.  So the leader of a
+  group that has become small can end the budget, even one that another leader sent.
 """
 
 from __future__ import annotations

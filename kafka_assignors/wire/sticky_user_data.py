@@ -1,7 +1,7 @@
 """User data of the ``sticky`` strategy: the partitions a member owned, and their generation.
 
 The Java client's ``StickyAssignor`` (schema v1) writes an array of (topic, partitions) and then the
-generation; v0 has no generation.  kafka-python up to 3.0 writes a 2-byte version before the same bytes, which
+generation; v0 has no generation.  kafka-python 3.0 writes a 2-byte version before the same bytes, which
 Java cannot read.  We write Java's bytes and read all three forms.
 """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,8 @@ def test_repeated_import_adds_nothing(spark: SparkSession, tmp_path: Path) -> No
     file.write_text("".join(json.dumps(line(partition=n)) + "\n" for n in (0, 1, 1)) + "\n")
     assert import_samples(spark, file, root) == ImportReport(3, 2, 1, {})
     assert import_samples(spark, file, root) == ImportReport(3, 0, 3, {})
-    more = [line(partition=1), line(partition=2, begin_offset=None, time="2026-11-22T22:30:00Z")]
+    later = datetime(2026, 11, 22, 22, 30, tzinfo=timezone.utc)
+    more = [line(partition=1), line(partition=2, begin_offset=None, time=later)]
     del more[1]["end_offset"]
     assert import_samples(spark, more, root) == ImportReport(2, 1, 1, {})
     imported = {row.partition: row for row in read_samples(spark, root).collect()}

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -161,6 +162,16 @@ def test_damaged_file_is_named_or_skipped_and_counted(
     assert [Path(damage.file).name for damage in lost] == [victim.name]
     # A reader of another date does not open the damaged file.
     assert committed(read_samples(spark, root, since=NOON + timedelta(hours=20))) == [2]
+
+
+def test_file_without_a_required_column_is_skipped_and_counted(spark: SparkSession, root: str) -> None:
+    write_samples(samples(spark, [row(0, 1)]), root, "one")
+    write_samples(samples(spark, [row(24, 2)]), root, "one")
+    victim = files(root, "one")[0]
+    pq.write_table(pq.read_table(victim).drop_columns(["group"]), victim)
+    lost: list[Damage] = []
+    assert committed(read_samples(spark, root, on_damage=lost.append)) == [2]
+    assert [(Path(damage.file).name, "no 'group'" in damage.what) for damage in lost] == [(victim.name, True)]
 
 
 def test_flipped_byte_is_found_when_the_file_is_read(spark: SparkSession, root: str) -> None:

@@ -220,7 +220,7 @@ class LagAssignor(Assignor):
             lags[partition.topic][partition.partition] = answer.lags.get(partition, UNKNOWN_LAG)
         self._round_lags = {**known, **answer.lags}
         unknown = [partition for partition in to_fetch if partition not in answer.lags]
-        if answer.problem or not unknown:
+        if lags and (answer.problem or not unknown):
             self._log_change(len(unknown), sum(map(len, lags.values())), answer.problem)
         return replace(group, lags={topic: of_topic.tolist() for topic, of_topic in lags.items()})
 

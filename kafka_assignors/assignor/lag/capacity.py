@@ -87,10 +87,10 @@ class MeasuredCapacities:
             return
         self._logged = logged
         if not median:
-            log.info("%s: no member has measured its capacity yet: all count as equal", self._name)
+            log.info("%s: no member has measured its capacity yet: those that measure count as 1", self._name)
             return
         log.info(
-            "%s: %d of %d members have measured their capacity, the median is %s records/s%s",
+            "%s: %d of %d measuring members have a capacity, the median is %s records/s%s",
             self._name,
             len(measuring) - unknown,
             len(measuring),

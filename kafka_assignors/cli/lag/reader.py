@@ -65,7 +65,7 @@ class LagReader:
         """Return the current lag of groups.
 
         Raises:
-            KafkaAssignorsError: no offset could be read, or no group (it is the error of the first one).
+            KafkaAssignorsError: no offset could be read; or no group, then the error of the first one.
         """
         link = self._connection.reach()
         failures: dict[str, KafkaAssignorsError] = {}
@@ -126,8 +126,8 @@ class LagReader:
 
     def _reports(self, link: Link, groups: GroupsReading) -> tuple[Report, ...]:
         """Return the reports of all groups; the timestamps for all of them are read at once."""
-        # Rates and ages are of the moment when the group was read, because reading other groups and the
-        # timestamps may take seconds.
+        # Ages are of when the group was read, and rates of when its ends were, because reading other groups
+        # and the timestamps may take seconds.
         epoch_s, text = time.time() - time.monotonic(), _now()
         starts = {
             name: {

@@ -275,9 +275,11 @@ def _age(time_lag_ms: float | None) -> str:
 
 
 def _last_commit(partition: PartitionLag) -> str:
-    if partition.rate is None or partition.committed is None:
-        return "-"
-    return _age(1000 * partition.rate.commit_unchanged_s)
+    return "-" if partition.rate is None else _seconds(partition.rate.commit_unchanged_s)
+
+
+def _seconds(time_s: float | None) -> str:
+    return _age(None if time_s is None else 1000 * time_s)
 
 
 def _rates(rate: Rate | None, lag: int) -> list[str]:
@@ -289,6 +291,6 @@ def _rates(rate: Rate | None, lag: int) -> list[str]:
     return [
         f"{rate.records_in:,.1f}",
         out,
-        "-" if catch_up_s is None else _age(1000 * catch_up_s),
-        _age(1000 * rate.commit_unchanged_s),
+        _seconds(catch_up_s),
+        _seconds(rate.commit_unchanged_s),
     ]

@@ -111,7 +111,7 @@ class Frame:
             lines.append(Text("frozen: press f to go on; rebalances are still recorded", "reverse"))
         if self.trouble:
             age_s = max(now_s - self.last.snapshot.time_s, 0)
-            since = f"no response since {look_time}, {age_s:.0f} s ago: "
+            since = f"not read since {look_time}, {age_s:.0f} s ago: "
             lines += [Text(part, "bold red") for part in wrap(since + self.trouble, width)[:_TROUBLE_LINES]]
         notes = self._lag_notes(now_s)
         if state == NEW_PROTOCOL:

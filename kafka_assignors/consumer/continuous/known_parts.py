@@ -1,6 +1,6 @@
 """Checks that kafka-python's private parts are the ones that this folder relies on.
 
-A coordinator is replaced only if every method that ours overrides, repeats or calls has a known source.
+A coordinator is replaced only if the methods listed here, on which ours relies, have known sources.
 With another version of kafka-python the consumer behaves as kafka-python's own.
 """
 
@@ -21,7 +21,7 @@ from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector, Task
 
-# Class -> methods, and the digest of their sources in kafka-python 3.0.12.
+# Class -> methods; ``KNOWN`` has the digests of their sources.
 _METHODS: dict[type, str] = {
     BaseCoordinator: (
         "__init__ coordinator coordinator_unknown stable ensure_coordinator_ready "

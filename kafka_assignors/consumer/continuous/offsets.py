@@ -32,7 +32,7 @@ class _SentInJoin(dict[TopicPartition, OffsetAndMetadata]):
 
 
 class _StaleError(Exception):
-    """The broker refused offsets because the group is in a later generation."""
+    """The broker refused offsets of an old or an unfinished generation."""
 
 
 def _overtaken() -> RebalanceInProgressError:
@@ -65,7 +65,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         self._newest, self._unanswered = {}, {}
 
     def coordinator(self) -> Any:
-        """Return the node for commits and offset fetches; joins and heartbeats use ``coordinator_id``."""
+        """Return the node for commits and offset fetches, and for heartbeats during a join."""
         node_id = super().coordinator()
         return node_id if node_id is None or not self._join.is_in_flight else self._second_connection(node_id)
 
@@ -181,7 +181,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         }
 
     async def _await_commits(self, timeout_ms: float) -> bool:
-        """Wait for the response of the last commit that was sent: a broker answers them in order."""
+        """Wait for the response of the last commit; each commit waits for those on the other connection."""
         try:
             for end in list(self._unanswered)[-1:]:
                 await self._manager.wait_for(end, timeout_ms)

@@ -70,7 +70,7 @@ class Seasons:
         return before[:, rows]
 
     def weight(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
-        """Return the share of a quarter's records that arrive in a part of it (microseconds), times 900 s."""
+        """Return the share of a quarter's records from ``start`` to ``stop`` (microseconds), times 900 s."""
         if stop - start == QUARTER:
             return QUARTER_S
         table, slots = self._table, self._table.slots

@@ -177,10 +177,7 @@ class Table:
         return more if array is None else np.concatenate((array, more), axis=-1)
 
     def clear(self, row: int) -> None:
-        """Reset the arrays of the hot part that `absorb` sets.
-
-        The other parts are not used until the next `absorb`.
-        """
+        """Reset the hot arrays that `absorb` sets; the next `absorb` overwrites the others."""
         for name, field in self.fields.items():
             if field.part == "hot" and name not in _SAMPLE:
                 self.arrays[name][..., row] = field.start

@@ -38,13 +38,13 @@ _DEFAULTS = {"reconnect_backoff_max_ms": 1000}
 _WITH_REQUESTS = ("kafka.net.connection", "kafka.protocol.parser")
 """Loggers that print whole requests at DEBUG, also those with a password."""
 _IN_FLIGHT = 10_000
-"""Practically no limit.  If twice as many wait for a connection, kafka-python never sends the second half."""
+"""Practically no limit.  Of twice as many requests that wait to connect, kafka-python sends only half."""
 _MOST_HANG_UPS = 3
 """After so many disconnects during authentication, the broker counts as one that denies access."""
 
 
 def client_without_topic_creation(**configs: Any) -> Any:
-    """Make a ``kafka_client`` argument whose metadata requests create no topic.
+    """A ``kafka_client`` argument; metadata requests of its client create no topic.
 
     The option ``allow_auto_create_topics`` of kafka-python's clients does not reach these requests.
     """
@@ -132,7 +132,7 @@ class Link:
         return self._ended.wait(timeout_s)
 
     def client(self, **configs: Any) -> Any:
-        """Make a ``kafka_client`` argument, so that another of kafka-python's clients shares this link.
+        """A ``kafka_client`` argument with which another of kafka-python's clients shares this link.
 
         After ``ready`` that client's constructor does not wait either.  The client ends with the link.
         """

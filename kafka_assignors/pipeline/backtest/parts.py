@@ -96,7 +96,8 @@ class Part:
         never_known: see `Recorded`.
         appeared: see `Recorded`.
         rates: see ``service_rate.largest_rates``.
-        served: sum of the records served by step; NaN if those of a partition are unknown.
+        served: sum of the records served by step; NaN if those of a present partition are
+            unknown.
         known_lag: sum of the known lag by step.
     """
 
@@ -164,6 +165,7 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
     seen[cell] = True
     first_seen = np.argmax(seen.reshape(steps, size), axis=0)
     before = np.arange(steps)[:, None] < first_seen
+    is_absent = before | ~seen.reshape(steps, size).any(axis=0)
     waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
     known = ~np.isnan(arrived)
     arrivals = np.where(before, 0.0, _filled(arrived))
@@ -185,7 +187,7 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
         never_known=int((~known.any(axis=0)).sum()),
         appeared=int(late.sum()),
         rates=largest_rates(served, lag, frame.step_s),
-        served=served.sum(axis=1),
+        served=np.where(is_absent, 0.0, served).sum(axis=1),
         known_lag=np.nan_to_num(lag).sum(axis=1),
     )
 

@@ -63,7 +63,7 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     Row(
         "recovery",
         _seconds("recovery_s"),
-        "The longest time from the start or a step of the churn until the lag was as small as before it.",
+        "The longest time from the start or a step of the churn until the group settled with no more lag.",
     ),
     Row(
         "largest lag",
@@ -75,13 +75,13 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     Row(
         "time lag p50",
         _seconds("time_lag_p50"),
-        "Age of the oldest record not read yet: the median over partitions and steps.",
+        "Age of the oldest record not read yet: the median over partitions and time.",
         "time lag p50",
     ),
     Row(
         "time lag p99",
         _seconds("time_lag_p99"),
-        "The same age: the 99th percentile over partitions and steps.",
+        "The same age: the 99th percentile over partitions and time.",
         "p99",
     ),
     Row(
@@ -100,7 +100,7 @@ ROWS: tuple[Row[CandidateResult], ...] = (
     Row(
         "pause time",
         _seconds("pause_s"),
-        "Member-seconds without reading, for joins and warm-ups.",
+        "Member-seconds of live members without reading.",
         "pause",
     ),
 )
@@ -118,7 +118,7 @@ def reasons(results: Results) -> list[str]:
     candidates = results["candidates"]
     best = [candidate for candidate in candidates if candidate["place"] == 1]
     if not best:
-        return ["Every candidate failed in some scenario."]
+        return ["No candidate succeeded in every situation."]
     why = _why(best[0])
     last = [candidate for candidate in candidates if candidate["place"] is not None][-1]
     comparable = last["place"] != 1 and len(results["by_group"]) == 1  # means over several groups are not

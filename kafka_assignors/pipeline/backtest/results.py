@@ -1,6 +1,6 @@
 """The shape of results.json (version 2) of a back-test.
 
-Times are seconds, lags are records, floats are rounded to thousandths.  A *candidate* is a strategy with its
+Times are seconds, lags are records, figures are rounded to thousandths.  A *candidate* is a strategy with its
 parameters; a *situation* is a load with members, churn and surroundings, in which candidates are compared.
 """
 
@@ -131,7 +131,7 @@ class Results(TypedDict):
     ``candidates`` are in the order of their places.  ``judged_by`` is the number of situations, of all
     groups, by which they are ranked.  ``by_group`` ranks them for each group, in the order of ``groups``.
     ``replicates`` is the number of draws of each churn; 1: the churn as given.  ``scenarios`` are the rows of
-    results.parquet.
+    results.parquet, with ``parameters`` as an object.
     """
 
     kind: str

@@ -59,7 +59,7 @@ def observed() -> list[Any]:
 
 
 class SamplesTally:
-    """Sums the counts of batches, and logs each problem that the previous batch did not have."""
+    """Sums the counts of batches, and logs a problem if the previous batch had none of its kind."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

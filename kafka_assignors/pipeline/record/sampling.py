@@ -129,7 +129,7 @@ def _number(name: str, given: str, kind: Any) -> Any:
     try:
         return kind(given)
     except ValueError as error:
-        raise wrong(name, "a number", given) from error
+        raise wrong(name, "a whole number" if kind is int else "a number", given) from error
 
 
 def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:

@@ -6,7 +6,7 @@ A nullable column may be absent; it reads as null.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,12 @@ class Damage:
 
 
 def find_damage(
-    spark: SparkSession, folder: str, files: Sequence[str], wanted: StructType, *, thorough: bool = False
+    spark: SparkSession,
+    folder: str,
+    files: Sequence[str],
+    wanted: StructType,
+    *,
+    check: Callable[[DataFrame], DataFrame] | None = None,
 ) -> list[Damage]:
     """Return the files that cannot be used.
 
@@ -39,7 +44,7 @@ def find_damage(
         folder: folder of the writer, above its ``date=``.
         files: files in it.
         wanted: allowed columns and their types.
-        thorough: read each whole file, not only its footer; this costs as much as reading the data.
+        check: read each whole file through this, not only its footer.  It costs as much as reading the data.
 
     Raises:
         PipelineError: Spark itself fails.
@@ -50,8 +55,8 @@ def find_damage(
             rows = spark.read.option("basePath", folder).option("mergeSchema", "true").parquet(*part)
             if (wrong := schema_trouble(rows.schema, wanted)) is not None:
                 return wrong
-            if thorough:
-                _read_all(rows)
+            if check is not None:
+                _read_all(check(spark.read.schema(wanted).option("basePath", folder).parquet(*part)))
         except Exception as error:  # Spark raises many kinds of errors for damaged files
             return str(pipeline_error(error, "damaged")).removeprefix("damaged: ")
         return None

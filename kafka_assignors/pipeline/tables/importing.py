@@ -69,12 +69,18 @@ def import_samples(
         if isinstance(rows, (str, Path)):
             lines = spark.read.text(str(rows))
         else:
-            lines = spark.createDataFrame([(json.dumps(row, default=str),) for row in rows], "value string")
+            lines = spark.createDataFrame(
+                [(json.dumps(row, default=_as_text),) for row in rows], "value string"
+            )
         parsed = lines.transform(parse_lines).persist()
         try:
             return _write_new(spark, parsed, root)
         finally:
             parsed.unpersist()
+
+
+def _as_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)
 
 
 def parse_lines(lines: DataFrame) -> DataFrame:

@@ -268,7 +268,8 @@ def _read_writer(
     whole = spark.read.schema(_NULLABLE).parquet(folder)
     # Spark returns names encoded as in URIs, but expects them decoded.
     files = [unquote(file) for file in whole.inputFiles() if _is_within(file, first, last)]
-    damaged = find_damage(spark, folder, files, whole.schema, thorough=on_damage is not None)
+    check = None if on_damage is None else _without_nulls
+    damaged = find_damage(spark, folder, files, whole.schema, check=check)
     if damaged and on_damage is None:
         raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
     if on_damage is None or not damaged:

@@ -110,7 +110,7 @@ class Standbys:
         return self._history.process[member] not in self._history.ready[task]
 
     def others(self, task: int, member: int) -> list[int]:
-        """The other members with a copy of a task."""
+        """The task's owner and its other standbys."""
         return [self._actives[task], *(m for m in self.of[task] if m != member)]
 
     def best_of(self, tasks: Vector, member: int) -> int:

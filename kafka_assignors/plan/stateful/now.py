@@ -49,7 +49,7 @@ class RolesNow(NamedTuple):
 def roles_now(
     history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
 ) -> RolesNow:
-    """Return the roles of the target where copies are caught up, else those of the most caught-up members.
+    """Return the target's roles where no member is more caught up, else those of the most caught-up ones.
 
     Args:
         history: the members' reports.

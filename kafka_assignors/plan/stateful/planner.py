@@ -24,19 +24,19 @@ def plan_stateful(group: StatefulGroup, options: TaskPlanOptions | None = None) 
 
     1. Stateful active tasks are balanced over members, in total and in each subtopology (KIP-441, "Defining
        balance").  Among balanced targets, the fewest tasks leave the member that could run them soonest
-       (their owner, if any member could run them at once); then the fewest tasks that the search finds move
+       (their owner, unless another is more caught up); then the fewest tasks that the search finds move
        to a member without a copy.
     2. Standbys are in other processes, and in other racks where possible.  They make the members' active
        tasks and standbys as even as these rules allow, with the fewest new copies that the search finds.
     3. Stateless tasks make the members' active tasks even, with the fewest moves.
 
     The roles of this round ("Assignment Algorithm"): a task moves to its target if no member is more caught
-    up; otherwise the most caught-up member runs it.  The next most caught-up members are standbys, those of
-    the target first.  Members of the target without a role yet get warm-ups, at most ``max_warmup_replicas``
-    in the group, those already begun first.  Stateless tasks are added to the stateful ones of this round,
-    goals in order: the least sum of squares of the members' active tasks, in total and then in each stateless
-    subtopology; the fewest moves.  Claims are resolved as in ``TaskHistory``; no report of a member makes the
-    plan fail.
+    up; otherwise the most caught-up member runs it.  The next most caught-up members are standbys, on a tie
+    those of the target.  Members of the target without a role yet get warm-ups, at most
+    ``max_warmup_replicas`` in the group, those already begun first.  Stateless tasks are added to the
+    stateful ones of this round, goals in order: the least sum of squares of the members' active tasks, in
+    total and then in each stateless subtopology; the fewest moves.  Claims are resolved as in
+    ``TaskHistory``; no report of a member makes the plan fail.
 
     If the group is balanced and all copies are caught up, the plan changes nothing.  Ties: members by process
     and id, tasks by subtopology and number.  Equal groups in any order have equal plans.

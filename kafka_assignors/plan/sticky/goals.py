@@ -1,6 +1,6 @@
 """The goals of a matrix of shares, as convex costs of its cells and loads.
 
-``shares[topic, member]`` counts the partitions of a topic that a member gets; a unit is one of them.  A load
+``shares[row, member]`` counts the partitions of a row that a member gets; a unit is one of them.  A load
 is the sum of a member's shares.  Every goal is a sum of convex costs of the cells or of the loads.  So prices
 (potentials) of topics and members can prove an optimum of each goal: see ``min_cost_flow``.
 """

@@ -36,14 +36,14 @@ _MOST_ONE_BY_ONE = 64
 it may miss a smaller size if a planner's loads do not fall with each further member."""
 
 TOLERANCE = 1.05
-"""A time lag up to this many times the allowed one is not late, because simulations are not exact."""
+"""The present plan and the largest size may have this many times the allowed time lag."""
 
 _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
 
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a size is too small: the partition whose records wait longest, and its member.
+    """Why a size is too small: the partition that is most above its limit, and its member.
 
     Attributes:
         members: number of members tried.
@@ -53,7 +53,7 @@ class Reason:
         arriving: records/s of the partition, with its present lag spread over the time tried.
         member_partitions: number of partitions of its member.
         member_arriving: records/s of its member's partitions, in the same way.
-        rate: records/s of one member in this trial.
+        rate: records/s that its member reads in this trial.
     """
 
     members: int
@@ -77,7 +77,7 @@ class Least:
 
     Attributes:
         members: the number.
-        reason: why one member fewer is not enough; None: there is no smaller size.
+        reason: why one member fewer is not enough; None: no smaller size is allowed.
         missed: the partition whose records wait too long with any number of members, because of the strategy.
             None: the size holds the target.
     """
@@ -138,7 +138,7 @@ class Search:
                 members = self._search(history, reachable, largest, at_least)
         return Least(
             members,
-            self._reason(history, reachable, members - 1) if members > 1 else None,
+            self._reason(history, reachable, members - 1) if members > at_least else None,
             None if reachable == wanted else self._reason(history, wanted, members),
         )
 

@@ -84,8 +84,8 @@ class Sizing:
         missed: the partition that waits too long with the advised size, and with any larger one.  None: there
             is none.
         old_plan: the partition that waits too long with its present owner, though a new plan of the present
-            size would hold the target.  Then a larger size is advised, because a member that joins makes the
-            strategy plan.  None: there is none, or the owners are unknown.
+            size would hold the target.  With ``may_replan`` a larger size is then advised, because a member
+            that joins makes the strategy plan.  None: there is none, or the owners are unknown.
         stay: the cost of the present size; None: unknown.
         scale: the cost of the advised size; None: it is the present size, or that is unknown.
     """
@@ -141,21 +141,21 @@ def size(
       ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
       Otherwise it stays.  The advised size is tried as well, because a larger group may be worse: fewer
       partitions are left for its fast members.
-    - The present plan may be too old (``Sizing.old_plan``).  Then the advised size is larger than the present
-      one.
+    - The present plan may be too old (``Sizing.old_plan``).  With ``may_replan`` the advised size is then
+      larger than the present one.
 
-    Cost: some simulations for each step with another load, each linear in partitions, and a plan.
+    Cost: for each different load of a step some simulations, each with a plan and linear in partitions.
 
     Args:
         history: present lag and expected arrivals; its steps are those of the horizon.  Its service rate is
             that of a member of capacity 1.
         strategy: the group's strategy.
         target: the time lag to hold.
-        members: number of members now; None: unknown, so the size of the horizon is advised.
+        members: number of members now; None: unknown, so ``stay_at`` or the horizon's size counts.
         owners: by partition, its present owner, as a number from 0 to below ``members``; None: unknown.
         stay_at: the size to keep if it is right, such as the one advised last.  So members that are starting
             or have crashed do not change the advice.  None: ``members``.
-        may_replan: whether an old plan is a reason to grow.  False: then the group keeps ``stay_at`` instead.
+        may_replan: whether an old plan is a reason to grow.  False: it keeps at least ``stay_at`` then.
         capacities: by member; empty: all 1.  A newcomer has their median.  If the group shrinks,
             the fastest members are assumed to leave.
         pauses: cost of a rebalance; None: the defaults.
@@ -199,7 +199,9 @@ def size(
     if old_plan is not None and members is not None and stay_at is not None:
         at_least = members + 1 if may_replan else stay_at
         if advised < at_least:
-            advised = max(search.least(load, rate, at_least=at_least).members for load in loads[:2])
+            tried = [search.least(load, rate, at_least=at_least) for load in loads[:2]]
+            least = max(tried, key=lambda least: (least.members, least.missed is not None))
+            advised, missed = least.members, missed or least.missed
     present = None
     if members is not None:
         planning = _with_arrivals(strategy, search.load(lasting) - lasting.start_lags)

@@ -34,7 +34,7 @@ log = logging.getLogger("kafka_assignors")
 
 T = TypeVar("T")
 
-_IDLE_S = 0.1  # interval of checks of the waiting thread
+_IDLE_S = 0.1  # pause of a thread that has nothing to do
 _AGAIN_S = 1.0  # pause after an error of the cluster
 _ANSWER_S = 5.0  # limit of the wait for copies that the thread gives back
 
@@ -229,10 +229,10 @@ class ChangelogReader:
         try:
             self._repositioned(do)
         except KafkaError as error:
-            log.warning("changelog reader: %s; trying again in %.0f s", error, _AGAIN_S)
+            log.warning("changelog reader: %s; going on in %.0f s", error, _AGAIN_S)
             self._stop.wait(_AGAIN_S)
         except Exception:
-            log.exception("changelog reader: a step failed; trying again in %.0f s", _AGAIN_S)
+            log.exception("changelog reader: a step failed; going on in %.0f s", _AGAIN_S)
             self._stop.wait(_AGAIN_S)
 
     def _repositioned(self, do: Callable[[], None]) -> None:

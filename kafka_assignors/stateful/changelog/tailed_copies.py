@@ -74,7 +74,7 @@ class TailedCopies:
         try:
             do()
         except StateDamagedError as error:
-            log.warning("task %s: state is restored from the beginning: %s", tailed.copy, error)
+            log.warning("task %s: state is damaged, restoring from the beginning: %s", tailed.copy, error)
             try:
                 self._forget(tailed)
                 tailed.copy.wipe_damaged(error)

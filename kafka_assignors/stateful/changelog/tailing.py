@@ -26,7 +26,7 @@ log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
 _FLUSH_EVERY_S = 30.0  # between two flushes of a copy
-_ENDS_EVERY_S = 1.0  # between two requests for end offsets
+_ENDS_EVERY_S = 1.0  # between two requests for end offsets that are known
 _SETTLE_EVERY_S = 0.1  # between two checks whether the copies that tasks wait for are restored
 _POSITIONS = 10  # positions read in a turn; kafka-python walks over all partitions for each
 
@@ -111,7 +111,7 @@ class Tailing:
         """Measure lags every second, and return restored copies to their waiters.
 
         Returns:
-            Whether the lags were measured.
+            Whether the end offsets were fetched for it.
         """
         is_due = self._clock() - self._ends_asked_at >= _ENDS_EVERY_S or any(
             tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self.kept

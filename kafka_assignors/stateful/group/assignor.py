@@ -252,7 +252,10 @@ class StatefulAssignor(Assignor):
             for number in range(_task_count(subtopology, group)):
                 topics = [topic for topic in subtopology.topics if number < group.topics.get(topic, 0)]
                 places = [group.first[topic] + number for topic in topics]
-                if len({int(owners[place]) for place in places}) < 2:
+                planned = [
+                    place for place in places if target.owners[place] != NO_MEMBER
+                ]  # provisionally not all
+                if len({int(owners[place]) for place in planned}) < 2:
                     continue
                 owners[places] = NO_MEMBER
                 holder = next(

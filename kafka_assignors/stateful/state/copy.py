@@ -58,7 +58,7 @@ class Copy:
 
     Attributes:
         stale: whether deletes may be missing, so the copy is usable only if its changelog has nothing newer.
-        in_doubt: whether it was wiped after damage, and had no commit since (or as a standby no flush).
+        in_doubt: whether damage in use wiped it, with no commit since (or as a standby no flush).
 
     Raises:
         StateError: the disk is full, or the directory cannot be used.
@@ -137,9 +137,7 @@ class Copy:
             StateError: it was damaged twice in a row, or cannot be wiped.  The caller must drop it.
         """
         if self.in_doubt:
-            raise StateError(
-                f"state of task {self} was damaged again before a commit, after it was restored: {error}"
-            ) from error
+            raise StateError(f"state of task {self} was damaged again before a commit: {error}") from error
         self.in_doubt = True
         self.reset()
 
@@ -147,7 +145,7 @@ class Copy:
         """Wipe a copy that is damaged, or of another changelog.
 
         Raises:
-            StateError: it cannot be wiped; its store is closed then.
+            StateError: it cannot be wiped.  The caller must drop it.
         """
         try:
             self.store.close()

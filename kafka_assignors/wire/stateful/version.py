@@ -62,7 +62,7 @@ def check_header(version: int, latest_supported: int) -> None:
     """Refuse a header that no release writes.
 
     Raises:
-        CodecError: the version is below 1, or above the latest the sender supports.
+        CodecError: the version is below 1, or above the header's second number.
     """
     if not 1 <= version <= latest_supported:
-        raise CodecError(f"version {version} of a sender that supports up to {latest_supported}")
+        raise CodecError(f"version {version}, but the header allows up to {latest_supported}")

@@ -244,7 +244,7 @@ def test_view_stays_while_the_broker_restarts(tmp_path: Path) -> None:
             words = [group_id, "--bootstrap", broker.bootstrap, "--interval", "0.2"]
             screen = stack.enter_context(terminal(*words))
             screen.wait_for("1 partition of 1 topic, lag 0")
-        screen.wait_for("no response since")
+        screen.wait_for("not read since")
         with development_broker(**settings) as broker:
             write(broker.bootstrap, {tp: 5})
             screen.wait_for("1 partition of 1 topic, lag 5")

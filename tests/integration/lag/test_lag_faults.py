@@ -308,7 +308,8 @@ def test_silent_listener_is_an_error_within_the_deadline(security: str) -> None:
     with socket.create_server((HOST, 0)) as silent:
         port = silent.getsockname()[1]
         with fetcher(f"{HOST}:{port}", "g", security_protocol=security) as made:
-            assert isinstance(refused(made, TopicPartition("t", 0)), LagTimeoutError)
+            error = refused(made, TopicPartition("t", 0))
+            assert isinstance(error, LagTimeoutError | LagUnreachableError), "on a busy machine a try may end"
             assert timed(made.close) < SOON_S
 
 

@@ -39,11 +39,21 @@ def test_unchanged_commit_counts_from_the_look_that_first_saw_it() -> None:
     assert rates.add(5, {T0: Offsets(0, 20, 6)})[T0].commit_unchanged_s == 3
 
 
+def test_partition_without_a_commit_has_no_last_commit() -> None:
+    rates = Rates(60)
+    rates.add(0, {T0: Offsets(0, 10, 5), T1: Offsets(0, 10, None)})
+    measured = rates.add(20, {T0: Offsets(0, 20, 5), T1: Offsets(0, 10, None)})
+    assert measured[T1].commit_unchanged_s is None
+    assert total(measured.values()) == Rate(0.5, 0, 20)
+    assert total([measured[T1]]) == Rate(0, 0, None)
+
+
 @pytest.mark.parametrize("committed", [None, 3])
 def test_no_commit_or_one_that_went_back_has_no_rate_out(committed: int | None) -> None:
     rates = Rates()
     rates.add(0, {T0: Offsets(0, 10, 5)})
-    assert rates.add(2, {T0: Offsets(0, 14, committed)})[T0] == Rate(2, None, 0)
+    measured = rates.add(2, {T0: Offsets(0, 14, committed)})[T0]
+    assert measured == Rate(2, None, None if committed is None else 0)
 
 
 def test_topic_created_again_has_no_rate() -> None:

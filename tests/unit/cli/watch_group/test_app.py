@@ -218,7 +218,7 @@ def test_view_stays_while_the_broker_is_away_and_comes_back() -> None:
     async def test(app: WatchApp, pilot: Any) -> None:
         text = screen(app)
         one_line = " ".join(text.split())
-        assert f"no response since 12:00:04, 5 s ago: {away}" in one_line
+        assert f"not read since 12:00:04, 5 s ago: {away}" in one_line
         assert "worker-2-9a8b7c6d" in text
         app.show(look(snapshot(12, *THREE)))
         await pilot.pause()

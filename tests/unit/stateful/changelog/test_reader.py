@@ -264,7 +264,7 @@ def test_poll_that_raises_is_logged_and_the_reader_goes_on(
     bench.consumer.raised = [KafkaConnectionError("away"), ValueError("unexpected")]
     copy = bench.keep(S0, WAITER)
     assert bench.restored() == (copy, WAITER)
-    assert "changelog reader: KafkaConnectionError: away; trying again" in caplog.text
+    assert "changelog reader: KafkaConnectionError: away; going on" in caplog.text
     assert "changelog reader: a step failed" in caplog.text
 
 

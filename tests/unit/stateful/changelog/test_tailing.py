@@ -240,7 +240,7 @@ def test_restart_of_a_restore_is_logged(
     bench.turn()
     assert [line for line in caplog.messages if line.startswith("task")] == [
         "task s_0: taking over its copy, at most 1 records to apply",
-        "task s_0: state is restored from the beginning: bytes are flipped",
+        "task s_0: state is damaged, restoring from the beginning: bytes are flipped",
         "task s_0: restoring at most 3 records from 0 on",
         "task s_0: ready after 2.0 s, applied 3 records",
     ]
@@ -326,7 +326,7 @@ def test_store_damaged_again_during_its_restore_is_given_up(
         bench.turn()
     [(task, error)] = bench.failed
     assert (task, type(error)) == (S0, StateError)
-    assert "after it was restored: bytes are flipped" in str(error)
+    assert "damaged again before a commit: bytes are flipped" in str(error)
 
 
 def test_flush_of_a_standby_ends_the_doubt_after_a_wipe(bench: Bench) -> None:

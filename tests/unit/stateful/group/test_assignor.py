@@ -550,6 +550,20 @@ def test_leader_with_old_metadata_keeps_tasks_whole_and_copies_as_they_are(
     assert "cannot be read" not in caplog.text
 
 
+def test_leader_without_metadata_of_an_old_topic_takes_no_partition_of_a_task_that_is_half_owned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A member of an older topology owns partitions of `t` and of a topic that the leader does not know."""
+    leader = Member("new")
+    monkeypatch.setattr(leader.assignor._access, "generation", lambda: 20)
+    monkeypatch.setattr(leader.assignor._access, "metadata_updated_at", lambda: 1.0)
+    owned = {"t": [0, 1], "old": [0, 1]}
+    data = stateful_subscription.encode(subscription_of(Member("a")))
+    older = joined("a", raw([*TOPICS, "old"], data, owned, 19))
+    given = plan_of(leader.assignor.assign(cluster(TOPICS), [older, leader.joins()]))
+    assert given["a"]["t"] == [0, 1]
+
+
 # --- causes ------------------------------------------------------------------------------------------------
 
 

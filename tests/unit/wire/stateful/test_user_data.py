@@ -226,7 +226,7 @@ def _with(data: bytes, offset: int, hexed: str) -> bytes:
         (GOOD + b"\0", "1 bytes left over"),
         (_with(GOOD, 0, "0000"), "version 0"),
         (_with(GOOD, 0, "8000"), "version -32768"),
-        (_with(GOOD, 0, "0005"), "version 5 of a sender that supports up to 2"),
+        (_with(GOOD, 0, "0005"), "version 5, but the header allows up to 2"),
         (_with(GOOD, 24, "ffff"), "negative counter"),
         (_with(GOOD, 28, "ffff"), "needs"),  # more subtopologies than bytes
         (_with(GOOD, 32, "62"), "duplicate subtopology"),
