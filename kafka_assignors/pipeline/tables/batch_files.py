@@ -33,8 +33,8 @@ _MANY = 100
 def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
     """Check that no file of a batch is empty.
 
-    Cost: two calls of the storage for each file of a folder with few files of the batch.  Two calls for a
-    folder with many, as in the first batch of a new model, which has days of samples.
+    Cost: two calls of the storage for each file, or for each folder with many files of the batch, as in the
+    first batch of a new model, which has days of samples.
 
     Args:
         storage: the storage with the checkpoint.
