@@ -13,13 +13,12 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.cli.size.load import history_of
-from kafka_assignors.cli.size.sizes import REPLAN_PART
 from kafka_assignors.plan import NO_MEMBER
 from kafka_assignors.simulation import ChurnStep, History, Outcome, Pauses, Scenario, Strategy
 from kafka_assignors.simulation.churn import Act
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.simulate import Simulation
-from kafka_assignors.simulation.sizing import Target, size
+from kafka_assignors.simulation.sizing import Advice, Target
 
 SYNC_S = 15.0  # between two decisions of an HPA
 TOLERANCE = 0.1  # an HPA ignores smaller differences
@@ -117,8 +116,8 @@ class Sized:
         self._target, self._strategy, self._history, self._expected = target, strategy, history, expected
         self._hpa = Hpa(1, history.partitions, stabilization_s=600)
         self._before: View | None = None
+        self._advice = Advice()
         self._advised: int | None = None
-        self._replanned_at = -math.inf
 
     def __call__(self, view: View) -> int:
         if self._before is None:
@@ -143,19 +142,9 @@ class Sized:
             horizon_s=HORIZON_S,
             rate=self._history.service_rate,
         )
-        may_replan = view.now_s >= self._replanned_at + HORIZON_S * REPLAN_PART
-        sizing = size(
-            load,
-            self._strategy,
-            self._target,
-            members=view.members,
-            owners=view.owners,
-            stay_at=self._advised,
-            may_replan=may_replan,
-        )
-        if may_replan and sizing.old_plan is not None:
-            self._replanned_at = view.now_s
-        self._advised = sizing.advised
+        self._advised = self._advice.size(
+            view.now_s, load, self._strategy, self._target, members=view.members, owners=view.owners
+        ).advised
 
 
 class ScaledGroup(Simulation):

@@ -20,11 +20,7 @@ ENVIRONMENT = "KAFKA_ASSIGNORS_"
 
 _FILES = ("ssl_cafile", "ssl_certfile", "ssl_keyfile", "ssl_crlfile")
 # These may be objects, so they are not in a file.
-_OBJECTS = (
-    "sasl_kerberos_name",
-    "sasl_oauth_token_provider",
-    "ssl_context",
-)
+_OBJECTS = ("sasl_kerberos_name", "sasl_oauth_token_provider", "ssl_context")
 _OF_SECURITY = tuple(name for name in SECURITY if name not in _OBJECTS)
 _SETTINGS = ("bootstrap_servers", "client_id", "proxy_url", *_OF_SECURITY)
 _MECHANISMS = (*WITH_PASSWORD, "GSSAPI", "AWS_MSK_IAM")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -29,7 +28,7 @@ from kafka_assignors.lag.fetch.group import REBALANCING
 from kafka_assignors.lag.rates import WINDOW_S
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import TopicPartition, listed
-from kafka_assignors.simulation.sizing import Target, size
+from kafka_assignors.simulation.sizing import Advice, Target
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 
 DEFAULT = "cooperative-sticky"  # if the group's strategy is not known
@@ -39,10 +38,6 @@ _MEASUREMENTS = 9
 
 _LEAST_S = 20.0
 """A rate is measured over at least this time, because members commit only every 5 s by default."""
-
-REPLAN_PART = 0.25
-"""Part of the horizon for which a group that grew because of an old plan does not grow for it again.  Its new
-plan may be old, too, because the leader smooths arrivals over minutes."""
 
 _UNEQUAL = 1.5
 """Members whose rates differ by more than this factor are reported."""
@@ -99,7 +94,7 @@ class GroupSizes:
         self._before: frozenset[str] | None = None  # ``_settled`` before the last look
         self._lags: dict[TopicPartition, int] = {}  # last known
         self._last: SizeReport | None = None
-        self._replanned_at = -math.inf  # when the group last grew because its plan was too old
+        self._advice = Advice()
 
     def look(self) -> Report:
         """Read the group once more, and drop looks that the next rate does not need."""
@@ -124,7 +119,6 @@ class GroupSizes:
                 strategy is unknown, it has no partitions, or no rate could be measured.
         """
         request, now = self._request, self.look()
-        may_replan = self._looks[-1][0] >= self._replanned_at + request.horizon_s * REPLAN_PART
         if len(self._looks) < 2:
             raise GroupError(f"one look at group {request.group_id!r} so far: a size needs two")
         if unsettled := self._unsettled(now):
@@ -139,10 +133,7 @@ class GroupSizes:
         load = group_load(
             now, request.horizon_s, rate, expected=expected, source=source, last_lags=self._lags
         )
-        stay_at = None if self._last is None else self._last.sizing.advised
-        self._last = size_report(request, load, name, now.time, stay_at=stay_at, may_replan=may_replan)
-        if may_replan and self._last.sizing.old_plan is not None:
-            self._replanned_at = self._looks[-1][0]
+        self._last = size_report(request, load, name, now.time, advice=self._advice, at_s=self._looks[-1][0])
         return self._last.with_notes(*notes, *unequal, *self._stopped(now))
 
     def _unsettled(self, now: Report) -> str | None:
@@ -253,8 +244,8 @@ def size_report(
     strategy: str,
     time: str,
     *,
-    stay_at: int | None = None,
-    may_replan: bool = True,
+    advice: Advice | None = None,
+    at_s: float = 0.0,
     recorded: bool = False,
 ) -> SizeReport:
     """Size a load that has a rate.
@@ -264,8 +255,8 @@ def size_report(
         load: the load.
         strategy: name of the strategy.
         time: the time of the load, ISO 8601.
-        stay_at: number of members of the last advice; None: there is none.
-        may_replan: whether an old plan is a reason to grow.
+        advice: the advice on earlier loads of the group; None: there is none.
+        at_s: time of the load on the clock of ``advice``, seconds.
         recorded: whether the load is from a recording.
 
     Raises:
@@ -275,14 +266,13 @@ def size_report(
     refuse_foreign("--option ", kind, request.options)
     assumptions = assumed([with_options(kind, {}, request.options)], strategy, request.options)
     by_load = kind.by_forecast and (load.forecasts is not None or load.is_planned_by_load)
-    sizing = size(
+    sizing = (advice or Advice()).size(
+        at_s,
         load.history,
         simulated(strategy, request.options, by_load=by_load),
         request.target,
         members=load.members,
         owners=load.owners,
-        stay_at=stay_at,
-        may_replan=may_replan,
         capacities=load.capacities,
     )
     return SizeReport(

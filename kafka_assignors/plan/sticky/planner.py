@@ -20,9 +20,8 @@ def plan_sticky(group: Group, claims: Claims) -> Assignment:
     With racks (of the members, and of the replicas in ``Group.racks``) locality comes between fair and
     sticky, and is exact, too: no fair plan has more partitions with an owner in a rack of a replica
     (KIP-881).  Spread then treats the partitions of a topic that are equally near for each subscriber as a
-    topic of their own.  So the sum of squares over whole topics can be larger than necessary: by 2 % on
-    average and 43 % at most in random groups.  Racks are ignored if they would take too much memory
-    (``Group.too_many_racks``).
+    topic of their own.  So the sum of squares over whole topics can be larger than necessary.  Racks are
+    ignored if they would take too much memory (``Group.too_many_racks``).
 
     Ties: members by seniority, topics by name, partitions by number.  Planning again with nothing changed
     changes nothing.  Cost: see ``best_shares``.

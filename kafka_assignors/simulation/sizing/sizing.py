@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -24,6 +25,10 @@ from kafka_assignors.simulation.sizing.target import (
 DOWN_MARGIN = 0.1
 """A group shrinks only to a size that would also hold the target with rates lower by this part.  So a load
 that hovers around the limit of a size does not make the group grow and shrink in turn."""
+
+REPLAN_PART = 0.25
+"""Part of the horizon for which a group that grew because of an old plan does not grow for it again.  Its new
+plan may be old, too, because the leader smooths arrivals over minutes."""
 
 _LASTS = 10
 """A load lasts for at least this many times the target, long enough to show that a group falls behind."""
@@ -139,8 +144,8 @@ def size(
       horizon.
     - The advised size is at least that of each of the first two steps, so that the group grows one step
       ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
-      Otherwise it stays.  The advised size is tried as well, because a larger group may be worse: fewer
-      partitions are left for its fast members.
+      Otherwise it stays.  The advised size is tried as well, because a larger group may be worse: under
+      ``range`` neighbours may get the same member, and fewer partitions are left for fast members.
     - The present plan may be too old (``Sizing.old_plan``).  With ``may_replan`` the advised size is then
       larger than the present one.
 
@@ -224,6 +229,42 @@ def size(
         stay=None if present is None else present.cost(present.members),
         scale=None if present is None or advised == present.members else present.cost(advised),
     )
+
+
+class Advice:
+    """Sizes one group again and again.  It keeps the last advice, so that the next one is calm."""
+
+    def __init__(self) -> None:
+        self._advised: int | None = None
+        self._replanned_at = -math.inf  # when the group last grew because its plan was too old
+
+    def size(
+        self,
+        at_s: float,
+        history: History,
+        strategy: Strategy,
+        target: Target,
+        *,
+        members: int | None,
+        owners: Counts | None,
+        capacities: Sequence[float] = (),
+    ) -> Sizing:
+        """Return the sizes at a time, seconds on any clock.  Arguments and errors are those of ``size``."""
+        may_replan = at_s >= self._replanned_at + REPLAN_PART * history.length_s
+        sizing = size(
+            history,
+            strategy,
+            target,
+            members=members,
+            owners=owners,
+            stay_at=self._advised,
+            may_replan=may_replan,
+            capacities=capacities,
+        )
+        if may_replan and sizing.old_plan is not None:
+            self._replanned_at = at_s
+        self._advised = sizing.advised
+        return sizing
 
 
 def _renumbered(

@@ -423,7 +423,7 @@ def test_store_damaged_again_before_a_commit_ends_the_member(bench: Bench, task:
     if task == S0:
         bench.restore(S0)
     assert active.copy is not None
-    with pytest.raises(StateError, match=r"was damaged again before a commit: flipped again") as caught:
+    with pytest.raises(StateError, match="was damaged again before a commit: flipped again") as caught:
         bench.copies.restore_damaged(active, StateDamagedError("flipped again"))
     assert not isinstance(caught.value, StateDamagedError)
     with bench.state_dir.claim(task):
