@@ -144,7 +144,9 @@ class GroupSizes:
         if given_up := self._given_up():
             without_owner = f"{counted(given_up, 'partition')} without an owner"
             return f"{group} is between two rounds of a rebalance: {without_owner}"
-        if self._settled and not self._settled & (self._before or frozenset()):
+        if self._before is None:
+            return f"{group} was rebalancing at the last look"
+        if self._settled and not self._settled & self._before:
             return (
                 f"{group} has just started: all its members are new since the last look, "
                 "so its lag says nothing about its size yet"

@@ -116,6 +116,8 @@ class PolledLoad:
                 problem=problem or f"the last answer of load_source is {now - answered_at:,.0f} s old"
             )
         known = {partition: float(arrivals[partition]) for partition in partitions if partition in arrivals}
+        if not problem and len(known) < len(partitions):
+            problem = f"load_source knows {len(known):,} of {len(partitions):,} partitions"
         return Expected(known, problem=problem)
 
     def close(self) -> None:

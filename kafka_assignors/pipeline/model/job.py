@@ -242,14 +242,15 @@ class LoadRun:
         return self.report()
 
     def _note_refused(self) -> None:
-        """Add the number of samples that Spark dropped in the last batch to the report, once."""
-        progress = self.query.lastProgress
+        """Add the number of samples that Spark dropped in ended batches to the report, once."""
         with self._lock:
-            if progress is None or progress["batchId"] <= self._refused_until:
-                return
-            self._refused_until = progress["batchId"]
-            refused = sum(operator["numRowsDroppedByWatermark"] for operator in progress["stateOperators"])
-            self._report = replace(self._report, refused=self._report.refused + refused)
+            for progress in self.query.recentProgress:
+                # An idle trigger has no batch, but the number of the next one.
+                if progress["batchId"] <= self._refused_until or "addBatch" not in progress["durationMs"]:
+                    continue
+                self._refused_until = progress["batchId"]
+                refused = sum(each["numRowsDroppedByWatermark"] for each in progress["stateOperators"])
+                self._report = replace(self._report, refused=self._report.refused + refused)
 
 
 def _count(steps: DataFrame) -> LoadReport:

@@ -15,6 +15,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -114,6 +115,7 @@ class ChangelogWriter:
             "compression_type": compression,
             "delivery_timeout_ms": delivery_ms,
             "request_timeout_ms": min(client.get("request_timeout_ms", 30_000), delivery_ms - _LINGER_MS),
+            "bootstrap_timeout_ms": min(client.get("bootstrap_timeout_ms", 30_000), delivery_ms),
             "max_block_ms": min(_BLOCK_MS, round(1000 * patience_s / 4)),
             "socket_options": [
                 *client.get("socket_options", KafkaProducer.DEFAULT_CONFIG["socket_options"]),
@@ -148,9 +150,13 @@ class ChangelogWriter:
         until = time.monotonic() + timeout_s
         ranges: dict[TopicPartition, WrittenRange] = {}
         for portion in _portions(changes):
+            with self._errors_of(portion):
+                producer = self._connected()  # before ``allowed``, because it may take as long as a lease
             if not allowed():
                 raise ChangelogUnreachableError("the lease has run out: other members may own the tasks")
-            for partition, offset in self._write_portion(portion, until):
+            with self._errors_of(portion):
+                written = self._send_and_flush(producer, portion, until)
+            for partition, offset in written:
                 before = ranges.get(partition, WrittenRange(offset, 0, offset))
                 ranges[partition] = WrittenRange(
                     min(before.first, offset), before.records + 1, max(before.end, offset + 1)
@@ -166,14 +172,19 @@ class ChangelogWriter:
         self._closed = True
         self._give_up(timeout_s)
 
-    def _write_portion(self, records: list[Record], until: float) -> list[tuple[TopicPartition, int]]:
+    def _connected(self) -> KafkaProducer:
+        if self._producer is None:
+            self._producer = self._connect(**self._config)
+        return self._producer
+
+    @contextmanager
+    def _errors_of(self, records: list[Record]) -> Iterator[None]:
+        """Turn kafka-python's errors of a portion into those of ``write``."""
         topics = ", ".join(sorted({partition.topic for partition, _, _ in records}))
         if self._closed:
             raise ChangelogUnreachableError(f"cannot write changelog {topics}: the writer is closed")
         try:
-            if self._producer is None:
-                self._producer = self._connect(**self._config)
-            return self._send_and_flush(self._producer, records, until)
+            yield
         except _TOO_LARGE as error:
             raise ChangelogError(
                 f"cannot write changelog {topics}: {error}; raise changelog_max_request_size or the topic's "

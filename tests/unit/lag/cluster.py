@@ -83,6 +83,7 @@ class Cluster:
             clock=lambda: self.now,
         )
         run_now(fetch.run())
+        self.oldest = fetch
         return fetch.result()
 
     # --- the requests ---

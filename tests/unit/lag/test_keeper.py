@@ -257,6 +257,14 @@ def test_error_becomes_a_problem_in_one_line(keeper_of: MakeKeeper) -> None:
     assert keeper.ask([A], 10) == LagAnswer({}, "TimeoutError: the database did not answer")
 
 
+def test_first_refresh_that_fails_is_logged(keeper_of: MakeKeeper, caplog: pytest.LogCaptureFixture) -> None:
+    def fails(*_answer: object) -> None:
+        raise ZeroDivisionError
+
+    keeper_of(Cluster({A: 1}), on_answer=fails).keep([A])
+    until(lambda: "lag refresh or skew check failed" in caplog.text, "the error to be logged")
+
+
 def test_close_ends_both_threads_and_their_jobs() -> None:
     before = set(threading.enumerate())
     cluster = Cluster({A: 5})

@@ -193,6 +193,9 @@ def test_group_without_lag_is_planned_by_count_with_one_warning(
     assert warnings(caplog) == [
         f"{kind.name}: lag unknown for 3 of 3 partitions (OSError: no broker): these are planned by count"
     ]
+    with caplog.at_level(logging.INFO, "kafka_assignors"):
+        assignor.assign(cluster({"t": 3}), [member("c0")])  # needs no lag
+    assert "known again" not in caplog.text
     source.error = None
     with caplog.at_level(logging.INFO, "kafka_assignors"):
         assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])

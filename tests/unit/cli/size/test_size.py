@@ -315,6 +315,13 @@ def test_group_that_starts_while_it_is_looked_at_is_not_sized() -> None:
         sized(replace(REQUEST, rate=10.0), empty, started)
 
 
+def test_group_that_was_rebalancing_at_the_only_other_look_is_not_sized() -> None:
+    now = look([8, 8], [900, 900])
+    before = replace(now, group=replace(now.group, state="PreparingRebalance"))
+    with pytest.raises(GroupError, match="was rebalancing at the last look: try again"):
+        sized(replace(REQUEST, rate=10.0), before, now)
+
+
 def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
     stuck = look([7, 7], [9000, 9000], out=0.0)
     made = sized(replace(REQUEST, rate=10.0), stuck, stuck)

@@ -92,7 +92,8 @@ def test_function_is_polled_periodically(source: PolledLoad, function: Function)
 def test_new_partitions_are_requested_at_once(source: PolledLoad, function: Function) -> None:
     source.look(ALL[:1])
     answered(source)
-    assert source.look(ALL).arrivals == {ALL[0]: 5}
+    expected = source.look(ALL)
+    assert (expected.arrivals, expected.problem) == ({ALL[0]: 5}, "load_source knows 1 of 2 partitions")
     answered(source)
     assert source.look(ALL).arrivals == {ALL[0]: 5, ALL[1]: 7}
     source.look(ALL[:1])

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from kafka.errors import KafkaStorageError, KafkaTimeoutError
 from kafka.protocol.consumer import FetchRequest
 from kafka.record.memory_records import MemoryRecordsBuilder
 
@@ -19,7 +20,7 @@ from kafka_assignors.lag.fetch.records import FirstRecord, first_record
 from kafka_assignors.lag.reading import Position
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
-from tests.unit.lag.cluster import Cluster, errors
+from tests.unit.lag.cluster import Cluster, Faults, errors, raises
 
 A0, A1, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 1), ("b", 0)])
 NOT_LEADER, DENIED = 6, 29
@@ -282,6 +283,25 @@ def test_long_trouble_ends_with_the_deadline() -> None:
     assert oldest.timestamps == {Position(A1, 0): 200}
     assert oldest.missing == {Position(A0, 0): "NotLeaderForPartition"}
     assert known.now <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("faults", "failed"),
+    [
+        (raises(KafkaTimeoutError("no response"), "Fetch"), True),
+        (raises(KafkaStorageError(), "Fetch"), False),  # an error code is a response
+        (
+            raises(KafkaTimeoutError("no response"), "Fetch", times=1),
+            False,
+        ),  # answered later, without a record
+    ],
+)
+def test_connection_has_failed_only_if_the_last_request_had_no_response(faults: Faults, failed: bool) -> None:
+    known = Cluster({A0: (0, 5)})
+    known.batches[A0] = []
+    known.faults = faults
+    assert known.oldest_unread(Position(A0, 0), request_timeout_ms=300).timestamps == {}
+    assert known.oldest.connection_failed is failed
 
 
 def test_answer_without_the_partition_is_retried() -> None:

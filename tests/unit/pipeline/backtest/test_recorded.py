@@ -84,6 +84,14 @@ def test_partition_that_appears_later_adds_its_lag_as_arrivals() -> None:
     assert found.lag.tolist() == [0, 23, 0]
 
 
+def test_partition_that_appears_after_the_backlog_leaves_the_service_rate_known() -> None:
+    cells: list[Cell] = [(s, "a", 0, 100, 100, 5_000) for s in range(30)]
+    cells += [(s, "a", 0, 0, 0, 0) for s in range(30, 60)]
+    late: list[Cell] = [(s, "b", 1, 5, 5, 0) for s in range(40, 60)]
+    rates = [assemble("g", rows(of), recorded_members=2).history.service_rate for of in (cells, cells + late)]
+    assert rates == [5, 5]
+
+
 def test_only_forecasts_of_the_most_frequent_horizon_are_used() -> None:
     cells: list[Cell] = [(s, "t", 0, 10, 10, 0) for s in range(4)]
     found = assemble("g", rows(cells, forecast=[60, None, -1, 600], horizon_s=[60, 60, 60, 3600])).history

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.sizing import Sizing, Target, size
+from kafka_assignors.simulation.sizing.least import Search
 from tests.support.histories import BY_LOAD, BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, STICKY, history
 
 TARGET = Target(30, headroom=0)
@@ -41,6 +42,13 @@ def test_each_step_has_its_size_and_the_horizon_the_largest() -> None:
     assert steps(sizing) == [2, 6, 3]
     assert sizing.horizon.members == 6
     assert [(step.starts_s, step.arriving) for step in sizing.steps] == [(0, 12), (3600, 60), (7200, 24)]
+
+
+def test_reason_is_that_of_a_smaller_size_that_is_allowed() -> None:
+    search, load = Search(STICKY, TARGET), history([HOUR * 4] * 12, step_s=HOUR)
+    assert (search.least(load, 10.0).members, search.least(load, 10.0, at_least=8).members) == (6, 8)
+    assert search.least(load, 10.0).reason is not None
+    assert search.least(load, 10.0, at_least=8).reason is None
 
 
 def test_size_is_the_least_beyond_the_sizes_that_are_tried_one_by_one() -> None:
@@ -255,12 +263,26 @@ def test_group_with_an_old_plan_grows_once_and_stays_until_the_plan_is_new(
         assert sizing.scale.time_lag_s < 30, "the newcomer's rebalance plans by load"
 
 
+def test_size_for_an_old_plan_that_does_not_hold_is_missed() -> None:
+    """The counts of partitions keep the fast member from the heavy ones."""
+    load = history(*[[200, 1200, 600, 50, 50]] * 2, step_s=60, rate=15)
+    sizing = size(
+        load, BY_LOAD, Target(10), members=4, owners=np.array([3, 0, 2, 2, 1]), capacities=(0.5, 0.5, 3, 0.5)
+    )
+    assert sizing.old_plan is not None
+    assert (sizing.advised, sizing.holds) == (5, False)
+    assert sizing.missed is not None
+
+
 def test_load_of_later_steps_does_not_make_a_plan_old() -> None:
     load = history(*[[HOUR * rate] * 12 for rate in (1, 2, 5, 1)], step_s=HOUR)
     for strategy in (STICKY, COOPERATIVE, COOPERATIVE_BY_LAG, BY_LOAD):
         for members in (3, 5):
             sizing = size(load, strategy, TARGET, members=members, owners=np.arange(12) % members)
             assert (sizing.advised, sizing.old_plan) == (members, None)
+    rates = (60, 60, 10, 10), (60, 10, 60, 10)
+    later = history(*[[HOUR * rate for rate in row] for row in rates], step_s=HOUR, rate=100.0)
+    assert size(later, BY_LOAD, Target(30), members=2, owners=np.array([0, 1, 0, 1])).old_plan is None
 
 
 def test_plan_that_would_not_change_is_not_old() -> None:

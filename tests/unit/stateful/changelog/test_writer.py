@@ -132,6 +132,17 @@ def test_write_after_a_passing_error_succeeds_with_a_new_producer(error: Excepti
     assert len(made) == 2
 
 
+def test_lease_is_asked_after_connecting() -> None:
+    """A new producer may connect for as long as the lease lasts."""
+    ours, made = writer(KafkaTimeoutError("away"))
+    with pytest.raises(ChangelogUnreachableError):
+        ours.write(CHANGES)
+    with pytest.raises(ChangelogUnreachableError, match="lease has run out"):
+        ours.write(CHANGES, lambda: len(made) < 2)
+    assert (len(made), made[1].sent) == (2, [])
+    assert made[1].config["bootstrap_timeout_ms"] <= 4_000
+
+
 @pytest.mark.parametrize("error", [MessageSizeTooLargeError(), TopicAuthorizationFailedError({"log"})])
 def test_permanent_error_is_a_changelog_error(error: Exception) -> None:
     ours, _ = writer(error)
