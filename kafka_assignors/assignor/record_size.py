@@ -18,7 +18,7 @@ from kafka_assignors.plan import Ownership
 log = logging.getLogger("kafka_assignors")
 
 RECORD_BYTES = 1_048_576
-"""Limit of the record in most clusters: ``message.max.bytes``, less the batch's header."""
+"""Limit of the record in most clusters: the default of ``message.max.bytes``, less 12 bytes of the log."""
 
 _NEAR = 0.9
 """Part of the limit above which the leader warns, if nothing in the record can shrink."""

@@ -46,13 +46,15 @@ def prepare(
     compose: tuple[str, ...], root: Path, port: int, properties: Mapping[str, str]
 ) -> tuple[Spec, dict[str, str]]:
     """Return the commands that run the container in the foreground and remove it, and their environment."""
-    # Compose reads JSON as YAML, and merges a second file (-f) into the first.
+    # Compose reads JSON as YAML, merges a second file (-f) into the first, and takes $ for a variable.
     extra = root / "properties.json"
     cluster_id = new_cluster_id()
-    merged = {"services": {"kafka": {"environment": {**environment(properties), "CLUSTER_ID": cluster_id}}}}
+    literal = {name: value.replace("$", "$$") for name, value in environment(properties).items()}
+    merged = {"services": {"kafka": {"environment": {**literal, "CLUSTER_ID": cluster_id}}}}
     extra.write_text(json.dumps(merged), encoding="utf-8")
     base = [*compose, "-p", project(root), "-f", str(compose_file())]
-    up = [*base, "-f", str(extra), "up", "--no-color", "--abort-on-container-exit", "--timeout", str(_STOP_S)]
+    up = [*base, "-f", str(extra), "up", "--abort-on-container-exit", "--timeout", str(_STOP_S)]
+    up += ["--no-color", "--no-log-prefix"]  # `error_line` looks for a cause at the start of a line
     spec = Spec(
         commands=[up],
         afterwards=[_down(compose, project(root))],

@@ -10,6 +10,7 @@ The local session:
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -62,7 +63,7 @@ for word in "$@"; do
   shift
   [ "$word" = "--add-modules=jdk.incubator.vector" ] || set -- "$@" "$word"
 done
-exec '{java}' "$@"
+exec {java} "$@"
 """
 
 
@@ -210,6 +211,6 @@ def java_home(home: Path, java: Path) -> Path:
     """Make ``home`` a JAVA_HOME whose launcher drops PySpark's vector option; return it."""
     (home / "bin").mkdir(parents=True)
     launcher = home / "bin" / "java"
-    launcher.write_text(_LAUNCHER.format(java=os.path.realpath(java)), encoding="utf-8")
+    launcher.write_text(_LAUNCHER.format(java=shlex.quote(os.path.realpath(java))), encoding="utf-8")
     launcher.chmod(0o755)
     return home

@@ -20,11 +20,12 @@ _RESERVED = {
     "consumer_timeout_ms": "a stateful consumer runs until `close`",
 }
 
-_LEAST = {
-    "commit_interval_ms": 1,
-    "max_uncommitted_bytes": 1024,
-    "restore_fetch_bytes": 1024,
-    "changelog_max_request_size": 1024,
+_INT32 = 2**31 - 1  # limit of a size in Kafka's protocol
+_LIMITS = {
+    "commit_interval_ms": (1, None),
+    "max_uncommitted_bytes": (1024, None),
+    "restore_fetch_bytes": (1024, _INT32),
+    "changelog_max_request_size": (1024, _INT32),
 }
 _COMPRESSIONS: dict[str, Callable[[], bool]] = {
     "gzip": has_gzip,
@@ -94,8 +95,8 @@ class RuntimeOptions:
 
     def __post_init__(self) -> None:
         StatefulOptions(**self.assignor_options).check_values()
-        for name, least in _LEAST.items():
-            whole(name, getattr(self, name), least)
+        for name, (least, most) in _LIMITS.items():
+            whole(name, getattr(self, name), least, most)
         seconds("cleanup_delay_s", self.cleanup_delay_s)
         seconds("close_timeout_s", self.close_timeout_s, 1)
         if self.standby_bytes_per_s is not None:

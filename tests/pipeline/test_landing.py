@@ -37,7 +37,7 @@ def row(hours: float, committed: int) -> Look:
 
 @pytest.fixture
 def root(tmp_path: Path) -> str:
-    return str(tmp_path / "pipeline")
+    return str(tmp_path / "date=2001-01-01" / "pipeline")  # a date that is not of the samples
 
 
 def source(spark: SparkSession, folder: Path, *batches: DataFrame) -> DataFrame:

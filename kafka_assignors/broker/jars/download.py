@@ -11,6 +11,7 @@ from kafka_assignors.broker.jars.lock import Jar
 from kafka_assignors.errors import BrokerError, MissingExtraError
 
 MIRROR = "KAFKA_ASSIGNORS_MAVEN_URL"  # a Maven repository that replaces the central one
+_ADVICE = f"check the network and proxy, or set {MIRROR} to a Maven mirror"
 
 Downloader = Callable[[Jar], Path]
 
@@ -41,41 +42,31 @@ def download(into: Path) -> Downloader:
     except ImportError as error:
         raise MissingExtraError("broker", "jgo") from error
     mirror = os.environ.get(MIRROR, "").strip().rstrip("/")
+    where = f"the mirror {mirror}" if mirror else "Maven's central repository"
     repos = {"mirror": mirror} if mirror else None
 
     def download_jar(jar: Jar) -> Path:
-        failure: Exception | None = None
+        why = ""
         for attempt in range(_ATTEMPTS):
             # jgo requires that its target does not exist, so each attempt uses a repository of its own.
             context = MavenContext(repo_cache=into / str(attempt), remote_repos=repos, timeout=_TIMEOUT_S)
             try:
                 return context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
-            except RuntimeError as error:  # jgo: no repository has the jar
-                raise BrokerError(f"{_where(mirror)} does not have {jar.filename}; {_advice()}") from error
+            except RuntimeError:  # jgo hides the status: no such file, or an error that may pass
+                why = "it answers without the file"
             except OSError as error:  # requests' errors are OSErrors without an errno
                 if error.errno in NOT_WRITABLE:
                     raise
-                failure = error
-            except ValueError as error:  # requests: the mirror's URL is malformed
-                raise BrokerError(f"{MIRROR} is not a usable URL: {error}") from error
-        raise BrokerError(f"cannot fetch {jar.filename} from {_where(mirror)} ({_why(failure)}); {_advice()}")
+                why = _why(error)
+        raise BrokerError(f"cannot fetch {jar.filename} from {where} ({why}); {_ADVICE}")
 
     return download_jar
 
 
-def _where(mirror: str) -> str:
-    return f"the mirror {mirror}" if mirror else "Maven's central repository"
-
-
-def _advice() -> str:
-    return f"check the network and proxy, or set {MIRROR} to a Maven mirror"
-
-
-def _why(failure: BaseException | None) -> str:
+def _why(failure: BaseException) -> str:
     """Return the innermost cause, because urllib3 wraps "connection refused" four times."""
-    while failure is not None:
-        inner = failure.__cause__ or failure.__context__ or getattr(failure, "reason", None)
-        if not isinstance(inner, BaseException):
-            return " ".join(str(getattr(failure, "strerror", None) or failure).split())[:200]
+    while isinstance(
+        inner := failure.__cause__ or failure.__context__ or getattr(failure, "reason", None), BaseException
+    ):
         failure = inner
-    return "no reason given"
+    return " ".join(str(getattr(failure, "strerror", None) or failure).split())[:200]

@@ -236,7 +236,8 @@ def _strategy(name: str, group_id: str | None) -> type[Assignor]:
         return STRATEGIES[name]
     if group_id is None:
         raise click.UsageError(
-            f"strategy: unknown {name!r}, expected {STATEFUL} or, with --strategy, {KNOWN}"
+            f"strategy: unknown {name!r}, expected one of {', '.join((STATEFUL, *STRATEGIES))}; "
+            "your own goes by --strategy MODULE:CLASS"
         )
     raise click.UsageError(
         f"group {group_id!r} runs {name!r}, which is not in this package: give --strategy, {KNOWN}"

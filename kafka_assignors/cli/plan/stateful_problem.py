@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+import click
 from msgspec import Struct
 
 from kafka_assignors.cli.fields import (
@@ -109,16 +110,24 @@ def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
 
 def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> TaskPlanOptions:
     known = [field.name for field in fields(TaskPlanOptions)]
-    for where, names in (("options.", in_file), ("--option ", given)):
+    for refuse, names in ((_in_file, in_file), (_as_given, given)):
         for name in names:
             if name not in known:
-                raise ProblemError(f"{where}{name}: unknown, expected one of {', '.join(known)}")
+                raise refuse(name, f"unknown, expected one of {', '.join(known)}")
     values: dict[str, Any] = {**in_file, **given}
     try:
         return TaskPlanOptions(**values)
     except OptionError as error:
-        where = "--option " if error.option in given else "options."
-        raise ProblemError(f"{where}{error.option}: {error.reason}") from error
+        refuse = _as_given if error.option in given else _in_file
+        raise refuse(error.option, error.reason) from error
+
+
+def _in_file(option: str, reason: str) -> Exception:
+    return ProblemError(f"options.{option}: {reason}")
+
+
+def _as_given(option: str, reason: str) -> Exception:
+    return click.UsageError(f"--option {option}: {reason}")
 
 
 def _records(path: str, given: Mapping[str, object], kind: Any) -> dict[Task, int]:

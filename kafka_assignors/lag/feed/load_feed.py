@@ -15,6 +15,15 @@ from kafka_assignors.validators import instance, positive, within, wrong
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
+_FROM_CONSUMER = {
+    "group_id": "own",
+    "sasl_mechanism": "PLAIN",
+    "sasl_plain_username": "own",
+    "sasl_plain_password": "own",
+    "sasl_oauth_token_provider": "own",
+}
+"""Stand for what the consumer's own configuration may add to a ``consumer_config``."""
+
 
 @dataclass(frozen=True, slots=True)
 class LoadFeed:
@@ -68,9 +77,9 @@ class LoadFeed:
 
 
 def check_config(config: Mapping[str, Any]) -> None:
-    """Check the option ``consumer_config``.  It needs no group, because the consumer has one."""
+    """Check the settings of the option ``consumer_config``, which may need others of the consumer's own."""
     instance("consumer_config", config, Mapping, "a mapping")
     try:
-        fetch_settings({"group_id": "group", **config}, None, None)
+        fetch_settings({**_FROM_CONSUMER, **config}, None, None)
     except OptionError as error:
         raise within("consumer_config", error) from error

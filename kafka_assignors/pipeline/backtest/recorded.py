@@ -24,8 +24,6 @@ from kafka_assignors.pipeline.backtest.parts import (
 from kafka_assignors.pipeline.backtest.service_rate import largest_rates, service_rate
 from kafka_assignors.simulation import History
 
-_MOMENT = "%Y-%m-%d %H:%M"
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recorded:
@@ -145,7 +143,11 @@ def missing_times(recorded: Recorded, since: datetime | None, until: datetime | 
     step = timedelta(seconds=history.step_s)
     parts = []
     if since is not None and first - since >= step:
-        parts.append(f"nothing from {since:{_MOMENT}} to {first:{_MOMENT}}")
+        parts.append(f"nothing from {_shown(since)} to {_shown(first)}")
     if until is not None and until - last >= step:
-        parts.append(f"nothing from {last:{_MOMENT}} to {until:{_MOMENT}}")
+        parts.append(f"nothing from {_shown(last)} to {_shown(until)}")
     return f"group {history.group!r}: {' and '.join(parts)} UTC was recorded" if parts else None
+
+
+def _shown(time: datetime) -> str:
+    return f"{time.astimezone(timezone.utc):%Y-%m-%d %H:%M}"

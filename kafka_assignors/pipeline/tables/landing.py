@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _FIELD = re.compile(r"^\s*(\w+) (\w+)( NOT NULL)?", re.MULTILINE)
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
-_DATE = re.compile(r"/date=(\d{4}-\d\d-\d\d)/")
+_DATE = re.compile(r".*/date=(\d{4}-\d\d-\d\d)/")  # the last one: the recording may be in such a folder
 _LAYOUT = 1
 _DAY_MS = 86_400_000
 
@@ -284,7 +284,7 @@ def _read_writer(
 
 def _is_within(file: str, first: date | None, last: date | None) -> bool:
     """Return whether a file may have samples of these dates; a file without a date may."""
-    if (match := _DATE.search(file)) is None:
+    if (match := _DATE.match(file)) is None:
         return True
     day = date.fromisoformat(match[1])
     return (first is None or first <= day) and (last is None or day <= last)

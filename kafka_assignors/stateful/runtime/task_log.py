@@ -29,14 +29,16 @@ class TaskLog:
 
     def revoked(self, task: Task) -> None:
         """Note a revoked task."""
-        if task in self._owned:
-            self._owned.remove(task)
+        if task in self._assigned:  # in the same line, which then has neither
+            self._assigned.remove(task)
+        elif task in self._owned:
             self._revoked.add(task)
+        self._owned.discard(task)
 
     def write(self) -> None:
         """Log the changes since the last call, if any."""
         if self._revoked:
-            log.info("revoked %s; %d left", _tasks(self._revoked), len(self._owned))
+            log.info("revoked %s; %d left", _tasks(self._revoked), len(self._owned - self._assigned))
         if self._assigned:
             log.info("assigned %s; %d in all", _tasks(self._assigned), len(self._owned))
         self._assigned.clear()

@@ -22,7 +22,7 @@ class StoreOptions:
     Attributes:
         block_cache_bytes: cache for reads, of all stores together.
         write_buffer_bytes: committed changes that are not flushed, of all stores together.  A store that has
-            an eighth of these bytes is flushed in the background.
+            an eighth of these bytes, at least 1 MiB, is flushed in the background.
         max_open_files: of each store.
 
     Raises:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import stat
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pytest
 from kafka_assignors.broker.jars.lock import locked
 from kafka_assignors.errors import MissingExtraError, PipelineError
 from kafka_assignors.pipeline import session
-from kafka_assignors.pipeline.session import VERSIONS, connector_jars
+from kafka_assignors.pipeline.session import VERSIONS, connector_jars, java_home
 
 
 @pytest.fixture(autouse=True)
@@ -46,3 +48,17 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(session, "version", missing)
     with pytest.raises(MissingExtraError, match="spark"):
         connector_jars()
+
+
+def test_launcher_drops_pysparks_option_and_takes_any_path(tmp_path: Path) -> None:
+    java = tmp_path / "it's java"
+    java.write_text('#!/bin/sh\nprintf "%s," "$@"\n')
+    java.chmod(java.stat().st_mode | stat.S_IXUSR)
+    launcher = java_home(tmp_path / "home", java) / "bin" / "java"
+    answer = subprocess.run(
+        [launcher, "-version", "--add-modules=jdk.incubator.vector", "a b"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout == "-version,a b,"

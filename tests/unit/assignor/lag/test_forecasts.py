@@ -440,6 +440,22 @@ def test_feed_may_be_in_another_cluster() -> None:
     assert (reader._max_age_ms, LoadFeed(max_age_ms=7).reader(here, 5)._max_age_ms) == (5, 7)
 
 
+@pytest.mark.parametrize(
+    "differs",
+    [
+        {"security_protocol": "SASL_SSL"},
+        {"security_protocol": "SASL_SSL", "sasl_mechanism": "SCRAM-SHA-256"},
+        {"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"},
+    ],
+)
+def test_feed_may_take_the_rest_of_its_security_from_the_consumer(differs: dict[str, str]) -> None:
+    rest = {"sasl_mechanism": "PLAIN", "sasl_plain_username": "me", "sasl_plain_password": "hunter2"}
+    feed = LoadFeed(consumer_config=differs)
+    assert feed.reader({"group_id": "g", **rest, "sasl_oauth_token_provider": object()}, 5)._group_id == "g"
+    with pytest.raises(OptionError, match="missing, s"):
+        feed.reader({"group_id": "g"}, 5)
+
+
 def test_feed_without_a_group_costs_one_warning(made: Make, caplog: pytest.LogCaptureFixture) -> None:
     """Only an assignor without a consumer has no group."""
     world = made("feed")

@@ -26,6 +26,7 @@ class Mirror:
         self.asked: list[str] = []  # names of the jars, in order
         self.drop: set[str] = set()  # paths to cut off in the middle, once each
         self.hang: set[str] = set()  # paths to stop sending in the middle of
+        self.busy: set[str] = set()  # paths to answer with 503, once each
         self.release = threading.Event()
         mirror = self
 
@@ -53,6 +54,10 @@ class Mirror:
             return
         name = request.path.split("/")[-3]
         self.asked.append(name)
+        if name in self.busy:
+            self.busy.remove(name)
+            request.send_error(503)
+            return
         request.send_response(200)
         request.send_header("Content-Length", str(len(content)))
         request.end_headers()

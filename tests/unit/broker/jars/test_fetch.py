@@ -123,8 +123,20 @@ def test_wrong_bytes_are_refused_and_not_kept(mirror: Mirror, cache: Path) -> No
 
 def test_jar_missing_on_the_mirror_is_named(mirror: Mirror) -> None:
     absent = Jar("test.group", "delta", "1.0", "0" * 64)
-    with pytest.raises(BrokerError, match=r"does not have delta-1\.0\.jar; .*KAFKA_ASSIGNORS_MAVEN_URL"):
+    with pytest.raises(BrokerError, match=r"cannot fetch delta-1\.0\.jar .*answers without .*MAVEN_URL"):
         fetch_jars("test", jars=(absent,))
+
+
+def test_busy_mirror_is_asked_again(mirror: Mirror) -> None:
+    mirror.busy.add("beta")
+    assert fetch_jars("test", jars=mirror.jars)
+    assert mirror.asked.count("beta") == 2
+
+
+def test_malformed_url_of_the_mirror_is_named(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", "mirror.example/maven")
+    with pytest.raises(BrokerError, match=r"from the mirror mirror\.example/maven \(Invalid URL .*MAVEN_URL"):
+        fetch_jars("test", jars=mirror.jars)
 
 
 def test_missing_network_is_one_line_with_advice(mirror: Mirror) -> None:

@@ -147,3 +147,16 @@ def test_examples_of_the_page_are_reproduced() -> None:
     problem, shown = map(json.loads, re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
     answer = json.loads(call(problem, "--output", "json").stdout)
     assert answer | {"target": {}} == shown
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("balance_factor=0", "Error: --option balance_factor: expected a whole number from 1"),
+        ("rack=a", "Error: --option rack: unknown, expected one of acceptable_recovery_lag"),
+    ],
+)
+def test_wrong_option_of_the_command_line_does_not_name_the_file(option: str, message: str) -> None:
+    answer = call(PROBLEM, "--option", option)
+    assert answer.exit_code == 2
+    assert message in answer.stderr.replace("\n", " ")

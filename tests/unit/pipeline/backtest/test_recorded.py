@@ -177,6 +177,8 @@ def test_missing_part_of_the_requested_time_is_described() -> None:
     assert missing_times(one, first - timedelta(seconds=9), last + timedelta(seconds=9)) is None
     before = missing_times(one, first - timedelta(hours=2), last)
     assert before == "group 'g': nothing from 2001-09-08 23:46 to 2001-09-09 01:46 UTC was recorded"
+    zone = timezone(timedelta(hours=9))
+    assert missing_times(one, (first - timedelta(hours=2)).astimezone(zone), last) == before
     both = missing_times(one, first - timedelta(hours=2), last + timedelta(hours=1))
     assert both == (
         "group 'g': nothing from 2001-09-08 23:46 to 2001-09-09 01:46 and nothing from 2001-09-09 01:48 to "

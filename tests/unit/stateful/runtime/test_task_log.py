@@ -40,9 +40,23 @@ def test_revoked_tasks_are_logged_with_the_number_left(
     task_log.assigned(("t", 0))
     caplog.clear()
     task_log.write()
-    assert caplog.messages == ["revoked 1 task: s_1; 3 left", "assigned 1 task: t_0; 3 in all"]
+    assert caplog.messages == ["revoked 1 task: s_1; 2 left", "assigned 1 task: t_0; 3 in all"]
     task_log.close("m-1")
     assert caplog.messages[-1] == "member m-1: closing, 3 active tasks: s_0, s_2, t_0"
+
+
+def test_task_that_was_assigned_only_between_two_lines_is_not_logged(
+    task_log: TaskLog, caplog: pytest.LogCaptureFixture
+) -> None:
+    task_log.assigned(("s", 0))
+    task_log.write()
+    caplog.clear()
+    task_log.assigned(("t", 0))
+    for change in (task_log.revoked, task_log.assigned, task_log.revoked):
+        change(("s", 0))
+    task_log.revoked(("t", 0))
+    task_log.write()
+    assert caplog.messages == ["revoked 1 task: s_0; 0 left"]
 
 
 def test_line_names_five_tasks_at_most(task_log: TaskLog, caplog: pytest.LogCaptureFixture) -> None:
