@@ -81,7 +81,7 @@ class BacktestRequest:
                 numbers = {trial.scenario.members for trial in tried.trials if trial.group == group}
                 yield (
                     f"group {group!r}: {' or '.join(map(str, sorted(numbers)))} members, 1.3 times what the "
-                    "mean load needs, at least 2 and at most one a partition (--members)"
+                    "mean load needs, at least 2, but at most one a partition (--members)"
                 )
             if not self.churn:
                 churn = firsts[group].script

@@ -203,10 +203,11 @@ def draws(
 
 
 def _no_group(left_out: Mapping[str, str]) -> OptionError:
-    if NO_RATE not in left_out.values():
+    unmeasured = [group for group, reason in left_out.items() if reason == NO_RATE]
+    if not unmeasured:
         return OptionError("load", "the history has no forecasts")
-    first, *more = left_out
-    never = f"none of {len(left_out):,} groups was" if more else f"group {first!r} was never"
+    first, *more = unmeasured
+    never = f"{len(unmeasured):,} groups were never" if more else f"group {first!r} was never"
     return OptionError(
         "service_rate",
         f"{never} behind for long enough to measure a service rate: give the records/s a member reads",
@@ -284,7 +285,7 @@ def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
 
 
 def usual_members(history: History, scale: float, service_rate: float) -> int:
-    """Return 1.3 times the members that the mean load needs; at most one a partition, but at least 2."""
+    """Return 1.3 times the members that the mean load needs; at least 2, but at most one a partition."""
     rate = scale * history.records / history.length_s
     return min(max(2, math.ceil(_SPARE * rate / service_rate)), history.partitions)
 
