@@ -112,7 +112,7 @@ class Options:
         Raises:
             OptionError: a value is invalid; the error names the option.
         """
-        if self.rack is not None and not _can_be_sent(text("rack", self.rack)):
+        if self.rack is not None and not can_be_sent(text("rack", self.rack), _LONGEST):
             raise wrong("rack", f"at most {_LONGEST} bytes of UTF-8", self.rack)
         if self.on_plan is not None:
             function("on_plan", self.on_plan)
@@ -142,10 +142,10 @@ class StickyOptions(Options):
         one_of("migration_policy", self.migration_policy, _POLICIES)
 
 
-def _can_be_sent(value: str) -> bool:
-    """Whether a string fits Kafka's protocol; half a surrogate pair cannot be encoded."""
+def can_be_sent(value: str, most: int) -> bool:
+    """Whether a string takes at most ``most`` bytes of UTF-8; half a surrogate pair cannot be encoded."""
     try:
-        return len(value.encode()) <= _LONGEST
+        return len(value.encode()) <= most
     except UnicodeEncodeError:
         return False
 

@@ -133,7 +133,7 @@ class CoordinatorFacts:
         return float("inf") if is_under_way else time.monotonic()
 
     def config(self) -> dict[str, Any] | None:
-        """Return the settings of the consumer's connection, its group and its offset reset."""
+        """Return the settings of the consumer's connection, its group, offset reset and isolation level."""
         coordinator = self._live()
         if coordinator is None or self.is_unknown_version():
             return None
@@ -142,6 +142,7 @@ class CoordinatorFacts:
             **coordinator._manager.config,
             "group_id": coordinator.group_id,
             "auto_offset_reset": _RESETS.get(reset, "none"),
+            "isolation_level": coordinator.config.get("isolation_level", "read_uncommitted"),
         }
 
     def _live(self) -> ConsumerCoordinator | None:

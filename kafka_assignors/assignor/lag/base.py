@@ -98,7 +98,7 @@ class LagAssignor(Assignor):
     # --- user data -----------------------------------------------------------------------------------------
 
     def user_data(self, revoked: Ownership, generation: int) -> bytes:
-        owned = convert.ownership(self._access.owned() or ()) or self._owned
+        owned, _ = self._last_assignment()
         self._own.measure(self._keeper, owned, generation)
         return self._own.encode(revoked, generation, reads_budget=self._access.unfold_assignments())
 
@@ -236,7 +236,8 @@ class LagAssignor(Assignor):
             log.info("%s: the lag of all partitions is known again", self.name)
         elif unknown and not self._warned:
             log.warning(
-                "%s: lag unknown for %d of %d partitions (%s): these are planned by count",
+                "%s: lag unknown for %d of %d partitions (%s): each counts as the mean of its topic, or"
+                " as 0 without one",
                 self.name,
                 unknown,
                 partitions,

@@ -65,7 +65,7 @@ PROBLEMS = {
     "value-tags": "its tagged fields are malformed",
     "value-trailing": "its value has bytes after its end",
 }
-"""Problems of records -> description.  Of several problems of a record, one is reported; those of the key come first."""
+"""Problems of records -> description.  A record has one of its problems, those of the key first."""
 
 COLUMNS = """
     kind string, problem string, time timestamp, group string, topic string, partition int,

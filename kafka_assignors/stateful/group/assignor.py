@@ -20,6 +20,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.assignor.complaints import Complaints
 from kafka_assignors.assignor.members import JoinedMember, MemberReport
+from kafka_assignors.assignor.options import can_be_sent
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import (
     NO_MEMBER,
@@ -37,11 +38,12 @@ from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.group.members import planner_members, process_warning
 from kafka_assignors.stateful.group.options import StatefulOptions
 from kafka_assignors.stateful.group.topologies import merge_plans, subgroups, topology_warning
-from kafka_assignors.stateful.topology import Subtopology
+from kafka_assignors.stateful.topology import Subtopology, Topology
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.owners_section import NO_OWNERS, owners_if_small_enough, pack_owners
+from kafka_assignors.wire.stateful.subscription import LONGEST_RACK
 from kafka_assignors.wire.stateful.task_section import Task as TaskId
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, common_version
 
@@ -64,7 +66,8 @@ class StatefulAssignor(Assignor):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self._topology = self.options.given_topology()
+        topology: Any = self.options.topology  # checked with the options
+        self._topology: Topology = topology
         self._process_id = self.options.process_id or uuid4()
         self._version = LATEST_VERSION
         self._probes = 0
@@ -99,11 +102,18 @@ class StatefulAssignor(Assignor):
             generation=generation,
             probe=self._probes,
             endpoint=self.options.endpoint,
-            rack=self._rack or "",
+            rack=self._rack_to_send(),
         )
         data = stateful_subscription.encode(subscription, self._version)
         self._sent = key, data
         return data
+
+    def _rack_to_send(self) -> str:
+        rack = self._rack or ""
+        if can_be_sent(rack, LONGEST_RACK):
+            return rack
+        self._warn("rack", f"client_rack is longer than {LONGEST_RACK} bytes: standbys are placed without it")
+        return ""
 
     def _holdings(self) -> Holdings:
         holdings = Holdings()
@@ -252,9 +262,8 @@ class StatefulAssignor(Assignor):
             for number in range(_task_count(subtopology, group)):
                 topics = [topic for topic in subtopology.topics if number < group.topics.get(topic, 0)]
                 places = [group.first[topic] + number for topic in topics]
-                planned = [
-                    place for place in places if target.owners[place] != NO_MEMBER
-                ]  # provisionally not all
+                # A provisional plan leaves free partitions without an owner.
+                planned = [place for place in places if target.owners[place] != NO_MEMBER]
                 if len({int(owners[place]) for place in planned}) < 2:
                     continue
                 owners[places] = NO_MEMBER
@@ -306,7 +315,11 @@ class StatefulAssignor(Assignor):
             joined = self._joined.get(member_id)
             if isinstance(joined, stateful_subscription.Subscription) and joined.endpoint:
                 owners[joined.endpoint] = (*owners.get(joined.endpoint, ()), *sorted(tasks))
-        return pack_owners(owners)
+        try:
+            return pack_owners(owners)
+        except CodecError as error:
+            self._warn("owners", f"members get no endpoints of tasks: {error}")
+            return NO_OWNERS
 
 
 def _task_count(subtopology: Subtopology, group: Group) -> int:

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 from uuid import UUID
 
-from kafka_assignors.assignor.options import PLANS, Options
+from kafka_assignors.assignor.options import PLANS, Options, can_be_sent
 from kafka_assignors.plan import stateful as planner
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.validators import instance, whole, wrong
 from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
+from kafka_assignors.wire.stateful.subscription import LONGEST_RACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,30 +59,18 @@ class StatefulOptions(Options):
             OptionError: naming the option.
         """
         self.check_values()
-        self.given_topology()
+        instance("topology", self.topology, Topology, "a Topology")
 
     def check_values(self) -> None:
-        """Refuse invalid values; does not look at the topology.
-
-        Raises:
-            OptionError: naming the option.
-        """
+        """Refuse invalid values; does not look at the topology."""
         Options.check(self)  # slots make a new class, which super() without arguments does not know
         whole("probing_rebalance_interval_ms", self.probing_rebalance_interval_ms, 1)
         endpoint: Any = self.endpoint
-        if not isinstance(endpoint, str) or len(endpoint.encode()) > LONGEST_ENDPOINT:
+        if not isinstance(endpoint, str) or not can_be_sent(endpoint, LONGEST_ENDPOINT):
             raise wrong("endpoint", f"host:port of at most {LONGEST_ENDPOINT} bytes", endpoint)
+        if self.rack is not None and not can_be_sent(self.rack, LONGEST_RACK):
+            raise wrong("rack", f"at most {LONGEST_RACK} bytes of UTF-8", self.rack)
         self.for_planning()
-
-    def given_topology(self) -> Topology:
-        """Return the topology.
-
-        Raises:
-            OptionError: there is none.
-        """
-        topology: Any = self.topology
-        instance("topology", topology, Topology, "a Topology")
-        return topology  # type: ignore[no-any-return]
 
     def for_planning(self) -> planner.TaskPlanOptions:
         """Return the options that the planner takes."""

@@ -203,10 +203,12 @@ class Copy:
 
     def _checked(self) -> tuple[int | None, str | None]:
         """Return the offset the store must have reached, or the reason to wipe it."""
+        if self.changelog is None:  # a checkpoint of an earlier changelog says nothing about the store
+            return None, None
         checkpoint = self._dir.read_checkpoint()
         if isinstance(checkpoint, Damaged):
             return None, checkpoint.reason
-        if self.changelog is None or (checkpoint is None and not self._dir.store_path.exists()):
+        if checkpoint is None and not self._dir.store_path.exists():
             return None, None
         offset = offset_in(checkpoint, self.changelog)
         if isinstance(offset, str):

@@ -19,17 +19,20 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import NO_GENERATION
 from kafka_assignors.wire.primitives import Reader
 from kafka_assignors.wire.stateful import task_section
+from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
 from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, check_header
 
 MOST_OTHERS = 1_000
-"""A member sends at most this many lags of tasks whose state it has without owning them: 5 to 9 KB.  Such
+"""Maximum lags that a member sends of tasks that are neither active nor standby here: 5 to 9 KB.  Such
 state is useful only if it is recent, and the broker keeps all members' user data in one record, limited to a
 megabyte in most clusters."""
 
+LONGEST_RACK = 255
+"""Maximum bytes of a rack."""
+
 _HEAD = struct.Struct(">hh16s")
 _CLAIM = struct.Struct(">ii")
-_LONGEST = 255  # bytes of an endpoint, and of a rack
 _COUNTER = 2**31  # the counter of probing rebalances wraps around at this number
 
 
@@ -85,7 +88,8 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
     ]
     if version >= 2:
         parts += [
-            task_section.pack_text(value, _LONGEST) for value in (subscription.endpoint, subscription.rack)
+            task_section.pack_text(subscription.endpoint, LONGEST_ENDPOINT),
+            task_section.pack_text(subscription.rack, LONGEST_RACK),
         ]
     return b"".join(parts)
 
@@ -126,15 +130,17 @@ def _read(reader: Reader, latest: int) -> Subscription | NewerHeader:
         latest_supported=supported,
     )
     reader.end()
-    if probe < 0 or any(
-        len(value.encode()) > _LONGEST for value in (subscription.endpoint, subscription.rack)
+    if (
+        probe < 0
+        or len(subscription.endpoint.encode()) > LONGEST_ENDPOINT
+        or len(subscription.rack.encode()) > LONGEST_RACK
     ):
         raise CodecError("a negative counter, or an endpoint or a rack that is too long")
     return subscription
 
 
 def _lags_to_send(subscription: Subscription) -> Mapping[Task, int]:
-    """Return the lags of all owned tasks, and of the other tasks with the least lag."""
+    """Return the lags of active and standby tasks, and the least of the others."""
     lags = subscription.lags
     if len(lags) <= MOST_OTHERS:
         return lags

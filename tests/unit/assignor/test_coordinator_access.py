@@ -53,6 +53,7 @@ from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import budget, lag_user_data
 from tests.support.joining import answer, cluster, own
+from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer
 
 
@@ -120,6 +121,20 @@ def test_member_that_lost_its_membership_claims_nothing(consumer: MakeConsumer) 
     made._coordinator.reset_generation()
     made._net.run(made._coordinator._on_join_prepare_async, -1, "")
     assert convert.owned_in(sent(made)) == {}
+
+
+def test_member_that_lost_its_membership_reports_no_lag(consumer: MakeConsumer) -> None:
+    """The leader would complain of lag of partitions that are not the member's."""
+    made = consumer(CooperativeLagAwareAssignor.configured(lag_source=lambda tps: dict.fromkeys(tps, 5)))
+    made.subscribe(["t"])
+    hold(made, 1, 2)
+    assignor, name = only_assignor(made), "cooperative-lag-aware"
+    assignor._open_keeper().keep([TopicPartition("t", 1), TopicPartition("t", 2)])
+    until(lambda: assignor._keeper.report()[0])
+    assert assignor.decode_user_data(bytes(sent(made, name).user_data)).lags.keys() == {("t", 1), ("t", 2)}
+    made._coordinator.reset_generation()
+    made._net.run(made._coordinator._on_join_prepare_async, -1, "")
+    assert assignor.decode_user_data(bytes(sent(made, name).user_data)).lags == {}
 
 
 def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
@@ -258,6 +273,14 @@ def test_on_close_runs_before_close_returns(consumer: MakeConsumer) -> None:
     assert not done
     made.close()
     assert done == ["closed"]
+
+
+def test_lag_ends_where_the_consumer_stops_reading(consumer: MakeConsumer) -> None:
+    """A consumer with ``read_committed`` has no backlog of an open transaction."""
+    made = consumer(CooperativeLagAwareAssignor, isolation_level="read_committed")
+    made.subscribe(["t"])
+    sent(made, "cooperative-lag-aware")
+    assert only_assignor(made)._source()._fetcher._settings.isolation == 1
 
 
 def test_config_has_the_connection_settings(consumer: MakeConsumer) -> None:

@@ -286,14 +286,16 @@ def test_close_does_not_wait_forever_for_a_users_function(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("kafka_assignors.lag.keeper._END_S", 0.05)
-    go_on = threading.Event()
+    begun, go_on = threading.Event(), threading.Event()
 
     def hang(partitions: object) -> dict[TopicPartition, int]:
-        go_on.wait(20)
+        begun.set()
+        go_on.wait(60)
         return {}
 
     keeper = LagKeeper(from_function(hang), refresh_s=10, timeout_s=1)
     keeper.ask([A], 0.01)
+    assert begun.wait(60)
     keeper.close()
     go_on.set()
     assert [record.levelno for record in caplog.records] == [logging.WARNING]

@@ -21,6 +21,7 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.assignor.lag.budget import Budgets, Fitted, MemberSize, fit
 from kafka_assignors.assignor.record_size import plain_bytes
+from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, compact_ownership
@@ -54,10 +55,10 @@ class Members:
         self.subscriptions: dict[str, bytes] = {}
         self.assignments: dict[str, bytes] = {}
 
-    def restart(self, name: str) -> None:
+    def restart(self, name: str, **options: Any) -> None:
         """Replace a member's assignor by a new one, which remembers nothing."""
         self.assignors[name].close()
-        self.assignors[name] = self._start()
+        self.assignors[name] = self._start(**options)
 
     def rebalance(self, leader: str = "m0") -> Plan:
         """Join, plan, encode, and pass each assignment on as kafka-python does."""
@@ -189,12 +190,18 @@ def test_budget_ends_when_the_group_is_small_again(restarted: Sequence[str]) -> 
 def test_leader_does_not_wait_for_missing_lag_beyond_its_deadline() -> None:
     """Members report little, and the source does not answer: the leader plans with what it has."""
     released = threading.Event()
-    with members_of(CooperativeLagAwareAssignor, group_record_bytes=12_000, lag_timeout_ms=2000) as members:
+
+    def late(*_: object) -> LagAnswer:
+        released.wait(60)
+        return LagAnswer({})
+
+    with members_of(CooperativeLagAwareAssignor, group_record_bytes=12_000) as members:
+        members.restart("m9", lag_timeout_ms=2000)
         before = members.rebalance()
         members.wait_for_lag()
         leader = members.assignors["m9"]
         leader._keeper._fetched.clear()
-        leader._keeper._source.lags = lambda *_: released.wait(60)
+        leader._keeper._source.lags = late
         began = time.monotonic()
         after = members.rebalance(leader="m9")
         took_s = time.monotonic() - began

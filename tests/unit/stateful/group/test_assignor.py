@@ -24,6 +24,7 @@ from kafka_assignors.stateful import (
 )
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
+from kafka_assignors.wire.stateful import owners_section
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.task_section import Task
 from tests.support.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
@@ -108,6 +109,8 @@ def logged(data: bytes, name: str = "x", topics: Iterable[str] = TOPICS) -> Any:
         ({"probing_rebalance_interval_ms": 0}, "probing_rebalance_interval_ms"),
         ({"probing_rebalance_interval_ms": True}, "probing_rebalance_interval_ms"),
         ({"endpoint": "x" * 256}, "endpoint"),
+        ({"endpoint": "\udcff"}, "endpoint"),
+        ({"rack": "x" * 256}, "rack"),
         ({"rack": ""}, "rack"),
     ],
 )
@@ -145,6 +148,17 @@ def test_member_reports_tasks_and_copies() -> None:
     round_of(a)
     assert set(subscription_of(a).actives) == {*tasks(0, 1, 2, 3), ("free", 0), ("free", 1)}
     assert subscription_of(a).generation == 1
+
+
+def test_client_rack_that_is_too_long_is_left_out(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    a = Member("a")
+    monkeypatch.setattr(a.assignor._access, "client_rack", lambda: "x" * 256)
+    for probe in range(2):
+        assert (subscription_of(a).rack, subscription_of(a).probe) == ("", probe)
+        a.assignor.refresh_user_data()
+    assert caplog.text.count("client_rack is longer than 255 bytes") == 1
 
 
 def test_retried_join_sends_the_same_bytes_and_a_probe_other_bytes() -> None:
@@ -515,6 +529,18 @@ def test_all_members_get_the_owners_by_endpoint() -> None:
         "a:1": set(now["a"].actives),
         "b:1": set(now["b"].actives),
     }
+
+
+def test_group_with_too_many_tasks_for_endpoints_still_gets_copies(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(owners_section, "MOST_TASKS", 3)
+    a, b = Member("a", endpoint="a:1", num_standby_replicas=1), Member("b", endpoint="b:1")
+    settled(a, b)
+    now = round_of(a, b, generation=20)
+    assert {*now["a"].standbys, *now["b"].standbys} == tasks(0, 1, 2, 3)
+    assert now["a"].owners == {}
+    assert caplog.text.count("members get no endpoints of tasks") == 1
 
 
 def test_plans_do_not_depend_on_the_order_of_joining() -> None:

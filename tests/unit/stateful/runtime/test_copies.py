@@ -404,6 +404,20 @@ def test_damaged_store_is_restored_from_the_beginning(bench: Bench) -> None:
     assert (copy.position, copy.store.get(b"a"), active.ready) == (0, None, False)
 
 
+def test_damaged_checkpoint_of_an_earlier_changelog_does_not_wipe_a_store_without_one(bench: Bench) -> None:
+    """The store is the only copy of its state."""
+    copy = bench.begin(("own", 0)).copy
+    assert copy is not None
+    copy.store.put(b"k", b"v")
+    copy.store.commit(1)
+    checkpoint = copy._dir.store_path.parent / "checkpoint"
+    bench.end(("own", 0))
+    checkpoint.write_bytes(b"{")
+    again = bench.begin(("own", 0)).copy
+    assert again is not None
+    assert again.store.get(b"k") == b"v"
+
+
 def test_damaged_store_without_a_changelog_is_logged_as_lost(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
