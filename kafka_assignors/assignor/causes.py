@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from kafka.cluster import ClusterMetadata
 
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.assignor.members import JoinedMember, MemberReport
 from kafka_assignors.plan import NO_MEMBER, Group, Member, Rebalance
 from kafka_assignors.plan.cause import (

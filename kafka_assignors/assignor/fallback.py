@@ -10,7 +10,7 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
-from kafka_assignors.assignor.coordinator_access import partition_counts
+from kafka_assignors.assignor.coordinator_access.consumer import partition_counts
 from kafka_assignors.plan import Assignment, Group, Member, Ownership, plan_range, plan_seniors
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import LagAnswer, Lags, one_line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.plan import NO_GENERATION, Claims, Group, unlisted_owners
 
 log = logging.getLogger("kafka_assignors")
