@@ -137,9 +137,10 @@ class Gathering:
             node = await self._find_coordinator()
             version = self._sender.version(OffsetFetchRequest)
             response = await self._sender.send(
-                requests.offset_fetch_request(group_id, partitions, version), node
+                requests.offset_fetch_request([group_id], partitions, version), node
             )
-            rows = list(requests.read_offset_fetch(response, group_id))
+            group = response.groups[0] if version >= requests.GROUPS_VERSION else response
+            rows = list(requests.read_commits(group, group_id))
         except KafkaError as error:
             return error
         for tp, code, offset in rows:

@@ -191,10 +191,10 @@ class GroupsFetch:
         """Return the part of the OffsetFetch responses for each group."""
         version = self._sender.version(OffsetFetchRequest)
         if version >= requests.GROUPS_VERSION:
-            response = await self._sender.send(requests.all_commits_request(group_ids), node)
+            response = await self._sender.send(requests.offset_fetch_request(group_ids, None, version), node)
             return {group.group_id: group for group in response.groups}
         return {
-            group_id: await self._sender.send(requests.offset_fetch_request(group_id, None, version), node)
+            group_id: await self._sender.send(requests.offset_fetch_request([group_id], None, version), node)
             for group_id in group_ids
         }
 
