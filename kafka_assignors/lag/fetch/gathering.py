@@ -46,7 +46,7 @@ class Gathering:
         partitions: Collection[TopicPartition],
         deadline: float,
         *,
-        all_begins: bool,
+        all_begins: bool = False,
         clock: Callable[[], float] = time.monotonic,
         retries: int | None = None,
     ) -> None:

@@ -8,7 +8,7 @@ for each group, and one without KIP-709 one OffsetFetch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
@@ -24,7 +24,6 @@ from kafka_assignors.lag.fetch.gathering import Gathering
 from kafka_assignors.lag.fetch.group import GroupState, describe_error, describe_request, is_new, state_of
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.sending import Sender
-from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
 _T = TypeVar("_T")
@@ -218,20 +217,11 @@ class GroupsFetch:
 class EndsFetch(Gathering):
     """Fetches the begins and ends of partitions, without a group."""
 
-    def __init__(
-        self,
-        link: Link,
-        settings: FetchSettings,
-        partitions: Collection[TopicPartition],
-        deadline: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        retries: int | None = None,
-    ) -> None:
-        super().__init__(link, settings, partitions, deadline, all_begins=True, clock=clock, retries=retries)
-
     async def _fetch_commits(self) -> None:
         self._committed = dict.fromkeys(self.wanted)
+
+    def _needs_begin(self, tp: TopicPartition, end: int) -> bool:
+        return True
 
     @property
     def is_complete(self) -> bool:
