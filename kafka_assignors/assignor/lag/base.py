@@ -201,7 +201,7 @@ class LagAssignor(Assignor):
             if is_relevant and has_choice
         }
         known = {
-            **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.over_topics),
+            **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.sends_claims),
             # The leader's own reading is newer than any report: reports date from before the rebalance.
             **({} if self._keeper is None else self._keeper.recent()),
             # The rounds of one rebalance plan with the same lag, so that they reach the same target.
