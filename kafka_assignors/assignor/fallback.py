@@ -15,12 +15,7 @@ from kafka_assignors.plan import Assignment, Group, Member, Ownership, plan_rang
 
 
 class Fallback(NamedTuple):
-    """A plan that needs only subscriptions.
-
-    Attributes:
-        name: for the log.
-        plan: makes the plan.
-    """
+    """A plan that needs only subscriptions.  ``name`` is for the log."""
 
     name: str
     plan: Callable[[Group], Assignment]

@@ -36,10 +36,7 @@ class SkewWatcher:
 
     Args:
         policy: when to check, and when to request a rebalance.
-        keeper: fetches the lag.
-        plan: the strategy's planner.
         min_improvement: see ``plan_cooperative_lag_aware``.
-        access: the consumer.
         with_forecasts: adds forecast arrivals to the lag; returns its argument if there are none.
         now: seconds, as ``time.monotonic``.
     """

@@ -30,7 +30,6 @@ class Gathering:
     """The state and the results of one fetch.  Takes the arguments of a `Sender`, and further ones.
 
     Args:
-        partitions: the partitions to fetch.
         all_begins: whether to fetch all begins, also those that no lag depends on.
 
     Attributes:

@@ -81,7 +81,6 @@ class GroupsFetch:
     Takes the arguments of a `Sender` except ``settings``, and further ones.
 
     Args:
-        group_ids: the groups.
         on_read: called with the known groups of each coordinator, perhaps none.
 
     Attributes:
