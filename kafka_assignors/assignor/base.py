@@ -22,7 +22,8 @@ from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.causes import Causes
 from kafka_assignors.assignor.collector import paused_collector
 from kafka_assignors.assignor.complaints import Complaints
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess, partition_counts
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.consumer import partition_counts
 from kafka_assignors.assignor.fallback import fallback_assignment
 from kafka_assignors.assignor.hooks import StrategyHooks
 from kafka_assignors.assignor.members import JoinedMember, MemberReport, read_user_data, to_member

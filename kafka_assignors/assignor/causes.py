@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from kafka.cluster import ClusterMetadata
 
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.assignor.members import JoinedMember, MemberReport
 from kafka_assignors.plan import NO_MEMBER, Group, Member, Rebalance
 from kafka_assignors.plan.cause import (
@@ -61,8 +61,8 @@ class _Round:
 class Causes:
     """Remembers the last rebalance that this member led."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
+        self._clock = time.monotonic
         self._began = 0.0
         self._led: _Round | None = None  # None: another member led the last rebalance
         self._leading: _Round | None = None  # the present round

@@ -10,6 +10,8 @@ MOST_MEMBERS = 20
 MOST_TOPICS = 5  # a member may send thousands of names
 MOST_CHARACTERS = 50
 
+_NO_TOPIC = "subscribes to no topic"
+
 
 class Complaints:
     """Collects complaints by member id while a group is read, and logs them at the end."""
@@ -28,7 +30,7 @@ class Complaints:
         seen: set[frozenset[str]] = set()
         for member in group.members:
             if not member.topics:
-                self.add(member.member_id, "subscribes to no topic")
+                self.add(member.member_id, _NO_TOPIC)
             if member.topics in seen:
                 continue
             seen.add(member.topics)
@@ -51,10 +53,7 @@ class Complaints:
 
     def lines(self) -> list[str]:
         """Return one line for each member with a complaint."""
-        return [
-            f"member {shown(member_id)} {', '.join(complaints)}; that part is ignored"
-            for member_id, complaints in sorted(self._by_member.items())
-        ]
+        return [_line(member_id, complaints) for member_id, complaints in sorted(self._by_member.items())]
 
     def log(self, logger: logging.Logger, strategy: str) -> None:
         """Log a warning for each line, for the first ``MOST_MEMBERS`` members."""
@@ -63,6 +62,11 @@ class Complaints:
             logger.warning("%s: %s", strategy, line)
         if len(lines) > MOST_MEMBERS:
             logger.warning("%s: %d more members with complaints", strategy, len(lines) - MOST_MEMBERS)
+
+
+def _line(member_id: str, complaints: list[str]) -> str:
+    consequence = "" if complaints == [_NO_TOPIC] else "; the leader ignores this data"
+    return f"member {shown(member_id)} {', '.join(complaints)}{consequence}"
 
 
 def _partitions(count: int) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from kafka.cluster import ClusterMetadata
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from kafka_assignors.assignor.coordinator_access import replicas
+from kafka_assignors.assignor.coordinator_access.consumer import replicas
 from kafka_assignors.plan import NO_GENERATION, Assignment, Ownership
 from kafka_assignors.wire import assignment
 

@@ -10,17 +10,12 @@ from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
-from kafka_assignors.assignor.coordinator_access import partition_counts
+from kafka_assignors.assignor.coordinator_access.consumer import partition_counts
 from kafka_assignors.plan import Assignment, Group, Member, Ownership, plan_range, plan_seniors
 
 
 class Fallback(NamedTuple):
-    """A plan that needs only subscriptions.
-
-    Attributes:
-        name: for the log.
-        plan: makes the plan.
-    """
+    """A plan that needs only subscriptions.  ``name`` is for the log."""
 
     name: str
     plan: Callable[[Group], Assignment]

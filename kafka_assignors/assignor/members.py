@@ -21,18 +21,17 @@ JoinedMember: TypeAlias = JoinGroupResponse.JoinGroupResponseMember
 class MemberReport(NamedTuple):
     """A member's decoded user data; empty by default.
 
+    ``priority`` and ``capacity`` are as in ``Member``, ``requests`` as in ``SeenMember``.
+
     Attributes:
         claimed: the partitions it owned in ``generation``.  It has revoked them, unless ``still_owns``.
         generation: of its last assignment.
-        priority: see ``Member``.
         lags: records left to read, of the partitions whose lag it knows.
         lag_age_ms: age of ``lags`` when the member joined.
         rates: arrivals, records a second, of partitions in ``lags``.
-        capacity: see ``Member``.
         service_rate: records a second that it reads, instead of ``capacity``; 0: not measured yet, None: it
             does not measure.
         unread: why a part of the user data cannot be decoded; None: all of it is decoded.
-        requests: see ``SeenMember``.
         still_owns: whether it still owns ``claimed``; its subscription then lists no owned partitions.
         reads_budget: whether it reads an assignment with a budget.
         has_budget: whether a budget from a leader is in force for it.
@@ -79,12 +78,8 @@ def to_member(
 ) -> Member:
     """Convert a joined member to the planner's ``Member``.
 
-    Args:
-        joined: the member in the JoinGroup response.
-        report: its decoded user data.
-        complaints: collects problems with its data.
-        cooperative: whether the strategy is cooperative.  Members of an eager one own nothing during a plan.
-        joining: the generation of this rebalance; None if unknown.
+    Members of an eager strategy own nothing during a plan.  ``joining`` is the generation of this rebalance;
+    None if unknown.
     """
     subscription = joined.metadata
     listed = convert.owned_in(subscription) if cooperative else {}

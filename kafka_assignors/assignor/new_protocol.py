@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 
 log = logging.getLogger("kafka_assignors")
 

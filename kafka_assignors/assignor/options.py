@@ -40,7 +40,8 @@ class PlanReport:
         target: the planned owner of every partition.
         assignment: this round's assignment: ``target`` without the partitions that others still hold.
         metrics: of ``target``.
-        milliseconds: time from decoding the subscriptions to the finished plan.
+        milliseconds: milliseconds from the first decoded subscription to the finished plan, including the
+            wait for lag.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
         forecasts: number of partitions with a forecast; None for a strategy without forecasts.  If there are
             any, the lags in ``target`` and ``metrics`` are loads: lag plus forecast.
@@ -94,7 +95,7 @@ class Options:
             By default the consumer's ``client_rack``.  The sticky strategies prefer consumers in the rack of
             a replica.
         on_plan: called on the leader with a ``PlanReport`` after each plan.  Exceptions are logged.
-        clock: seconds, to measure how long a plan takes.
+        clock: returns seconds; measures how long a plan takes.
     """
 
     rack: str | None = None

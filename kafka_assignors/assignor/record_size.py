@@ -1,8 +1,8 @@
 """The size of a group's record at the broker, and the warning that it is too large.
 
 The broker writes all subscriptions and assignments of a group into one record, and refuses an assignment
-whose record is larger than the ``max.message.bytes`` of ``__consumer_offsets``.  Kafka's names are ASCII, so
-a character counts as one byte.
+whose record is larger than the ``max.message.bytes`` of ``__consumer_offsets``.  Topic names are ASCII.  Ids
+and racks are counted as if they were.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from kafka_assignors.plan import Ownership
 log = logging.getLogger("kafka_assignors")
 
 RECORD_BYTES = 1_048_576
-"""Limit of the record in most clusters: the default of ``message.max.bytes``, less 12 bytes of the log."""
+"""Limit of the record in most clusters.
+
+It is the default of ``message.max.bytes``, 1,048,588, less 12 bytes that the log adds.
+"""
 
 _NEAR = 0.9
 """Part of the limit above which the leader warns, if nothing in the record can shrink."""
@@ -28,13 +31,7 @@ _BROKER_FIELDS = 96
 
 
 class RecordWatch:
-    """Warns once when the record grows beyond a limit, and again only after it was smaller.
-
-    Args:
-        name: of the strategy, for the log.
-        limit: bytes.
-        limit_name: the limit, for the log.
-    """
+    """Warns once when the record grows beyond a limit, and again only after it was smaller."""
 
     def __init__(
         self, name: str, limit: int = int(_NEAR * RECORD_BYTES), limit_name: str = "90 % of 1 MiB"

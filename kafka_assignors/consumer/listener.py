@@ -29,7 +29,12 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import KafkaError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.assignor.coordinator_access import commit, generation_of, is_closing, runs_cooperative
+from kafka_assignors.assignor.coordinator_access.consumer import (
+    commit,
+    generation_of,
+    is_closing,
+    runs_cooperative,
+)
 
 log = logging.getLogger("kafka_assignors")
 

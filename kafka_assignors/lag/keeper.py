@@ -31,7 +31,6 @@ class LagKeeper:
     """Keeps the lag of owned partitions, and fetches more when the member leads.
 
     Args:
-        source: where lag comes from.
         refresh_s: seconds between two measurements of owned partitions; also how long fetched lag is valid.
         timeout_s: seconds that a fetch in the background may take.
         now: seconds, as ``time.monotonic``.

@@ -43,37 +43,19 @@ class LagSource(Protocol):
         """Stop.  A running fetch from the cluster ends at once, but a user's function runs to its end."""
 
 
-def from_cluster(config: Mapping[str, Any]) -> LagSource:
-    """Make a source that fetches from a consumer's cluster; it connects at the first call.
+class ClusterLag:
+    """Fetches lag from a consumer's cluster; it connects at the first call.
 
     Raises:
         OptionError: invalid configuration.
     """
-    return _Cluster(LagFetcher(config))
 
-
-def from_function(
-    function: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
-    option: str = "lag_source",
-    *,
-    whole: bool = True,
-) -> LagSource:
-    """Make a source that calls a user's function and checks its answers.
-
-    Args:
-        function: takes partitions; returns a number of records for each partition that it knows.
-        option: name of the option that holds the function, for ``LagAnswer.problem``.
-        whole: whether only integers are accepted; otherwise other numbers are rounded.
-    """
-    return _Function(function, option, whole)
-
-
-class _Cluster:
-    def __init__(self, fetcher: LagFetcher) -> None:
-        self._fetcher = fetcher
-        self.close = fetcher.close
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._fetcher = LagFetcher(config)
+        self.close = self._fetcher.close
 
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
+        """Fetch the lags; raise `LagError` if none can be fetched."""
         reading = self._fetcher.fetch(partitions, 1000 * timeout_s)
         ends = {partition: offsets.end for partition, offsets in reading.offsets.items()}
         commits = {p: o.committed for p, o in reading.offsets.items() if o.committed is not None}
@@ -84,12 +66,21 @@ class _Cluster:
         return LagAnswer(reading.lags, problem, ends, commits)
 
 
-class _Function:
+class FunctionLag:
+    """Calls a user's function and checks its answers.
+
+    Args:
+        function: takes partitions; returns a number of records for each partition that it knows.
+        option: name of the option that holds the function, for ``LagAnswer.problem``.
+        whole: whether only integers are accepted; otherwise other numbers are rounded.
+    """
+
     def __init__(
         self,
         function: Callable[[Collection[TopicPartition]], Mapping[TopicPartition, float]],
-        option: str,
-        whole: bool,
+        option: str = "lag_source",
+        *,
+        whole: bool = True,
     ) -> None:
         self._function = function
         self._option = option
@@ -97,6 +88,7 @@ class _Function:
         self._numbers = (int, np.integer) if whole else (int, np.integer, float, np.floating)
 
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
+        """Call the function, which has no time limit, and drop invalid lags."""
         answer: Mapping[Any, Any] = self._function(partitions)
         lags: dict[TopicPartition, int] = {}
         problem = ""

@@ -23,14 +23,14 @@ from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import FencedInstanceIdError, KafkaError
 from kafka.structs import TopicPartition
 
-from kafka_assignors.assignor.coordinator_access import (
-    consumer_recorder,
+from kafka_assignors.assignor.coordinator_access.consumer import (
     drop_exhausted_batch,
     generation_of,
     is_fenced,
     is_settled,
     request_rejoin,
 )
+from kafka_assignors.assignor.coordinator_access.metrics import consumer_recorder
 from kafka_assignors.errors import StateClosedError
 from kafka_assignors.stateful.duties import Duties, Holdings
 from kafka_assignors.stateful.metrics import register_metrics

@@ -1,7 +1,17 @@
-"""The strategies that users pass to a consumer, one file each.  ``assignor`` has their common code."""
+"""The strategies that users pass to a consumer, one file each, and their names.
+
+``assignor`` has their common code.  A user's own strategy is named ``module:Class``.
+"""
 
 from __future__ import annotations
 
+import importlib
+import sys
+from inspect import isabstract
+from pathlib import Path
+
+from kafka_assignors.assignor.base import Assignor
+from kafka_assignors.assignor.options import ConfigurationError
 from kafka_assignors.strategies.cooperative_lag_aware import CooperativeLagAwareAssignor
 from kafka_assignors.strategies.cooperative_sticky import CooperativeStickyAssignor
 from kafka_assignors.strategies.failover import FailoverAssignor
@@ -9,7 +19,6 @@ from kafka_assignors.strategies.fair import FairAssignor
 from kafka_assignors.strategies.fairest_sticky import FairestStickyAssignor
 from kafka_assignors.strategies.lag_aware import LagAwareAssignor
 from kafka_assignors.strategies.range import RangeAssignor
-from kafka_assignors.strategies.registry import STRATEGIES, load_strategy, strategy
 from kafka_assignors.strategies.roundrobin import RoundRobinAssignor
 from kafka_assignors.strategies.sticky import StickyAssignor
 
@@ -27,3 +36,60 @@ __all__ = [
     "load_strategy",
     "strategy",
 ]
+
+STRATEGIES: dict[str, type[Assignor]] = {
+    kind.name: kind
+    for kind in (
+        RangeAssignor,
+        RoundRobinAssignor,
+        StickyAssignor,
+        FairAssignor,
+        FairestStickyAssignor,
+        CooperativeStickyAssignor,
+        LagAwareAssignor,
+        CooperativeLagAwareAssignor,
+        FailoverAssignor,
+    )
+}
+"""Name on the wire -> class."""
+
+
+def strategy(name: str) -> type[Assignor]:
+    """Return the strategy of that name.
+
+    Raises:
+        ConfigurationError: unknown name.
+    """
+    if name not in STRATEGIES:
+        raise ConfigurationError("strategy", f"unknown {name!r}; choose one of {', '.join(STRATEGIES)}")
+    return STRATEGIES[name]
+
+
+def load_strategy(name: str) -> type[Assignor]:
+    """Return the strategy of that name, or import ``module:Class``.
+
+    The current folder is searched for modules, too, as with ``python -m``.
+
+    Raises:
+        ConfigurationError: unknown name, no such module or class, or the class is no strategy.
+    """
+    module_name, colon, class_name = name.partition(":")
+    if not colon:
+        return strategy(name)
+    if not {"", here := str(Path.cwd())} & {*sys.path}:
+        sys.path.insert(0, here)
+    try:
+        module = importlib.import_module(module_name)
+    except (Exception, SystemExit) as error:  # the module may do anything
+        if isinstance(error, ModuleNotFoundError) and f"{module_name}.".startswith(f"{error.name}."):
+            raise ConfigurationError("strategy", f"no module {module_name!r}") from None
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ConfigurationError("strategy", f"cannot import module {module_name!r}: {reason}") from error
+    if (kind := getattr(module, class_name, None)) is None:
+        raise ConfigurationError("strategy", f"module {module_name!r} has no class {class_name!r}")
+    if not (isinstance(kind, type) and issubclass(kind, Assignor)):
+        raise ConfigurationError("strategy", f"{name!r} is no subclass of kafka_assignors.Assignor")
+    if isabstract(kind):
+        missing = ", ".join(sorted(kind.__abstractmethods__))
+        raise ConfigurationError("strategy", f"{name!r} does not define {missing}")
+    return kind

@@ -12,7 +12,7 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access.consumer import partition_counts
-from kafka_assignors.assignor.coordinator_access.responses import leader_of, synced_generation_of
+from kafka_assignors.assignor.coordinator_access.responses import LEADER, SYNCED
 
 _PRIVATE = (
     *("_assignors", "_cluster", "_generation", "_manager", "_net", "_rebalance_protocol", "_subscription"),
@@ -80,7 +80,8 @@ class CoordinatorFacts:
 
         Empty in a group that the broker converted to the new protocol (KIP-848): there the broker plans.
         """
-        return leader_of(self._live())
+        leader: str | None = getattr(self._live(), LEADER, None)
+        return leader
 
     def generation(self) -> int | None:
         """Return the generation the consumer joined last, even if its assignment never took effect."""
@@ -89,7 +90,8 @@ class CoordinatorFacts:
 
     def synced_generation(self) -> int | None:
         """Return the generation of the last assignment the broker sent, even if it never took effect."""
-        return synced_generation_of(self._live())
+        generation: int | None = getattr(self._live(), SYNCED, None)
+        return generation
 
     def instance_id(self) -> str | None:
         """Return the ``group_instance_id``; None for a dynamic member, or if it is unknown."""

@@ -15,10 +15,10 @@ from kafka.coordinator.consumer import ConsumerCoordinator
 
 from kafka_assignors.wire import budget
 
-_LEADER = "_kafka_assignors_leader"
+LEADER = "_kafka_assignors_leader"
 """The attribute in which this module stores the leader's member id on a coordinator."""
 
-_SYNCED = "_kafka_assignors_synced"
+SYNCED = "_kafka_assignors_synced"
 """The attribute for the generation of the last assignment that the broker sent."""
 
 _UNFOLDS = "_kafka_assignors_unfolds"
@@ -28,12 +28,8 @@ _UNFOLDS = "_kafka_assignors_unfolds"
 def add_step(coordinator: ConsumerCoordinator, method: str, step: Callable[[Any, Any], Any]) -> bool:
     """Pass the result of a method through ``step``, after the steps that were added before.
 
-    The step is an attribute of the coordinator, so that its class stays as it is.
-
-    Args:
-        coordinator: the coordinator; only this one changes.
-        method: the name of a method that is not a coroutine.
-        step: (coordinator, result) -> result; not called if the method raises.
+    The method is no coroutine.  The step takes the coordinator and the method's result, and is not called if
+    the method raises.  It is an attribute of the coordinator, so that the class stays as it is.
 
     Returns:
         Whether the coordinator has the method; an unknown version of kafka-python may not.
@@ -53,34 +49,22 @@ def add_step(coordinator: ConsumerCoordinator, method: str, step: Callable[[Any,
     return True
 
 
-def leader_of(coordinator: ConsumerCoordinator | None) -> str | None:
-    """Return the leader's member id from the last JoinGroup response; None if unknown."""
-    leader: str | None = getattr(coordinator, _LEADER, None)
-    return leader
-
-
-def synced_generation_of(coordinator: ConsumerCoordinator | None) -> int | None:
-    """Return the generation of the last assignment that the broker sent; None before the first."""
-    generation: int | None = getattr(coordinator, _SYNCED, None)
-    return generation
-
-
 def remember_rounds(coordinator: ConsumerCoordinator) -> None:
     """Make a coordinator keep the leader (JoinGroup response) and the generation (SyncGroup response)."""
-    if hasattr(coordinator, _LEADER):
+    if hasattr(coordinator, LEADER):
         return
 
     def remember_leader(current: Any, joined: Any) -> Any:
-        setattr(current, _LEADER, joined.leader)
+        setattr(current, LEADER, joined.leader)
         return joined
 
     def remember_generation(current: Any, assignment: Any) -> Any:
-        setattr(current, _SYNCED, current._generation.generation_id)
+        setattr(current, SYNCED, current._generation.generation_id)
         return assignment
 
     if add_step(coordinator, "_process_join_group_response", remember_leader):
         add_step(coordinator, "_process_sync_group_response", remember_generation)
-        setattr(coordinator, _LEADER, None)
+        setattr(coordinator, LEADER, None)
 
 
 def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:

@@ -25,7 +25,7 @@ from kafka_assignors.assignor.members import JoinedMember, MemberReport
 from kafka_assignors.assignor.record_size import plain_bytes
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.keeper import LagKeeper
-from kafka_assignors.lag.sources import LagAnswer, Lags, LagSource, from_cluster, from_function
+from kafka_assignors.lag.sources import ClusterLag, FunctionLag, LagAnswer, Lags, LagSource
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import UNKNOWN_LAG, Assignment, Group, Member, Ownership, TopicPartition, shown
 from kafka_assignors.wire import budget, lag_user_data
@@ -201,7 +201,7 @@ class LagAssignor(Assignor):
             if is_relevant and has_choice
         }
         known = {
-            **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.over_topics),
+            **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.sends_claims),
             # The leader's own reading is newer than any report: reports date from before the rebalance.
             **({} if self._keeper is None else self._keeper.recent()),
             # The rounds of one rebalance plan with the same lag, so that they reach the same target.
@@ -281,14 +281,14 @@ class LagAssignor(Assignor):
     def _source(self) -> LagSource | None:
         """Make the source; None if impossible (``_unavailable`` says why) or without a consumer."""
         if self.options.lag_source is not None:
-            return from_function(self.options.lag_source)
+            return FunctionLag(self.options.lag_source)
         own, option = self._access.config(), self.options.consumer_config
         if own is None and option is None:
             if self._access.is_unknown_version():
                 self._unavailable = "this kafka-python version is unknown"
             return None
         try:
-            return from_cluster({**(own or {}), **(option or {})})
+            return ClusterLag({**(own or {}), **(option or {})})
         except OptionError as error:  # the consumer accepts some options that lag fetching refuses
             self._unavailable = str(error)
             return None

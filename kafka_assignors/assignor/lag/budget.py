@@ -1,10 +1,9 @@
 """Keeps a group's record within the broker's limit.
 
-The broker writes all subscriptions and assignments of a group into one record, and refuses an assignment
-whose record is larger than the ``max.message.bytes`` of ``__consumer_offsets`` (by default the broker's
-``message.max.bytes``).  The leader knows all sizes.  In a large group it sends each member a budget with its
-assignment: the bytes that claims and user data may take in its next subscription.  If that is not enough, the
-leader folds the assignments, too: their partitions move to the user data, in compact form.
+The broker refuses an assignment whose record is too large (see ``record_size``).  The leader knows all sizes.
+In a large group it sends each member a budget with its assignment: the bytes that claims and user data may
+take in its next subscription.  If that is not enough, the leader folds the assignments, too: their partitions
+move to the user data, in compact form.
 """
 
 from __future__ import annotations

@@ -44,11 +44,7 @@ def _capacity(report: MemberReport, median: float) -> float:
 
 
 class MeasuredCapacities:
-    """Sets the capacities of all members from their reports, on the leader.
-
-    Args:
-        name: of the strategy, for the log.
-    """
+    """Sets the capacities of all members from their reports, on the leader."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -60,10 +56,8 @@ class MeasuredCapacities:
     ) -> list[tuple[Member, MemberReport]]:
         """Return the members with their capacities.
 
-        Args:
-            reports: members with their decoded user data.
-            is_settling: whether the last round held partitions back.  The rounds of one rebalance plan with
-                the same capacities, so that they reach the same target.
+        The rounds of one rebalance (``is_settling`` after the first) plan with the same capacities, so that
+        they reach the same target.
         """
         measuring = [report for _member, report in reports if report.service_rate is not None]
         if not measuring:

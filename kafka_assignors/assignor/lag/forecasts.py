@@ -27,10 +27,8 @@ class LoadForecasts:
     def with_planned_forecasts(self, group: Group, *, is_settling: bool) -> Group:
         """Return the group with load instead of lag; unchanged if there are too few forecasts.
 
-        Args:
-            group: the group to plan for, with its lags.
-            is_settling: whether the last round held partitions back.  The rounds of one rebalance plan with
-                the same forecasts, so that they reach the same target.
+        The rounds of one rebalance (``is_settling`` after the first) plan with the same forecasts, so that
+        they reach the same target.
         """
         self.count = 0
         partitions = _partitions(group)

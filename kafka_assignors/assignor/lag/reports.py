@@ -60,9 +60,7 @@ class OwnReport:
     def learn(self, owned: Ownership, packed: bytes) -> None:
         """Learn the arrival rates that earlier owners measured.
 
-        Args:
-            owned: the partitions of an assignment.
-            packed: their rates, as ``rates.pack`` encodes them; empty: unknown.
+        ``packed`` are the rates as ``rates.pack`` encodes them; empty: unknown.
         """
         if self._throughput is not None and packed:
             self._throughput.learn(rates.unpack(in_order(owned), packed), self._now())
@@ -135,17 +133,11 @@ def newest_reports(
     *,
     of_owned: bool,
 ) -> Lags:
-    """Return the lag that members report, in records.
+    """Return the lag that members report, in records.  Reports older than ``max_age_ms`` are ignored.
 
-    A member may report the partitions it owns.  If members of the strategy do not send these, it may report
-    all partitions of its topics.  The newest report of a partition counts.  Among equally old reports the
-    larger lag counts, because the order of members is arbitrary.
-
-    Args:
-        reports: members with their decoded user data.
-        max_age_ms: older reports are ignored.
-        complaints: collects reports about partitions that are not the member's.
-        of_owned: whether members send their owned partitions and may report the lag of these only.
+    With ``of_owned`` a member may report only partitions it owns.  If the strategy sends no claims, it may
+    report any partition of its topics.  The newest report of a partition counts.  Among equally old reports
+    the larger lag counts, because the order of members is arbitrary.
     """
     best: dict[TopicPartition, tuple[int, int]] = {}
     for member, report in reports:

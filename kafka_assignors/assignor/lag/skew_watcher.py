@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.lag import RebalanceOnSkew, SkewWatch
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.lag.sources import LagAnswer, Lags, one_line
@@ -36,10 +36,7 @@ class SkewWatcher:
 
     Args:
         policy: when to check, and when to request a rebalance.
-        keeper: fetches the lag.
-        plan: the strategy's planner.
         min_improvement: see ``plan_cooperative_lag_aware``.
-        access: the consumer.
         with_forecasts: adds forecast arrivals to the lag; returns its argument if there are none.
         now: seconds, as ``time.monotonic``.
     """

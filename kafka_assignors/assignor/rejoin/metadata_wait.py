@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.plan import NO_GENERATION, Claims, Group, unlisted_owners
 
 log = logging.getLogger("kafka_assignors")
@@ -37,16 +37,9 @@ class MetadataWait:
     def unlisted(
         self, access: CoordinatorAccess, group: Group, claims: Claims, strategy: str
     ) -> dict[str, dict[str, list[int]]]:
-        """Return the unlisted partitions that their owners keep in this round.  Called once a round.
+        """Return the unlisted partitions that their owners keep in this round, as ``unlisted_owners`` does.
 
-        Args:
-            access: the leader's consumer; without one the metadata counts as complete.
-            group: the group with the topics that the metadata lists.
-            claims: of that group.
-            strategy: for the log.
-
-        Returns:
-            Member id -> topic -> partition numbers; see ``unlisted_owners``.
+        Called once a round.  Without a consumer the metadata counts as complete.
         """
         unlisted = unlisted_owners(group, claims) if self._may_be_stale(access) else {}
         self._rounds = self._rounds + 1 if unlisted else 0

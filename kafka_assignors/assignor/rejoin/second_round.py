@@ -97,9 +97,7 @@ class SecondRound:
     def end(self, generation: int, busy_s: float | None = None) -> None:
         """End a round, and count it for its holds.
 
-        Args:
-            generation: generation of this round.
-            busy_s: the consumer's ``max_poll_interval_ms``, in seconds; None without a consumer.
+        ``busy_s`` is the consumer's ``max_poll_interval_ms`` in seconds; None without a consumer.
         """
         held, self.held = self.held, []
         if self.generations:  # this member led the round

@@ -12,7 +12,7 @@ from __future__ import annotations
 import logging
 import zlib
 
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.lag.fetch.group import GroupMember, members_of
 from kafka_assignors.plan import listed
 from kafka_assignors.plan.cause import Cause

@@ -17,7 +17,7 @@ from kafka.errors import (
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 from kafka.structs import MemberState, TopicPartition
 
-from kafka_assignors.assignor.coordinator_access import recorder_of
+from kafka_assignors.assignor.coordinator_access.metrics import recorder_of
 from kafka_assignors.consumer.continuous.membership import EarlyHeartbeat, Membership
 from kafka_assignors.consumer.continuous.offsets import Offsets
 

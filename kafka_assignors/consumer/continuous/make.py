@@ -11,7 +11,7 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 
-from kafka_assignors.assignor.coordinator_access import consumer_recorder, recorder_of
+from kafka_assignors.assignor.coordinator_access.metrics import consumer_recorder, recorder_of
 
 log = logging.getLogger("kafka_assignors")
 

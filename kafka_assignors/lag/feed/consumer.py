@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.errors import TopicAuthorizationFailedError, UnknownTopicOrPartitionError, for_code
-from kafka.protocol.metadata import MetadataRequest
 
 from kafka_assignors.errors import LagClosedError, LagDeniedError, LagError
 from kafka_assignors.lag.fetch.errors import lag_error
 from kafka_assignors.lag.fetch.link import Link
+from kafka_assignors.lag.fetch.requests import metadata_request
 from kafka_assignors.plan import shown
 
 _WAIT_MS = 1_000
@@ -128,25 +128,24 @@ class FeedConsumer:
 
     def _describe(self, timeout_s: float) -> tuple[object, frozenset[int]]:
         """Return the topic's id, None with old brokers, and its partitions."""
+        timeout_ms = 1000 * timeout_s
+
+        async def describe() -> Any:
+            await self._link.ready(timeout_ms)
+            request = metadata_request([self._topic])
+            return await self._link.manager.send(request, request_timeout_ms=timeout_ms)
+
         with self._errors():
-            response = self._link.run(self._ask, 1000 * timeout_s, timeout_s=timeout_s)
-        code, topic_id, numbers = next(
-            iter(_topics(response)), (UnknownTopicOrPartitionError.errno, None, [])
-        )
+            response = self._link.run(describe, timeout_s=timeout_s)
+        topic: Any = next(iter(response.topics), None)
+        code = UnknownTopicOrPartitionError.errno if topic is None else topic.error_code
         if code == TopicAuthorizationFailedError.errno:
             raise self._denied()
-        if code == UnknownTopicOrPartitionError.errno or (not code and not numbers):
+        if code == UnknownTopicOrPartitionError.errno or (not code and not topic.partitions):
             raise TopicMissingError("there is no such topic")
         if code:
             raise lag_error(for_code(code)(self._topic))
-        return topic_id, frozenset(numbers)
-
-    async def _ask(self, timeout_ms: float) -> Any:
-        await self._link.ready(timeout_ms)
-        request = MetadataRequest(
-            topics=[MetadataRequest.MetadataRequestTopic(name=self._topic)], allow_auto_topic_creation=False
-        )
-        return await self._link.manager.send(request, request_timeout_ms=timeout_ms)
+        return getattr(topic, "topic_id", None), frozenset(p.partition_index for p in topic.partitions)
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -162,12 +161,3 @@ class FeedConsumer:
 
     def _denied(self) -> LagDeniedError:
         return LagDeniedError(f"not authorised to read the topic {shown(self._topic)}")
-
-
-def _topics(response: Any) -> Iterator[tuple[int, object, list[int]]]:
-    for topic in response.topics:
-        yield (
-            topic.error_code,
-            getattr(topic, "topic_id", None),
-            [partition.partition_index for partition in topic.partitions],
-        )

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Protocol
 
 from kafka_assignors.background import Background
-from kafka_assignors.lag.sources import Lags, from_function, one_line
+from kafka_assignors.lag.sources import FunctionLag, Lags, one_line
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire.load_feed import Forecast
 
@@ -76,7 +76,7 @@ class PolledLoad:
         max_age_s: float,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._source = from_function(function, "load_source", whole=False)
+        self._source = FunctionLag(function, "load_source", whole=False)
         self._refresh_s = max(refresh_s, _LEAST_REFRESH_S)
         self._max_age_s = max_age_s
         self._now = now

@@ -30,7 +30,6 @@ class Gathering:
     """The state and the results of one fetch.  Takes the arguments of a `Sender`, and further ones.
 
     Args:
-        partitions: the partitions to fetch.
         all_begins: whether to fetch all begins, also those that no lag depends on.
 
     Attributes:
@@ -46,7 +45,7 @@ class Gathering:
         partitions: Collection[TopicPartition],
         deadline: float,
         *,
-        all_begins: bool,
+        all_begins: bool = False,
         clock: Callable[[], float] = time.monotonic,
         retries: int | None = None,
     ) -> None:
@@ -137,9 +136,10 @@ class Gathering:
             node = await self._find_coordinator()
             version = self._sender.version(OffsetFetchRequest)
             response = await self._sender.send(
-                requests.offset_fetch_request(group_id, partitions, version), node
+                requests.offset_fetch_request([group_id], partitions, version), node
             )
-            rows = list(requests.read_offset_fetch(response, group_id))
+            group = response.groups[0] if version >= requests.GROUPS_VERSION else response
+            rows = list(requests.read_commits(group, group_id))
         except KafkaError as error:
             return error
         for tp, code, offset in rows:

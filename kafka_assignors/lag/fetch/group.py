@@ -41,10 +41,7 @@ class GroupMember:
     """A member as the broker describes it.
 
     Attributes:
-        member_id: the id from the broker.
         instance_id: the id of a static member; None for a dynamic member.
-        client_id: the ``client_id`` of its consumer.
-        host: the host of its connection.
         owned: its last assignment.
         readable: whether the assignment can be decoded; if not, ``owned`` is empty.
         subscription_user_data: empty if there is none, or it cannot be decoded.
@@ -76,13 +73,13 @@ class GroupState:
     """A group at one moment.
 
     Attributes:
-        group_id: its name.
         state: the broker's name of its state, such as ``Empty`` (commits, no members); or ``NEW_PROTOCOL``.
         strategy: name of its assignor; empty without members and during a rebalance.
         members: in the order of their ids.
         commits: for every partition with a commit, the offset of the next record to read.
         epoch: the epoch of a group of the new protocol (KIP-848); None if unknown, and for other groups.
-        new_state: the broker's name of the state of a group of the new protocol; empty likewise.
+        new_state: the broker's name of the state of a group of the new protocol; empty for a group of the
+            classic protocol.
         protocol_type: ``consumer``, or what else its members run, such as ``connect``.
     """
 

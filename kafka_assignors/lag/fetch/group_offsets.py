@@ -35,7 +35,6 @@ class GroupOffsets:
     """The offsets of one group.
 
     Attributes:
-        group_id: its name.
         offsets: of the partitions with a commit or an owner; begins are always known.
         seen_at: when a broker returned each end, in seconds since 1970.
         missing: why the offsets of further partitions are unknown.
@@ -208,13 +207,8 @@ def read_groups(
 ) -> GroupsReading:
     """Read groups, then the offsets of their partitions.  Failures of the cluster are part of the result.
 
-    Args:
-        link: the connection.
-        settings: the timeouts, and the offset reset.
-        group_ids: the groups.
-        chosen: returns the partitions of a group to read; the link's thread calls it.
-        deadlines: for groups, and for offsets, on the clock of ``time.monotonic``.
-        retries: as for a `Sender`.
+    The link's thread calls ``chosen``, which returns the partitions of a group to read.  The two deadlines
+    are for groups and for offsets, on the clock of ``time.monotonic``.
     """
     fetches: dict[str, tuple[EndsFetch, list[TopicPartition]]] = {}
     running: list[Any] = []

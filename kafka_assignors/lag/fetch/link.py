@@ -172,7 +172,7 @@ class _Loop(NetworkSelector):
 
     def halt(self) -> None:
         """End the loop.  Call it on the loop's thread: a stop from outside is lost before the loop runs."""
-        with suppress(RuntimeError):  # at last stop() tries to join the thread it runs on
+        with suppress(RuntimeError):  # stop() ends by joining its own thread, which raises RuntimeError
             self.stop(timeout_ms=0)
 
     def run_forever(self) -> None:

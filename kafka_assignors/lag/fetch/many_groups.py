@@ -8,7 +8,7 @@ for each group, and one without KIP-709 one OffsetFetch.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeVar
 
@@ -24,7 +24,6 @@ from kafka_assignors.lag.fetch.gathering import Gathering
 from kafka_assignors.lag.fetch.group import GroupState, describe_error, describe_request, is_new, state_of
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.sending import Sender
-from kafka_assignors.lag.settings import FetchSettings
 from kafka_assignors.plan import TopicPartition
 
 _T = TypeVar("_T")
@@ -82,7 +81,6 @@ class GroupsFetch:
     Takes the arguments of a `Sender` except ``settings``, and further ones.
 
     Args:
-        group_ids: the groups.
         on_read: called with the known groups of each coordinator, perhaps none.
 
     Attributes:
@@ -191,10 +189,10 @@ class GroupsFetch:
         """Return the part of the OffsetFetch responses for each group."""
         version = self._sender.version(OffsetFetchRequest)
         if version >= requests.GROUPS_VERSION:
-            response = await self._sender.send(requests.all_commits_request(group_ids), node)
+            response = await self._sender.send(requests.offset_fetch_request(group_ids, None, version), node)
             return {group.group_id: group for group in response.groups}
         return {
-            group_id: await self._sender.send(requests.offset_fetch_request(group_id, None, version), node)
+            group_id: await self._sender.send(requests.offset_fetch_request([group_id], None, version), node)
             for group_id in group_ids
         }
 
@@ -218,20 +216,11 @@ class GroupsFetch:
 class EndsFetch(Gathering):
     """Fetches the begins and ends of partitions, without a group."""
 
-    def __init__(
-        self,
-        link: Link,
-        settings: FetchSettings,
-        partitions: Collection[TopicPartition],
-        deadline: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        retries: int | None = None,
-    ) -> None:
-        super().__init__(link, settings, partitions, deadline, all_begins=True, clock=clock, retries=retries)
-
     async def _fetch_commits(self) -> None:
         self._committed = dict.fromkeys(self.wanted)
+
+    def _needs_begin(self, tp: TopicPartition, end: int) -> bool:
+        return True
 
     @property
     def is_complete(self) -> bool:

@@ -5,8 +5,9 @@ batch only for the first partition that has one.  For any other it returns nothi
 larger than the partition's bytes (KIP-74).  Such partitions are requested again with more bytes, and at last
 each in a request of its own.
 
-A batch may have any size, so the responses in flight have a budget of bytes, which the leaders share.  Of
-requests for one partition the first is sent alone, and the size of its response shows how many fit.
+A batch may have any size, so the responses in flight have a budget of bytes, which the leaders share.  The
+first single-partition request to a leader is sent alone.  The size of its response decides how many follow at
+once.
 """
 
 from __future__ import annotations

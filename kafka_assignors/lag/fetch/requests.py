@@ -70,12 +70,14 @@ def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
     return node_id
 
 
-def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | None, version: int) -> Any:
-    """Build a request for a group's commits.
+def offset_fetch_request(
+    group_ids: Sequence[str], partitions: Iterable[TopicPartition] | None, version: int
+) -> Any:
+    """Build a request for the commits of groups.
 
     Args:
-        group_id: the group.
-        partitions: the partitions whose commits are wanted; None: all.
+        group_ids: the groups; a single one before version ``GROUPS_VERSION``.
+        partitions: the partitions whose commits are wanted, of each group; None: all.
         version: the highest that the broker supports.
     """
     kind, group = OffsetFetchRequest, OffsetFetchRequest.OffsetFetchRequestGroup
@@ -86,32 +88,19 @@ def offset_fetch_request(group_id: str, partitions: Iterable[TopicPartition] | N
             topic_type(name=name, partition_indexes=numbers) for name, numbers in by_topic(partitions).items()
         ]
     if version < GROUPS_VERSION:
+        (group_id,) = group_ids
         return kind(group_id=group_id, topics=topics, max_version=GROUPS_VERSION - 1)
-    return _groups_request([group(group_id=group_id, topics=topics)])
-
-
-def all_commits_request(group_ids: Iterable[str]) -> Any:
-    """Build a request for all commits of groups; needs version ``GROUPS_VERSION``."""
-    group = OffsetFetchRequest.OffsetFetchRequestGroup
-    return _groups_request([group(group_id=group_id, topics=None) for group_id in group_ids])
-
-
-def _groups_request(groups: list[Any]) -> Any:
+    groups = [group(group_id=group_id, topics=topics) for group_id in group_ids]
     # Version 9 adds member epochs; version 10 replaces names by topic ids.
-    return OffsetFetchRequest(groups=groups, min_version=GROUPS_VERSION, max_version=GROUPS_VERSION)
+    return kind(groups=groups, min_version=GROUPS_VERSION, max_version=GROUPS_VERSION)
 
 
-def read_offset_fetch(response: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
-    """Yield partition, error code and committed offset; -1 is no commit.
+def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
+    """Yield partition, error code and committed offset, from a group's part of the response; -1 is no commit.
 
     Raises:
         BrokerResponseError: this broker is not the coordinator, or access is denied.
     """
-    return read_commits(response.groups[0] if response.API_VERSION >= GROUPS_VERSION else response, group_id)
-
-
-def read_commits(group: Any, group_id: str) -> Iterator[tuple[TopicPartition, int, int]]:
-    """Yield as ``read_offset_fetch`` does, from a group's part of the response."""
     if group.error_code:
         raise for_code(group.error_code)(f"commits of group {group_id!r}")
     for topic in group.topics:

@@ -25,7 +25,6 @@ class Sender:
     """Sends requests on the link's thread.
 
     Args:
-        link: the connection.
         settings: the timeout of a request, and the first pause; None: the deadline, and ``PAUSE_MS``.
         deadline: on the clock, in seconds; no request is sent later.
         clock: seconds, as ``time.monotonic``.

@@ -11,7 +11,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.errors import LogTruncationError
 
-from kafka_assignors.assignor.coordinator_access import drop_exhausted_batch
+from kafka_assignors.assignor.coordinator_access.consumer import drop_exhausted_batch
 from kafka_assignors.errors import StateError
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets
 from kafka_assignors.stateful.changelog.progress import RestoreProgress

@@ -31,7 +31,7 @@ from kafka.errors import (
     RecordListTooLargeError,
 )
 
-from kafka_assignors.assignor.coordinator_access import stop_producer
+from kafka_assignors.assignor.coordinator_access.consumer import stop_producer
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.plan.model import TopicPartition

@@ -12,7 +12,7 @@ from kafka import KafkaConsumer
 from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.assignor.coordinator_access import member_id_of
+from kafka_assignors.assignor.coordinator_access.consumer import member_id_of
 from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.runtime.lease import Lease

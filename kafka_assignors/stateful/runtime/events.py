@@ -15,7 +15,7 @@ from queue import SimpleQueue
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
 from kafka.structs import TopicPartition
 
-from kafka_assignors.assignor.coordinator_access import is_closing, member_id_of, wait_for_job
+from kafka_assignors.assignor.coordinator_access.consumer import is_closing, member_id_of, wait_for_job
 from kafka_assignors.background import Background
 from kafka_assignors.stateful.duties import Duties
 

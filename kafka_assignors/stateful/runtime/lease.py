@@ -18,7 +18,7 @@ from typing import Any
 
 from kafka import KafkaConsumer
 
-from kafka_assignors.assignor.coordinator_access import (
+from kafka_assignors.assignor.coordinator_access.consumer import (
     heartbeat_age_s,
     poll_age_s,
     stable_heartbeat_at,

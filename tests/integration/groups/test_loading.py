@@ -14,7 +14,7 @@ from kafka.errors import CoordinatorLoadInProgressError, NoError, RetriableError
 from kafka.protocol.consumer import HeartbeatRequest, HeartbeatResponse, JoinGroupRequest, JoinGroupResponse
 
 from kafka_assignors import ContinuousConsumer
-from kafka_assignors.assignor.coordinator_access import heartbeat_age_s
+from kafka_assignors.assignor.coordinator_access.consumer import heartbeat_age_s
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
 from tests.integration.groups.test_continuous import Polled, owned, settings

@@ -7,7 +7,7 @@ from collections import Counter
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 
-from kafka_assignors.assignor.coordinator_access import drop_exhausted_batch
+from kafka_assignors.assignor.coordinator_access.consumer import drop_exhausted_batch
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import write

@@ -13,7 +13,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport, RangeAssignor, StickyAssignor
 from kafka_assignors.assignor import causes as causes_module
-from kafka_assignors.assignor.coordinator_access import CoordinatorAccess
+from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.metrics import Recorder
 from kafka_assignors.plan.cause import Cause
 from tests.support.examples import ROOT

@@ -31,8 +31,7 @@ from kafka_assignors import (
     make_continuous,
 )
 from kafka_assignors.assignor import convert
-from kafka_assignors.assignor.coordinator_access import (
-    consumer_recorder,
+from kafka_assignors.assignor.coordinator_access.consumer import (
     drop_exhausted_batch,
     heartbeat_age_s,
     is_closing,
@@ -47,6 +46,7 @@ from kafka_assignors.assignor.coordinator_access import (
     timeouts,
     wait_for_job,
 )
+from kafka_assignors.assignor.coordinator_access.metrics import consumer_recorder
 from kafka_assignors.assignor.coordinator_access.responses import unfold_assignments
 from kafka_assignors.background import Background
 from kafka_assignors.plan.cause import Cause

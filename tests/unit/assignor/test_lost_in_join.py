@@ -17,7 +17,7 @@ from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.assignor import convert
-from kafka_assignors.assignor.coordinator_access import member_id_of
+from kafka_assignors.assignor.coordinator_access.consumer import member_id_of
 from tests.support.joining import own
 from tests.unit.conftest import MakeConsumer
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from kafka_assignors.lag.keeper import LagKeeper
-from kafka_assignors.lag.sources import LagAnswer, from_function
+from kafka_assignors.lag.sources import FunctionLag, LagAnswer
 from kafka_assignors.plan import TopicPartition
 from tests.support.waiting import until
 
@@ -293,7 +293,7 @@ def test_close_does_not_wait_forever_for_a_users_function(
         go_on.wait(60)
         return {}
 
-    keeper = LagKeeper(from_function(hang), refresh_s=10, timeout_s=1)
+    keeper = LagKeeper(FunctionLag(hang), refresh_s=10, timeout_s=1)
     keeper.ask([A], 0.01)
     assert begun.wait(60)
     keeper.close()
@@ -315,4 +315,4 @@ def test_close_does_not_wait_forever_for_a_users_function(
 def test_answers_of_a_users_function_are_checked(
     answer: Any, lags: dict[TopicPartition, int], problem: str
 ) -> None:
-    assert from_function(lambda _partitions: answer).lags([A, B], 1) == LagAnswer(lags, problem)
+    assert FunctionLag(lambda _partitions: answer).lags([A, B], 1) == LagAnswer(lags, problem)

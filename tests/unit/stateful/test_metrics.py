@@ -11,7 +11,7 @@ from kafka.metrics import MetricConfig, Metrics
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 
 from kafka_assignors import CooperativeStickyAssignor
-from kafka_assignors.assignor.coordinator_access import consumer_recorder
+from kafka_assignors.assignor.coordinator_access.metrics import consumer_recorder
 from kafka_assignors.metrics import STATEFUL, Recorder
 from kafka_assignors.metrics import STATEFUL_GROUP as GROUP
 from kafka_assignors.stateful import Duties

@@ -43,8 +43,13 @@ def test_invalid_claims_are_noted() -> None:
     problem = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t", "x"], "owned": [["t", 9]]}]}
     assert call(problem=problem).stderr == (
         "note: member a subscribes to unknown topic 'x', claims 1 partition that does not exist; "
-        "that part is ignored\n"
+        "the leader ignores this data\n"
     )
+
+
+def test_member_without_topics_is_noted() -> None:
+    problem = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t"]}, {"id": "b", "topics": []}]}
+    assert call(problem=problem).stderr == "note: member b subscribes to no topic\n"
 
 
 def test_valid_problem_has_no_notes() -> None:

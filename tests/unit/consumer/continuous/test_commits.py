@@ -16,7 +16,7 @@ from kafka.errors import (
 from kafka.protocol.consumer import JoinGroupRequest, OffsetCommitRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
-from kafka_assignors.assignor.coordinator_access import heartbeat_age_s
+from kafka_assignors.assignor.coordinator_access.consumer import heartbeat_age_s
 from kafka_assignors.consumer.continuous import joins, offsets
 from tests.support.waiting import until
 from tests.unit.consumer.continuous.scripted import FIRST, SECOND

@@ -19,7 +19,11 @@ from kafka.errors import (
 )
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetCommitRequest, SyncGroupRequest
 
-from kafka_assignors.assignor.coordinator_access import heartbeat_age_s, is_settled, stable_heartbeat_at
+from kafka_assignors.assignor.coordinator_access.consumer import (
+    heartbeat_age_s,
+    is_settled,
+    stable_heartbeat_at,
+)
 from kafka_assignors.consumer.continuous.membership import _Patience
 from tests.support.waiting import until
 from tests.unit.consumer.continuous.scripted import SECOND, Scripted

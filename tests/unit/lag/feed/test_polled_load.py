@@ -74,7 +74,7 @@ def test_first_look_is_empty_and_the_next_has_the_answer(source: PolledLoad) -> 
     answered(source)
     assert (first.problem, first.is_logged) == ("load_source has not answered yet", True)
     expected = source.look(ALL)
-    assert expected.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as from_function does
+    assert expected.arrivals == {ALL[0]: 5, ALL[1]: 7}  # rounded, as FunctionLag does
     assert expected.problem == ""
 
 
