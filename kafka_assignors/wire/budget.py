@@ -49,11 +49,7 @@ def encode(budget: MemberBudget) -> bytes:
 
 
 def decode(user_data: bytes) -> MemberBudget | None:
-    """Decode the user data of an assignment; None if it has no budget.
-
-    Raises:
-        CodecError: too short, or invalid partitions.
-    """
+    """Decode the user data of an assignment; None if it has no budget."""
     if not user_data.startswith(_MARK):
         return None
     reader = Reader(user_data[len(_MARK) :])
@@ -66,11 +62,7 @@ def decode(user_data: bytes) -> MemberBudget | None:
 
 
 def unfold(assignment: bytes) -> bytes:
-    """Move the partitions of a folded assignment to the field for partitions; return others unchanged.
-
-    Raises:
-        CodecError: the partitions cannot be read.
-    """
+    """Move the partitions of a folded assignment to the field for partitions; return others unchanged."""
     if _MARK not in assignment:
         return assignment
     reader = Reader(assignment)

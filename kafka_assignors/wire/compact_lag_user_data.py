@@ -114,11 +114,7 @@ def encode(
 
 
 def read(reader: Reader) -> CompactLagUserData:
-    """Read the user data, with its version.
-
-    Raises:
-        CodecError: another version, too short, too large, or not as ``encode`` writes it.
-    """
+    """Read the user data, with its version."""
     reader.version(VERSION)
     generation, still_owns = reader.int32(), reader.uint8()
     claimed = compact_ownership.read(reader)

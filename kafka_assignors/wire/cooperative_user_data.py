@@ -19,11 +19,7 @@ def encode(generation: int, revoked: Ownership | None = None) -> bytes:
 
 
 def decode(data: bytes) -> tuple[Ownership, int]:
-    """Decode the partitions revoked before joining, and the generation.
-
-    Raises:
-        CodecError: the generation is incomplete, or invalid bytes follow it.
-    """
+    """Decode the partitions revoked before joining, and the generation."""
     if not data:
         return {}, NO_GENERATION
     try:

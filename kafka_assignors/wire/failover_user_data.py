@@ -27,11 +27,7 @@ def encode(priority: int, revoked: Ownership | None = None, generation: int = NO
 
 
 def decode_priority(data: bytes) -> int:
-    """Decode the priority; ignore the bytes after it.
-
-    Raises:
-        CodecError: there are fewer than 4 bytes.
-    """
+    """Decode the priority; ignore the bytes after it."""
     try:
         return Reader(data).int32()
     except CodecError as error:
@@ -39,10 +35,6 @@ def decode_priority(data: bytes) -> int:
 
 
 def decode_history(data: bytes) -> tuple[Ownership, int]:
-    """Decode the partitions owned, and their generation; no partitions if there are only Java's 4 bytes.
-
-    Raises:
-        CodecError: invalid bytes follow the priority.
-    """
+    """Decode the partitions owned, and their generation; no partitions if there are only Java's 4 bytes."""
     section = data[_PRIORITY:]
     return history.decode(section) if section else ({}, NO_GENERATION)

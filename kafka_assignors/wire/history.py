@@ -18,11 +18,7 @@ def encode(owned: Ownership, generation: int) -> bytes:
 
 
 def decode(data: bytes) -> tuple[Ownership, int]:
-    """Decode the partitions owned, and their generation.
-
-    Raises:
-        CodecError: another version, too short, or bytes left over.
-    """
+    """Decode the partitions owned, and their generation."""
     try:
         reader = Reader(data)
         owned, generation = read(reader)
@@ -33,11 +29,7 @@ def decode(data: bytes) -> tuple[Ownership, int]:
 
 
 def read(reader: Reader) -> tuple[Ownership, int]:
-    """Read the section from a longer format.
-
-    Raises:
-        CodecError: another version, or too short.
-    """
+    """Read the section from a longer format."""
     reader.version(_VERSION)
     generation = reader.int32()
     return reader.ownership(), generation

@@ -111,11 +111,7 @@ def encode(
 
 
 def decode(data: bytes) -> LagUserData:
-    """Decode both sections.
-
-    Raises:
-        CodecError: a section is invalid, or bytes are left over.
-    """
+    """Decode both sections."""
     try:
         reader = Reader(data)
         sent = _read_compact(reader) if data.startswith(_COMPACT_HEAD) else _read(reader)

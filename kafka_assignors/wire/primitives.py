@@ -137,9 +137,6 @@ def inflated(packed: bytes, most: int, what: str) -> bytes:
         packed: untrusted bytes.
         most: limit of the result, bytes.
         what: name of the data; error messages begin with it.
-
-    Raises:
-        CodecError: the bytes are invalid or cut off, the result is too large, or bytes are left over.
     """
     inflater = zlib.decompressobj()
     try:

@@ -52,9 +52,6 @@ def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> by
     Args:
         assignment: the assignment; tasks in any order.
         packed_owners: ``pack_owners(assignment.owners)``, encoded once for all members; None: encode it here.
-
-    Raises:
-        CodecError: an unknown version, or a value out of range (such as a negative partition or time).
     """
     version = assignment.common_version
     if not 1 <= version <= LATEST_VERSION:
@@ -81,9 +78,6 @@ def decode(data: bytes, latest: int = LATEST_VERSION) -> TaskAssignment | NewerH
     Args:
         data: user data of an assignment.
         latest: the newest version to read; a lower one acts as an older release.
-
-    Raises:
-        CodecError: the bytes are invalid, too short, too long, or bytes are left over.
     """
     try:
         return _read(Reader(data), latest)

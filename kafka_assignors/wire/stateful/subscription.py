@@ -71,9 +71,6 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
     Args:
         subscription: the subscription; tasks in any order.
         version: the version the leader asked for (``TaskAssignment.common_version``).
-
-    Raises:
-        CodecError: an unknown version, or a partition, lag or text out of range.
     """
     _check_version(version, subscription.latest_supported)
     lags = _lags_to_send(subscription)
@@ -100,9 +97,6 @@ def decode(data: bytes, latest: int = LATEST_VERSION) -> Subscription | NewerHea
     Args:
         data: user data of a subscription.
         latest: the newest version to read; a lower one acts as an older release.
-
-    Raises:
-        CodecError: the bytes are invalid, too short, too long, or bytes are left over.
     """
     try:
         return _read(Reader(data), latest)

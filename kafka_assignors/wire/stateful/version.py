@@ -59,10 +59,6 @@ def common_version(members: Iterable[Supports], latest: int = LATEST_VERSION) ->
 
 
 def check_header(version: int, latest_supported: int) -> None:
-    """Refuse a header that no release writes.
-
-    Raises:
-        CodecError: the version is below 1, or above the header's second number.
-    """
+    """Refuse a header that no release writes."""
     if not 1 <= version <= latest_supported:
         raise CodecError(f"version {version}, but the header allows up to {latest_supported}")
