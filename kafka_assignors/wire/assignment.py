@@ -32,13 +32,9 @@ def encode(
     bounds: npt.NDArray[np.int64],
     user_data: bytes = b"",
 ) -> bytes:
-    """Encode one member's assignment.
+    """Encode one member's assignment from each topic's ``topic_header`` and its partition numbers.
 
-    Args:
-        headers: ``topic_header`` of each topic.
-        numbers: partition numbers, topic by topic.
-        bounds: the index in ``numbers`` at which each topic begins, and the end of the last topic.
-        user_data: bytes for the member's assignor.
+    ``bounds`` are the indices in ``numbers`` at which the topics begin, and the end of the last topic.
     """
     # One array holds the number of each topic's partitions, followed by the partitions.
     count_at = bounds[:-1] + np.arange(len(headers))

@@ -37,17 +37,11 @@ _STEPS = 4  # for each doubling
 
 
 class OwnClaims(NamedTuple):
-    """The partitions that a member owns or has owned.
-
-    Attributes:
-        owned: the partitions.
-        generation: the generation in which it owned them.
-        still_owns: whether it still owns them, as a member of the cooperative protocol does.
-    """
+    """The partitions that a member owns or has owned."""
 
     owned: Ownership
-    generation: int
-    still_owns: bool
+    generation: int  # in which it owned them
+    still_owns: bool  # as a member of the cooperative protocol does
 
 
 class CompactLagUserData(NamedTuple):
@@ -75,14 +69,8 @@ def encode(
 ) -> bytes:
     """Encode in at most ``budget`` bytes, or more if the claims alone take more: claims are always complete.
 
-    Args:
-        claims: the partitions.
-        lags: records left to read.  The largest are sent, as many as fit.
-        age_ms: milliseconds since the lag was measured.
-        capacity: within its bounds.
-        budget: bytes.
-        rates_of: arrivals, records a second; sent for the partitions whose lag is sent.
-        service_rate: sent instead of the capacity; see ``LagUserData``.
+    The largest lags are sent, as many as fit, with the arrival rates of their partitions; for units see
+    ``LagUserData``.  The capacity must be within its bounds.  A ``service_rate`` is sent instead of it.
     """
     units = (in_units(capacity) or UNIT) if service_rate is None else -rates.code(service_rate)
     head = b"".join(

@@ -18,10 +18,7 @@ _PRIORITY = 4  # bytes
 def encode(priority: int, revoked: Ownership | None = None, generation: int = NO_GENERATION) -> bytes:
     """Encode Java's 4 bytes, followed by the history if there is any.
 
-    Args:
-        priority: a signed 32-bit number; the member with the highest is active.
-        revoked: the partitions the member owned.
-        generation: the generation in which it owned them.
+    The priority is a signed number; the member with the highest is active.
     """
     return int32(priority) + (history.encode(revoked, generation) if revoked else b"")
 

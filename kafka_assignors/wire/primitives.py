@@ -131,13 +131,7 @@ def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int
 
 
 def inflated(packed: bytes, most: int, what: str) -> bytes:
-    """Decompress zlib's bytes.
-
-    Args:
-        packed: untrusted bytes.
-        most: limit of the result, bytes.
-        what: name of the data; error messages begin with it.
-    """
+    """Decompress zlib's untrusted bytes to ``most`` bytes at most; error messages begin with ``what``."""
     inflater = zlib.decompressobj()
     try:
         raw = inflater.decompress(packed, most)

@@ -86,15 +86,10 @@ class ActiveTask:
 
 @dataclass(slots=True)
 class MemberTasks:
-    """The tasks of a member.
+    """The tasks of a member."""
 
-    Attributes:
-        duties: the last duties from the leader.
-        actives: the tasks whose partitions this member owns.
-    """
-
-    duties: Duties = field(default_factory=Duties)
-    actives: dict[Task, ActiveTask] = field(default_factory=dict)
+    duties: Duties = field(default_factory=Duties)  # the last ones from the leader
+    actives: dict[Task, ActiveTask] = field(default_factory=dict)  # this member owns their partitions
 
     @property
     def is_proven(self) -> bool:

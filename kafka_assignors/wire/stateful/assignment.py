@@ -49,9 +49,7 @@ class TaskAssignment:
 def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> bytes:
     """Encode in the version that all members can read (``common_version``); version 1 omits the owners.
 
-    Args:
-        assignment: the assignment; tasks in any order.
-        packed_owners: ``pack_owners(assignment.owners)``, encoded once for all members; None: encode it here.
+    ``packed_owners`` are ``pack_owners(assignment.owners)``, encoded once for all members; None: encode here.
     """
     version = assignment.common_version
     if not 1 <= version <= LATEST_VERSION:

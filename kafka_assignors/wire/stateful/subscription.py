@@ -66,12 +66,7 @@ class Subscription:
 
 
 def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
-    """Encode a subscription; version 1 omits endpoint and rack.
-
-    Args:
-        subscription: the subscription; tasks in any order.
-        version: the version the leader asked for (``TaskAssignment.common_version``).
-    """
+    """Encode in the version the leader asked for (``common_version``); version 1 omits endpoint and rack."""
     _check_version(version, subscription.latest_supported)
     lags = _lags_to_send(subscription)
     table, ids = task_section.pack_subtopologies(subscription.actives, subscription.standbys, lags)
