@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from kafka_assignors.errors import CodecError
 
@@ -128,6 +129,15 @@ def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int
         owned[topic] = list(numbers)
         offset += 4 * count
     return owned, offset
+
+
+@contextmanager
+def named(what: str) -> Iterator[None]:
+    """Begin the message of a ``CodecError`` with the name of the format."""
+    try:
+        yield
+    except CodecError as error:
+        raise CodecError(f"{what}: {error}") from None
 
 
 def inflated(packed: bytes, most: int, what: str) -> bytes:

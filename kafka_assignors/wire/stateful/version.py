@@ -15,9 +15,7 @@ version  adds
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from kafka_assignors.errors import CodecError
@@ -38,24 +36,6 @@ class NewerHeader:
     version: int
     latest_supported: int
     process_id: UUID | None = None
-
-
-class Supports(Protocol):
-    """A `Subscription`, or a `NewerHeader`."""
-
-    @property
-    def latest_supported(self) -> int:
-        """The latest version the member reads and writes."""
-
-
-def common_version(members: Iterable[Supports], latest: int = LATEST_VERSION) -> int:
-    """Return the newest version that all members and the leader support.
-
-    Args:
-        members: the members whose user data could be decoded.
-        latest: the latest version the leader supports.
-    """
-    return min([latest, *(member.latest_supported for member in members)])
 
 
 def check_header(version: int, latest_supported: int) -> None:
