@@ -13,11 +13,10 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import Ownership
 from kafka_assignors.wire import compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from kafka_assignors.wire.primitives import Reader, int32, pack_ownership
+from kafka_assignors.wire.primitives import Reader, int32, named, pack_ownership
 
 _MARK = CLASSIC_ONLY + b"KAB\x01"
 _NONE = -1
@@ -53,12 +52,10 @@ def decode(user_data: bytes) -> MemberBudget | None:
     if not user_data.startswith(_MARK):
         return None
     reader = Reader(user_data[len(_MARK) :])
-    try:
+    with named("budget"):
         size, follow = reader.int32(), reader.uint8()
         owned = compact_ownership.read(reader) if follow else None
         return MemberBudget(None if size == _NONE else size, owned, reader.raw(reader.int32()))
-    except CodecError as error:
-        raise CodecError(f"budget: {error}") from None
 
 
 def unfold(assignment: bytes) -> bytes:

@@ -7,10 +7,9 @@ does not read.  From them, a leader that does not preempt knows the active membe
 
 from __future__ import annotations
 
-from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import NO_GENERATION, Ownership
 from kafka_assignors.wire import history
-from kafka_assignors.wire.primitives import Reader, int32
+from kafka_assignors.wire.primitives import Reader, int32, named
 
 _PRIORITY = 4  # bytes
 
@@ -23,12 +22,10 @@ def encode(priority: int, revoked: Ownership | None = None, generation: int = NO
     return int32(priority) + (history.encode(revoked, generation) if revoked else b"")
 
 
+@named("failover user data")
 def decode_priority(data: bytes) -> int:
     """Decode the priority; ignore the bytes after it."""
-    try:
-        return Reader(data).int32()
-    except CodecError as error:
-        raise CodecError(f"failover user data: {error}") from None
+    return Reader(data).int32()
 
 
 def decode_history(data: bytes) -> tuple[Ownership, int]:

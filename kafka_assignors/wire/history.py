@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import Ownership
-from kafka_assignors.wire.primitives import Reader, pack_ownership
+from kafka_assignors.wire.primitives import Reader, named, pack_ownership
 
 _VERSION = 0
 _HEAD = struct.Struct(">hi")
@@ -17,14 +16,12 @@ def encode(owned: Ownership, generation: int) -> bytes:
     return _HEAD.pack(_VERSION, generation) + pack_ownership(owned)
 
 
+@named("history")
 def decode(data: bytes) -> tuple[Ownership, int]:
     """Decode the partitions owned, and their generation."""
-    try:
-        reader = Reader(data)
-        owned, generation = read(reader)
-        reader.end()
-    except CodecError as error:
-        raise CodecError(f"history: {error}") from None
+    reader = Reader(data)
+    owned, generation = read(reader)
+    reader.end()
     return owned, generation
 
 

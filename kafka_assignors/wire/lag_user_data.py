@@ -35,7 +35,7 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, history, rates
-from kafka_assignors.wire.primitives import Reader, int32, string
+from kafka_assignors.wire.primitives import Reader, int32, named, string
 
 MOST_REPORTED_LAGS = 1_000
 """A member sends at most this many lags, the largest: 6 KB in most cases.  The leader fetches the others."""
@@ -110,14 +110,12 @@ def encode(
     return history.encode(revoked, generation) + _pack_lags(lags, age_ms, properties, rates_of)
 
 
+@named("lag user data")
 def decode(data: bytes) -> LagUserData:
     """Decode both sections."""
-    try:
-        reader = Reader(data)
-        sent = _read_compact(reader) if data.startswith(_COMPACT_HEAD) else _read(reader)
-        reader.end()
-    except CodecError as error:
-        raise CodecError(f"lag user data: {error}") from None
+    reader = Reader(data)
+    sent = _read_compact(reader) if data.startswith(_COMPACT_HEAD) else _read(reader)
+    reader.end()
     return sent
 
 
