@@ -44,17 +44,32 @@ class OwnClaims(NamedTuple):
     still_owns: bool  # as a member of the cooperative protocol does
 
 
-class CompactLagUserData(NamedTuple):
-    """The decoded values, as in ``LagUserData``; ``lags`` are rounded."""
+class LagUserData(NamedTuple):
+    """The user data of a member whose strategy plans by lag.
+
+    Attributes:
+        claimed: the partitions it owned in ``generation``.
+        generation: of ``claimed``.
+        lags: records left to read.
+        lag_age_ms: age of ``lags`` when the member joined.
+        capacity: see ``Member``; unchecked, NaN if it cannot be read.
+        still_owns: whether the member still owns the claimed partitions.
+        reads_budget: whether it reads an assignment with a budget.
+        has_budget: whether a leader has sent it a budget that no leader has ended.
+        rates: arrivals, records a second, of partitions in ``lags``.
+        service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
+    """
 
     claimed: Ownership
     generation: int
-    still_owns: bool
     lags: dict[TopicPartition, int]
     lag_age_ms: int
-    capacity: float
-    rates: dict[TopicPartition, float]
-    service_rate: float | None
+    capacity: float = 1.0
+    still_owns: bool = False
+    reads_budget: bool = False
+    has_budget: bool = False
+    rates: Mapping[TopicPartition, float] = MappingProxyType({})
+    service_rate: float | None = None
 
 
 def encode(
@@ -101,8 +116,8 @@ def encode(
     return head + section(count)
 
 
-def read(reader: Reader) -> CompactLagUserData:
-    """Read the user data, with its version."""
+def read(reader: Reader) -> LagUserData:
+    """Read the user data, with its version.  Lags are rounded."""
     reader.version(VERSION)
     generation, still_owns = reader.int32(), reader.uint8()
     claimed = compact_ownership.read(reader)
@@ -116,7 +131,7 @@ def read(reader: Reader) -> CompactLagUserData:
     lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}
     rates_of = rates.unpack(partitions, reader.raw(reader.int32()))
     service_rate = rates.of_code(-units) if units < 0 else None
-    return CompactLagUserData(
+    return LagUserData(
         claimed=claimed,
         generation=generation,
         still_owns=bool(still_owns),
@@ -125,6 +140,8 @@ def read(reader: Reader) -> CompactLagUserData:
         capacity=units / UNIT if service_rate is None else 1.0,
         rates=rates_of,
         service_rate=service_rate,
+        reads_budget=True,
+        has_budget=True,
     )
 
 
