@@ -216,10 +216,10 @@ class StatefulAssignor(Assignor):
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
         plans = []
         # During a deploy, members with the topology of another release cannot run all tasks.
-        for subgroup in subgroups(self._topology, group):
+        for member_ids, subtopology_ids in subgroups(self._topology, group).items():
             problem = planner.StatefulGroup(
-                tuple(subtopologies[id] for id in subgroup.subtopologies),
-                tuple(members[id] for id in subgroup.members),
+                tuple(subtopologies[id] for id in subtopology_ids),
+                tuple(members[id] for id in member_ids),
                 ends,
             )
             plans.append(planner.plan_stateful(problem, self.options.for_planning()))
