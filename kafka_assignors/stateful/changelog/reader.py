@@ -49,7 +49,6 @@ class ChangelogReader:
         standby_bytes_per_s: int | None = None,
         fetch_max_bytes: int = 8 * 1024 * 1024,
         shutdown: Shutdown | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._consumer: Any = KafkaConsumer(
             **client,
@@ -66,13 +65,13 @@ class ChangelogReader:
         self._failed: SimpleQueue[tuple[Task, StateError]] = SimpleQueue()
         self._shutdown = shutdown or Shutdown()
         self._stop = threading.Event()
-        ends = EndOffsets(self._consumer, clock, self._shutdown.is_set)
-        self._task_ends = TaskEndOffsets(ends, clock)
+        ends = EndOffsets(self._consumer, time.monotonic, self._shutdown.is_set)
+        self._task_ends = TaskEndOffsets(ends, time.monotonic)
         self._tailing = Tailing(
             self._consumer,
             ends,
-            RateLimit(standby_bytes_per_s, clock),
-            clock,
+            RateLimit(standby_bytes_per_s, time.monotonic),
+            time.monotonic,
             on_restored=lambda copy, waiter: self._restored.put((copy, waiter)),
             on_failed=lambda task, error: self._failed.put((task, error)),
         )
