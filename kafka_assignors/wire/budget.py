@@ -1,9 +1,11 @@
 """User data of an assignment in a large group: the member's budget, and in a folded one its partitions.
 
-The byte ``CLASSIC_ONLY``, three letters, uint8 version 1, int32 budget (-1: the
-last one stays, 2**31-1: no limit); uint8 whether the partitions follow, and the partitions
-(`compact_ownership`); int32 number of bytes, and the arrival `rates` of the partitions.  The leader knows the
-rates from the last owners.  Readers ignore bytes after these, so later releases may append fields.
+- the byte ``CLASSIC_ONLY``, three letters, uint8 version 1;
+- int32 budget; -1: the last one stays, 2**31-1: no limit;
+- uint8 whether the partitions follow, and the partitions (`compact_ownership`);
+- int32 number of bytes, and the arrival `rates` of the partitions, known to the leader from the last owners.
+
+Readers ignore bytes after these, so later releases may append fields.
 
 A folded assignment has its partitions here, and lists none in its own field, where each takes four bytes.
 """

@@ -1,10 +1,10 @@
 """Writes changes of tasks to their changelogs, and waits for the acknowledgement.
 
 A member that has left the group must not write: the next owner may have written since, and an old value
-behind a newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call
-of ``allowed``, which must be sure of the membership for that long.  When `ChangelogWriter.write` returns or
-raises, nothing is left to be sent by the producer or the kernel.  (By default, the kernel goes on sending
-after a connection is closed if the network was stalled.)
+behind a newer one would lose an update.  No record is sent later than ``patience_s`` after ``allowed``
+returned True, so ``allowed`` must guarantee the membership for that long.  When `ChangelogWriter.write`
+returns or raises, nothing is left to be sent by the producer or the kernel.  (By default, the kernel goes on
+sending after a connection is closed if the network was stalled.)
 """
 
 from __future__ import annotations

@@ -33,8 +33,8 @@ class ActiveTask:
         copy: its state; None: it has none, or the copy is being restored.
         ready: whether it may process records.
         flowing: whether its partitions are fetched, not paused.
-        unproven: next position of the store in the changelog, for when a commit proves the ownership and
-            `Repair` has written values that a late record replaced again; None: there is none.
+        unproven: offset after this member's last write, if other records came before it; `Repair` moves the
+            store's position there after the next accepted commit.  None: no such write.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
     """
