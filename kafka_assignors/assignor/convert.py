@@ -11,6 +11,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.assignor.coordinator_access.consumer import replicas
 from kafka_assignors.plan import NO_GENERATION, Assignment, Ownership
 from kafka_assignors.wire import assignment
+from kafka_assignors.wire.primitives import string
 
 SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3); older readers skip the rest
 
@@ -87,7 +88,7 @@ def encode_subscription(
 
 def encode_assignment(plan: Assignment, user_data: bytes) -> dict[str, ConsumerProtocolAssignment]:
     """Build the assignment of each member; all get the same user data."""
-    headers = [assignment.topic_header(topic) for topic in plan.group.names]
+    headers = [string(topic) for topic in plan.group.names]
     return {
         member_id: PlannedAssignment(plan, headers, i, user_data) for member_id, i in plan.group.index.items()
     }

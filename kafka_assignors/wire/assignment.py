@@ -11,47 +11,37 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from kafka_assignors.wire.primitives import int32
+
 VERSION = 0  # later versions have the same fields
 CLASSIC_ONLY = b"\x00"
 """Placeholder user data: a broker converts only groups without user data to the new protocol (KIP-848)."""
 
 _HEAD = struct.Struct(">hi")
-_INT16 = struct.Struct(">h")
-_INT32 = struct.Struct(">i")
-
-
-def topic_header(topic: str) -> bytes:
-    """Encode a topic's name with its int16 length."""
-    name = topic.encode()
-    return _INT16.pack(len(name)) + name
 
 
 def encode(
-    headers: Sequence[bytes],
+    names: Sequence[bytes],
     numbers: npt.NDArray[np.int64],
     bounds: npt.NDArray[np.int64],
     user_data: bytes = b"",
 ) -> bytes:
-    """Encode one member's assignment.
+    """Encode one member's assignment from its topics' names (as `string`) and partition numbers.
 
-    Args:
-        headers: ``topic_header`` of each topic.
-        numbers: partition numbers, topic by topic.
-        bounds: the index in ``numbers`` at which each topic begins, and the end of the last topic.
-        user_data: bytes for the member's assignor.
+    ``bounds`` are the indices in ``numbers`` at which the topics begin, and the end of the last topic.
     """
     # One array holds the number of each topic's partitions, followed by the partitions.
-    count_at = bounds[:-1] + np.arange(len(headers))
-    words = np.empty(len(numbers) + len(headers), ">i4")
+    count_at = bounds[:-1] + np.arange(len(names))
+    words = np.empty(len(numbers) + len(names), ">i4")
     is_number = np.ones(len(words), np.bool_)
     is_number[count_at] = False
     words[count_at] = np.diff(bounds)
     words[is_number] = numbers
     raw = words.tobytes()
     ends = [*(4 * count_at[1:]).tolist(), len(raw)]
-    pieces = [_HEAD.pack(VERSION, len(headers))]
+    pieces = [_HEAD.pack(VERSION, len(names))]
     start = 0
-    for header, end in zip(headers, ends, strict=False):
-        pieces += (header, raw[start:end])
+    for name, end in zip(names, ends, strict=False):
+        pieces += (name, raw[start:end])
         start = end
-    return b"".join([*pieces, _INT32.pack(len(user_data)), user_data])
+    return b"".join([*pieces, int32(len(user_data)), user_data])

@@ -1,9 +1,11 @@
 """User data of an assignment in a large group: the member's budget, and in a folded one its partitions.
 
-The byte ``CLASSIC_ONLY``, three letters, uint8 version 1, int32 budget (-1: the
-last one stays, 2**31-1: no limit); uint8 whether the partitions follow, and the partitions
-(`compact_ownership`); int32 number of bytes, and the arrival `rates` of the partitions.  The leader knows the
-rates from the last owners.  Readers ignore bytes after these, so later releases may append fields.
+- the byte ``CLASSIC_ONLY``, three letters, uint8 version 1;
+- int32 budget; -1: the last one stays, 2**31-1: no limit;
+- uint8 whether the partitions follow, and the partitions (`compact_ownership`);
+- int32 number of bytes, and the arrival `rates` of the partitions, known to the leader from the last owners.
+
+Readers ignore bytes after these, so later releases may append fields.
 
 A folded assignment has its partitions here, and lists none in its own field, where each takes four bytes.
 """
@@ -13,11 +15,10 @@ from __future__ import annotations
 import struct
 from typing import NamedTuple
 
-from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import Ownership
 from kafka_assignors.wire import compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from kafka_assignors.wire.primitives import Reader, int32, pack_ownership
+from kafka_assignors.wire.primitives import Reader, int32, named, pack_ownership
 
 _MARK = CLASSIC_ONLY + b"KAB\x01"
 _NONE = -1
@@ -49,28 +50,18 @@ def encode(budget: MemberBudget) -> bytes:
 
 
 def decode(user_data: bytes) -> MemberBudget | None:
-    """Decode the user data of an assignment; None if it has no budget.
-
-    Raises:
-        CodecError: too short, or invalid partitions.
-    """
+    """Decode the user data of an assignment; None if it has no budget."""
     if not user_data.startswith(_MARK):
         return None
     reader = Reader(user_data[len(_MARK) :])
-    try:
+    with named("budget"):
         size, follow = reader.int32(), reader.uint8()
         owned = compact_ownership.read(reader) if follow else None
         return MemberBudget(None if size == _NONE else size, owned, reader.raw(reader.int32()))
-    except CodecError as error:
-        raise CodecError(f"budget: {error}") from None
 
 
 def unfold(assignment: bytes) -> bytes:
-    """Move the partitions of a folded assignment to the field for partitions; return others unchanged.
-
-    Raises:
-        CodecError: the partitions cannot be read.
-    """
+    """Move the partitions of a folded assignment to the field for partitions; return others unchanged."""
     if _MARK not in assignment:
         return assignment
     reader = Reader(assignment)

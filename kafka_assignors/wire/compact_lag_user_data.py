@@ -37,30 +37,39 @@ _STEPS = 4  # for each doubling
 
 
 class OwnClaims(NamedTuple):
-    """The partitions that a member owns or has owned.
-
-    Attributes:
-        owned: the partitions.
-        generation: the generation in which it owned them.
-        still_owns: whether it still owns them, as a member of the cooperative protocol does.
-    """
+    """The partitions that a member owns or has owned."""
 
     owned: Ownership
-    generation: int
-    still_owns: bool
+    generation: int  # in which it owned them
+    still_owns: bool  # as a member of the cooperative protocol does
 
 
-class CompactLagUserData(NamedTuple):
-    """The decoded values, as in ``LagUserData``; ``lags`` are rounded."""
+class LagUserData(NamedTuple):
+    """The user data of a member whose strategy plans by lag.
+
+    Attributes:
+        claimed: the partitions it owned in ``generation``.
+        generation: of ``claimed``.
+        lags: records left to read.
+        lag_age_ms: age of ``lags`` when the member joined.
+        capacity: see ``Member``; unchecked, NaN if it cannot be read.
+        still_owns: whether the member still owns the claimed partitions.
+        reads_budget: whether it reads an assignment with a budget.
+        has_budget: whether a leader has sent it a budget that no leader has ended.
+        rates: arrivals, records a second, of partitions in ``lags``.
+        service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
+    """
 
     claimed: Ownership
     generation: int
-    still_owns: bool
     lags: dict[TopicPartition, int]
     lag_age_ms: int
-    capacity: float
-    rates: dict[TopicPartition, float]
-    service_rate: float | None
+    capacity: float = 1.0
+    still_owns: bool = False
+    reads_budget: bool = False
+    has_budget: bool = False
+    rates: Mapping[TopicPartition, float] = MappingProxyType({})
+    service_rate: float | None = None
 
 
 def encode(
@@ -75,14 +84,8 @@ def encode(
 ) -> bytes:
     """Encode in at most ``budget`` bytes, or more if the claims alone take more: claims are always complete.
 
-    Args:
-        claims: the partitions.
-        lags: records left to read.  The largest are sent, as many as fit.
-        age_ms: milliseconds since the lag was measured.
-        capacity: within its bounds.
-        budget: bytes.
-        rates_of: arrivals, records a second; sent for the partitions whose lag is sent.
-        service_rate: sent instead of the capacity; see ``LagUserData``.
+    The largest lags are sent, as many as fit, with the arrival rates of their partitions; for units see
+    ``LagUserData``.  The capacity must be within its bounds.  A ``service_rate`` is sent instead of it.
     """
     units = (in_units(capacity) or UNIT) if service_rate is None else -rates.code(service_rate)
     head = b"".join(
@@ -113,12 +116,8 @@ def encode(
     return head + section(count)
 
 
-def read(reader: Reader) -> CompactLagUserData:
-    """Read the user data, with its version.
-
-    Raises:
-        CodecError: another version, too short, too large, or not as ``encode`` writes it.
-    """
+def read(reader: Reader) -> LagUserData:
+    """Read the user data, with its version.  Lags are rounded."""
     reader.version(VERSION)
     generation, still_owns = reader.int32(), reader.uint8()
     claimed = compact_ownership.read(reader)
@@ -132,7 +131,7 @@ def read(reader: Reader) -> CompactLagUserData:
     lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}
     rates_of = rates.unpack(partitions, reader.raw(reader.int32()))
     service_rate = rates.of_code(-units) if units < 0 else None
-    return CompactLagUserData(
+    return LagUserData(
         claimed=claimed,
         generation=generation,
         still_owns=bool(still_owns),
@@ -141,6 +140,8 @@ def read(reader: Reader) -> CompactLagUserData:
         capacity=units / UNIT if service_rate is None else 1.0,
         rates=rates_of,
         service_rate=service_rate,
+        reads_budget=True,
+        has_budget=True,
     )
 
 

@@ -55,11 +55,7 @@ def in_order(owned: Ownership) -> list[TopicPartition]:
 
 
 def read(reader: Reader) -> dict[str, list[int]]:
-    """Read an ownership inside a larger message; partitions ascend.
-
-    Raises:
-        CodecError: too short, too large, or not as ``pack`` writes it.
-    """
+    """Read an ownership inside a larger message; partitions ascend."""
     if not (length := reader.int32()):
         return {}
     inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "partitions"))

@@ -7,10 +7,9 @@ revoked partitions after the generation, where Java does not read, so that our l
 
 from __future__ import annotations
 
-from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import NO_GENERATION, Ownership
 from kafka_assignors.wire import history
-from kafka_assignors.wire.primitives import Reader, int32
+from kafka_assignors.wire.primitives import Reader, int32, named
 
 
 def encode(generation: int, revoked: Ownership | None = None) -> bytes:
@@ -19,17 +18,11 @@ def encode(generation: int, revoked: Ownership | None = None) -> bytes:
 
 
 def decode(data: bytes) -> tuple[Ownership, int]:
-    """Decode the partitions revoked before joining, and the generation.
-
-    Raises:
-        CodecError: the generation is incomplete, or invalid bytes follow it.
-    """
+    """Decode the partitions revoked before joining, and the generation."""
     if not data:
         return {}, NO_GENERATION
-    try:
+    with named("cooperative-sticky user data"):
         generation = Reader(data).int32()
-    except CodecError as error:
-        raise CodecError(f"cooperative-sticky user data: {error}") from None
     if len(data) == 4:
         return {}, generation
     return history.decode(data[4:])

@@ -7,10 +7,9 @@ does not read.  From them, a leader that does not preempt knows the active membe
 
 from __future__ import annotations
 
-from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import NO_GENERATION, Ownership
 from kafka_assignors.wire import history
-from kafka_assignors.wire.primitives import Reader, int32
+from kafka_assignors.wire.primitives import Reader, int32, named
 
 _PRIORITY = 4  # bytes
 
@@ -18,31 +17,18 @@ _PRIORITY = 4  # bytes
 def encode(priority: int, revoked: Ownership | None = None, generation: int = NO_GENERATION) -> bytes:
     """Encode Java's 4 bytes, followed by the history if there is any.
 
-    Args:
-        priority: a signed 32-bit number; the member with the highest is active.
-        revoked: the partitions the member owned.
-        generation: the generation in which it owned them.
+    The priority is a signed number; the member with the highest is active.
     """
     return int32(priority) + (history.encode(revoked, generation) if revoked else b"")
 
 
+@named("failover user data")
 def decode_priority(data: bytes) -> int:
-    """Decode the priority; ignore the bytes after it.
-
-    Raises:
-        CodecError: there are fewer than 4 bytes.
-    """
-    try:
-        return Reader(data).int32()
-    except CodecError as error:
-        raise CodecError(f"failover user data: {error}") from None
+    """Decode the priority; ignore the bytes after it."""
+    return Reader(data).int32()
 
 
 def decode_history(data: bytes) -> tuple[Ownership, int]:
-    """Decode the partitions owned, and their generation; no partitions if there are only Java's 4 bytes.
-
-    Raises:
-        CodecError: invalid bytes follow the priority.
-    """
+    """Decode the partitions owned, and their generation; no partitions if there are only Java's 4 bytes."""
     section = data[_PRIORITY:]
     return history.decode(section) if section else ({}, NO_GENERATION)

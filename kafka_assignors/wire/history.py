@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import struct
 
-from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import Ownership
-from kafka_assignors.wire.primitives import Reader, pack_ownership
+from kafka_assignors.wire.primitives import Reader, named, pack_ownership
 
 _VERSION = 0
 _HEAD = struct.Struct(">hi")
@@ -17,27 +16,17 @@ def encode(owned: Ownership, generation: int) -> bytes:
     return _HEAD.pack(_VERSION, generation) + pack_ownership(owned)
 
 
+@named("history")
 def decode(data: bytes) -> tuple[Ownership, int]:
-    """Decode the partitions owned, and their generation.
-
-    Raises:
-        CodecError: another version, too short, or bytes left over.
-    """
-    try:
-        reader = Reader(data)
-        owned, generation = read(reader)
-        reader.end()
-    except CodecError as error:
-        raise CodecError(f"history: {error}") from None
+    """Decode the partitions owned, and their generation."""
+    reader = Reader(data)
+    owned, generation = read(reader)
+    reader.end()
     return owned, generation
 
 
 def read(reader: Reader) -> tuple[Ownership, int]:
-    """Read the section from a longer format.
-
-    Raises:
-        CodecError: another version, or too short.
-    """
+    """Read the section from a longer format."""
     reader.version(_VERSION)
     generation = reader.int32()
     return reader.ownership(), generation

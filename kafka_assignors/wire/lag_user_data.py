@@ -29,13 +29,13 @@ import struct
 from base64 import b85decode, b85encode
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, history, rates
-from kafka_assignors.wire.primitives import Reader, int32, string
+from kafka_assignors.wire.compact_lag_user_data import LagUserData
+from kafka_assignors.wire.primitives import Reader, int32, named, string
 
 MOST_REPORTED_LAGS = 1_000
 """A member sends at most this many lags, the largest: 6 KB in most cases.  The leader fetches the others."""
@@ -54,34 +54,6 @@ _RATES = ":rates="
 _SERVICE_RATE = ":service-rate="
 _COMPACT_HEAD = compact_lag_user_data.VERSION.to_bytes(2, "big")
 _LONGEST_NUMBER = 16  # a number has fewer digits
-
-
-class LagUserData(NamedTuple):
-    """The user data of a member whose strategy plans by lag.
-
-    Attributes:
-        claimed: the partitions it owned in ``generation``.
-        generation: of ``claimed``.
-        lags: records left to read.
-        lag_age_ms: age of ``lags`` when the member joined.
-        capacity: see ``Member``; unchecked, NaN if it cannot be read.
-        still_owns: whether the member still owns the claimed partitions.
-        reads_budget: whether it reads an assignment with a budget.
-        has_budget: whether a leader has sent it a budget that no leader has ended.
-        rates: arrivals, records a second, of partitions in ``lags``.
-        service_rate: records a second that it reads; 0: not measured yet, None: it does not measure.
-    """
-
-    claimed: Ownership
-    generation: int
-    lags: dict[TopicPartition, int]
-    lag_age_ms: int
-    capacity: float = 1.0
-    still_owns: bool = False
-    reads_budget: bool = False
-    has_budget: bool = False
-    rates: Mapping[TopicPartition, float] = MappingProxyType({})
-    service_rate: float | None = None
 
 
 def encode(
@@ -110,24 +82,13 @@ def encode(
     return history.encode(revoked, generation) + _pack_lags(lags, age_ms, properties, rates_of)
 
 
+@named("lag user data")
 def decode(data: bytes) -> LagUserData:
-    """Decode both sections.
-
-    Raises:
-        CodecError: a section is invalid, or bytes are left over.
-    """
-    try:
-        reader = Reader(data)
-        sent = _read_compact(reader) if data.startswith(_COMPACT_HEAD) else _read(reader)
-        reader.end()
-    except CodecError as error:
-        raise CodecError(f"lag user data: {error}") from None
+    """Decode both sections."""
+    reader = Reader(data)
+    sent = compact_lag_user_data.read(reader) if data.startswith(_COMPACT_HEAD) else _read(reader)
+    reader.end()
     return sent
-
-
-def _read_compact(reader: Reader) -> LagUserData:
-    sent = compact_lag_user_data.read(reader)
-    return LagUserData(**sent._asdict(), reads_budget=True, has_budget=True)
 
 
 def _read(reader: Reader) -> LagUserData:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 from kafka_assignors.errors import CodecError
 
@@ -130,17 +131,17 @@ def _quickly(data: bytes, offset: int, entries: int) -> tuple[dict[str, list[int
     return owned, offset
 
 
+@contextmanager
+def named(what: str) -> Iterator[None]:
+    """Begin the message of a ``CodecError`` with the name of the format."""
+    try:
+        yield
+    except CodecError as error:
+        raise CodecError(f"{what}: {error}") from None
+
+
 def inflated(packed: bytes, most: int, what: str) -> bytes:
-    """Decompress zlib's bytes.
-
-    Args:
-        packed: untrusted bytes.
-        most: limit of the result, bytes.
-        what: name of the data; error messages begin with it.
-
-    Raises:
-        CodecError: the bytes are invalid or cut off, the result is too large, or bytes are left over.
-    """
+    """Decompress zlib's untrusted bytes to ``most`` bytes at most; error messages begin with ``what``."""
     inflater = zlib.decompressobj()
     try:
         raw = inflater.decompress(packed, most)

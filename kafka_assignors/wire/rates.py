@@ -24,11 +24,7 @@ def pack(partitions: Sequence[TopicPartition], rates: Mapping[TopicPartition, fl
 
 
 def unpack(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPartition, float]:
-    """Decode the rates of partitions.
-
-    Raises:
-        CodecError: invalid bytes, or the rates of another number of partitions.
-    """
+    """Decode the rates of partitions."""
     if not packed:
         return {}
     codes = inflated(packed, _MOST_INFLATED, "rates")

@@ -24,9 +24,6 @@ def decode(data: bytes) -> tuple[Ownership, int]:
 
     Java's form has no version field, but the forms do not overlap: a 4-byte count that starts with
     kafka-python's ``0001`` would be 65,536 topics or more, which do not fit into a group's record.
-
-    Raises:
-        CodecError: none of the three forms, or bytes left over.
     """
     try:
         return _java(Reader(data))

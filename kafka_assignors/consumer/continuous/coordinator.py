@@ -1,4 +1,4 @@
-"""A coordinator whose ``poll()`` never waits for a join, so that the consumer keeps delivering records.
+"""A coordinator whose ``poll()`` does not wait for a join while the member has partitions to deliver.
 
 kafka-python's ``poll()`` returns no records from JoinGroup to the SyncGroup response, and a broker answers
 JoinGroup when the last member has joined.  This coordinator runs the join on the I/O thread, as kafka-python

@@ -219,7 +219,7 @@ class JoinsOutsidePoll(Membership):
             log.warning("commit before revoking partitions failed: %s", error)
 
     def stable(self) -> bool:
-        """As inherited, and while an assignment waits for ``poll()``, so that heartbeats go on."""
+        """As inherited; also True while an assignment waits for ``poll()``, so that heartbeats go on."""
         return bool(super().stable() or (self._join.is_answered and self.state is MemberState.REBALANCING))
 
     def request_rejoin(self) -> None:

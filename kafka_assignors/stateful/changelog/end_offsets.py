@@ -73,30 +73,22 @@ class EndOffsets:
         self, ask: Callable[..., dict[KafkaPartition, int]], partitions: list[KafkaPartition]
     ) -> dict[KafkaPartition, int]:
         while partitions:
-            offsets, missing = self._response(ask, partitions)
-            if not missing:
+            try:
+                offsets = ask(partitions, timeout_ms=_RESPONSE_MS)
+            except KeyError as error:  # noqa: PERF203  # a request takes longer
+                missing = set(partitions).intersection(error.args)
+                if not missing:
+                    raise
+                self._skip(missing, "it has no leader")
+                partitions = [partition for partition in partitions if partition not in missing]
+            except KafkaError as error:
+                self._skip(partitions, str(error))
+                return {}
+            else:
+                for partition in partitions:
+                    self._silent.pop(partition, None)
                 return offsets
-            partitions = [partition for partition in partitions if partition not in missing]
         return {}
-
-    def _response(
-        self, ask: Callable[..., dict[KafkaPartition, int]], partitions: list[KafkaPartition]
-    ) -> tuple[dict[KafkaPartition, int], set[KafkaPartition]]:
-        """Return offsets, or the partitions without a response."""
-        try:
-            offsets = ask(partitions, timeout_ms=_RESPONSE_MS)
-        except KeyError as error:
-            missing = set(partitions).intersection(error.args)
-            if not missing:
-                raise
-            self._skip(missing, "it has no leader")
-            return {}, missing
-        except KafkaError as error:
-            self._skip(partitions, str(error))
-            return {}, set(partitions)
-        for partition in partitions:
-            self._silent.pop(partition, None)
-        return offsets, set()
 
     def _skip(self, partitions: Collection[KafkaPartition], why: str) -> None:
         if new := [partition for partition in partitions if partition not in self._silent]:

@@ -6,12 +6,7 @@ from collections.abc import Callable
 
 
 class RateLimit:
-    """A limit of bytes per second.  The bucket holds the bytes of one second.
-
-    Args:
-        per_second: None: no limit.
-        clock: seconds.
-    """
+    """A limit of bytes per second (None: no limit).  The bucket holds the bytes of one second."""
 
     def __init__(self, per_second: int | None, clock: Callable[[], float]) -> None:
         self._per_second = per_second

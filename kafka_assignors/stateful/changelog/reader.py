@@ -4,8 +4,8 @@ The reader has a thread and a consumer of its own.  A copy belongs to this threa
 ``give_back`` or ``restored`` returns it, so two threads never use a store at once.
 
 Memory: two fetches of each broker (of ``fetch_max_bytes``); the next one arrives while one is applied.
-Rate: standbys and warm-ups pause beyond ``standby_bytes_per_s``, and while a task waits for its state.
-Active tasks restore at full speed.
+Rate: standbys and warm-ups pause beyond ``standby_bytes_per_s`` (None: no limit), and while a task waits for
+its state.  Active tasks restore at full speed.
 """
 
 from __future__ import annotations
@@ -40,15 +40,7 @@ _ANSWER_S = 5.0  # limit of the wait for copies that the thread gives back
 
 
 class ChangelogReader:
-    """Keeps copies up to date.
-
-    Args:
-        client: client configuration, as kafka-python's clients take it.
-        standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
-        fetch_max_bytes: size of one fetch from one broker.
-        shutdown: stops requests for end offsets once the member closes, and limits waits.
-        clock: seconds.
-    """
+    """Keeps copies up to date.  The ``shutdown`` stops requests for end offsets, and limits waits."""
 
     def __init__(
         self,
@@ -57,7 +49,6 @@ class ChangelogReader:
         standby_bytes_per_s: int | None = None,
         fetch_max_bytes: int = 8 * 1024 * 1024,
         shutdown: Shutdown | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._consumer: Any = KafkaConsumer(
             **client,
@@ -74,13 +65,13 @@ class ChangelogReader:
         self._failed: SimpleQueue[tuple[Task, StateError]] = SimpleQueue()
         self._shutdown = shutdown or Shutdown()
         self._stop = threading.Event()
-        ends = EndOffsets(self._consumer, clock, self._shutdown.is_set)
-        self._task_ends = TaskEndOffsets(ends, clock)
+        ends = EndOffsets(self._consumer, time.monotonic, self._shutdown.is_set)
+        self._task_ends = TaskEndOffsets(ends, time.monotonic)
         self._tailing = Tailing(
             self._consumer,
             ends,
-            RateLimit(standby_bytes_per_s, clock),
-            clock,
+            RateLimit(standby_bytes_per_s, time.monotonic),
+            time.monotonic,
             on_restored=lambda copy, waiter: self._restored.put((copy, waiter)),
             on_failed=lambda task, error: self._failed.put((task, error)),
         )
@@ -93,11 +84,9 @@ class ChangelogReader:
     # --- for the thread that processes
 
     def keep(self, copy: Copy, waiter: object = None) -> None:
-        """Give a copy to the reader, which brings it up to date.
+        """Give the reader a copy to restore, and to return with its ``waiter``.
 
-        Args:
-            copy: of a task with a changelog.
-            waiter: returned with the restored copy; None: keep the copy up to date, as a standby or warm-up.
+        None: keep the copy up to date, as a standby or warm-up.
         """
         self._orders.put(lambda: self._tailing.begin(copy, waiter))
 
@@ -192,9 +181,8 @@ class ChangelogReader:
     def close(self, timeout_s: float | None = None) -> list[Copy]:
         """End the thread, and return its copies for the caller to close.
 
-        Args:
-            timeout_s: seconds to wait for the thread, which may wait for a response of the cluster; None: no
-                limit.  A thread that does not end in time keeps its copies.
+        The thread may wait for a response of the cluster.  If it does not end within ``timeout_s`` (None: no
+        limit), it keeps its copies.
         """
         self._stop.set()
         self._thread.join(timeout_s)

@@ -29,19 +29,6 @@ class TailedCopy:
         flushed_at: when the copy was last flushed, seconds.
     """
 
-    __slots__ = (
-        "asked_at",
-        "began",
-        "copy",
-        "end",
-        "flushed_at",
-        "heard",
-        "lag",
-        "partition",
-        "passed",
-        "waiter",
-    )
-
     def __init__(self, copy: Copy, changelog: Changelog, waiter: object, lag: int | None, now: float) -> None:
         self.copy = copy
         self.partition = KafkaPartition(*changelog.partition)

@@ -111,7 +111,7 @@ class Tailing:
         """Measure lags every second, and return restored copies to their waiters.
 
         Returns:
-            Whether the end offsets were fetched for it.
+            Whether it asked for end offsets.
         """
         is_due = self._clock() - self._ends_asked_at >= _ENDS_EVERY_S or any(
             tailed.end is None and not self._ends.is_silent(tailed.partition) for tailed in self.kept

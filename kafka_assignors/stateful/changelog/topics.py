@@ -29,12 +29,7 @@ _CHECK_EVERY_S = 0.1
 class KnownChangelogs:
     """Knows the changelog of each task, and finds those of new partitions.  Not thread-safe.
 
-    Args:
-        find: finds the changelogs again; may block, so it runs in the background.
-        background: the thread of ``find``; None: a new one.
-
-    Attributes:
-        known: the changelog of each task.
+    ``find`` may block, so it runs in the background.
     """
 
     def __init__(
@@ -78,11 +73,7 @@ def changelogs_of(
     If source topics grew, their changelog has fewer partitions.  Tasks without a changelog partition are then
     left out, with a warning; they wait until an operator adds partitions.
 
-    Args:
-        client: client configuration, as kafka-python's clients take it.
-        topology: the topology of the application.
-        application: the group.
-        replication_factor: of created topics; -1: the cluster's default.
+    A ``replication_factor`` of -1 is the cluster's default.
 
     Raises:
         TopologyError: a source topic is missing; the source topics of a subtopology differ in partitions; a

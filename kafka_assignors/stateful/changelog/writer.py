@@ -1,10 +1,10 @@
 """Writes changes of tasks to their changelogs, and waits for the acknowledgement.
 
 A member that has left the group must not write: the next owner may have written since, and an old value
-behind a newer one would lose an update.  So no retry sends a record later than ``patience_s`` after the call
-of ``allowed``, which must be sure of the membership for that long.  When `ChangelogWriter.write` returns or
-raises, nothing is left to be sent by the producer or the kernel.  (By default, the kernel goes on sending
-after a connection is closed if the network was stalled.)
+behind a newer one would lose an update.  No record is sent later than ``patience_s`` after ``allowed``
+returned True, so ``allowed`` must guarantee the membership for that long.  When `ChangelogWriter.write`
+returns or raises, nothing is left to be sent by the producer or the kernel.  (By default, the kernel goes on
+sending after a connection is closed if the network was stalled.)
 """
 
 from __future__ import annotations
@@ -61,17 +61,11 @@ _ABORT_ON_CLOSE = (
 
 @dataclass(frozen=True, slots=True)
 class WrittenRange:
-    """The offsets that a partition gave to the records of one write.
-
-    Attributes:
-        first: offset of the first record.
-        records: number of records.
-        end: offset after the last record.
-    """
+    """The offsets that a partition gave to the records of one write."""
 
     first: int
-    records: int
-    end: int
+    records: int  # their number
+    end: int  # after the last record
 
     def follows(self, position: int) -> bool:
         """Whether the range starts at ``position`` and has no record of another writer."""
@@ -79,15 +73,10 @@ class WrittenRange:
 
 
 class ChangelogWriter:
-    """A producer that waits for all in-sync replicas.
+    """A producer that waits for all in-sync replicas, and is created anew after an error.
 
-    Args:
-        client: client configuration, as kafka-python's clients take it.
-        patience_s: seconds until a record is given up.
-        max_request_size: bytes of the largest record.
-        compression: codec, as kafka-python names it; None: no compression.
-        shutdown: the closing member's deadline; records not acknowledged by then are dropped.
-        connect: creates the producer, and a new one after an error.
+    ``patience_s``: seconds until a record is given up.  Records not acknowledged at the deadline of the
+    ``shutdown`` are dropped.
     """
 
     def __init__(
@@ -130,21 +119,15 @@ class ChangelogWriter:
         allowed: Callable[[], bool] = lambda: True,
         timeout_s: float = float("inf"),
     ) -> dict[TopicPartition, WrittenRange]:
-        """Write changes, and wait until they are acknowledged.
+        """Write changes, wait until they are acknowledged, and return the range of each partition.
 
         A second write after an error does no harm: the last value of a key counts.
 
-        Args:
-            changes: by changelog partition.
-            allowed: called before each portion of 4 MiB or 2,000 records; if it returns False,
-                ``write`` raises ``ChangelogUnreachableError``.
-            timeout_s: seconds for all portions; each has ``patience_s`` at most.
-
-        Returns:
-            The range of each partition that got records.
+        ``allowed`` is called before each portion of 4 MiB or 2,000 records.  All portions together have
+        ``timeout_s``, and each has ``patience_s`` at most.
 
         Raises:
-            ChangelogUnreachableError: some changes are not acknowledged; try again.
+            ChangelogUnreachableError: some changes are not ``allowed``, or not acknowledged; try again.
             ChangelogError: some changes are not acknowledged, and a retry cannot help.
         """
         until = time.monotonic() + timeout_s
@@ -164,11 +147,7 @@ class ChangelogWriter:
         return ranges
 
     def close(self, timeout_s: float = _DROP_S) -> None:
-        """Close for good: nothing is sent afterwards.
-
-        Args:
-            timeout_s: seconds to wait for a request that is being sent.
-        """
+        """Close for good: nothing is sent afterwards.  A request that is being sent has ``timeout_s``."""
         self._closed = True
         self._give_up(timeout_s)
 

@@ -45,7 +45,7 @@ from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.owners_section import NO_OWNERS, owners_if_small_enough, pack_owners
 from kafka_assignors.wire.stateful.subscription import LONGEST_RACK
 from kafka_assignors.wire.stateful.task_section import Task as TaskId
-from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, common_version
+from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader
 
 log = logging.getLogger("kafka_assignors")
 
@@ -216,10 +216,10 @@ class StatefulAssignor(Assignor):
         ends = {planner.Task(*task): end for task, end in self._holdings().ends.items()}
         plans = []
         # During a deploy, members with the topology of another release cannot run all tasks.
-        for subgroup in subgroups(self._topology, group):
+        for member_ids, subtopology_ids in subgroups(self._topology, group).items():
             problem = planner.StatefulGroup(
-                tuple(subtopologies[id] for id in subgroup.subtopologies),
-                tuple(members[id] for id in subgroup.members),
+                tuple(subtopologies[id] for id in subtopology_ids),
+                tuple(members[id] for id in member_ids),
                 ends,
             )
             plans.append(planner.plan_stateful(problem, self.options.for_planning()))
@@ -285,7 +285,7 @@ class StatefulAssignor(Assignor):
         if (plan := self._plan) is None:  # planning failed, or was provisional: members keep their copies
             return
         self._plan = None
-        version = common_version(self._joined.values())
+        version = min([LATEST_VERSION, *(member.latest_supported for member in self._joined.values())])
         leader = self._access.member_id()
         next_probe_ms = self._next_probe_ms(plan.probing)
         actives = {id: self._topology.tasks_of(_assigned(given)) for id, given in assignments.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 from kafka_assignors.plan import Group, listed, shown
@@ -14,25 +13,18 @@ from kafka_assignors.stateful.topology import Topology
 MOST_NAMES = 5  # in a line of the log
 
 
-@dataclass(frozen=True, slots=True)
-class Subgroup:
-    """Ids of subtopologies, and of the members that can run them because they subscribe to their topics."""
+def subgroups(topology: Topology, group: Group) -> dict[tuple[str, ...], list[str]]:
+    """Group the subtopologies by the members that can run them: ids of members -> ids of subtopologies.
 
-    subtopologies: tuple[str, ...]
-    members: tuple[str, ...]
-
-
-def subgroups(topology: Topology, group: Group) -> list[Subgroup]:
-    """Group the subtopologies by the members that can run them; one subgroup if all topologies are equal.
-
-    Ignores topics that do not exist.
+    A member can run a subtopology if it subscribes to those of its topics that exist.  If all topologies are
+    equal, there is one group.
     """
     ids: dict[tuple[str, ...], list[str]] = {}
     for subtopology in topology.subtopologies:
         topics = group.topics.keys() & subtopology.topics
         able_members = tuple(member.member_id for member in group.members if topics <= member.topics)
         ids.setdefault(able_members, []).append(subtopology.id)
-    return [Subgroup(tuple(subtopologies), able_members) for able_members, subtopologies in ids.items()]
+    return ids
 
 
 def merge_plans(plans: Sequence[planner.StatefulPlan]) -> planner.StatefulPlan:

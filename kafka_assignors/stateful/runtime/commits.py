@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from kafka import KafkaConsumer
@@ -13,11 +12,11 @@ from kafka.errors import CommitFailedError, KafkaError, RebalanceInProgressError
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from kafka_assignors.assignor.coordinator_access.consumer import member_id_of
-from kafka_assignors.errors import ChangelogUnreachableError, StateDamagedError
+from kafka_assignors.errors import ChangelogUnreachableError
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.runtime.lease import Lease
 from kafka_assignors.stateful.runtime.repair import LastValues, Repair
-from kafka_assignors.stateful.runtime.tasks import ActiveTask, StoreResult, commit_tasks
+from kafka_assignors.stateful.runtime.tasks import ActiveTask, CommitResult, commit_tasks
 from kafka_assignors.stateful.shutdown import Shutdown
 
 log = logging.getLogger("kafka_assignors")
@@ -26,20 +25,6 @@ BeforeCommit = Callable[[Mapping[TopicPartition, OffsetAndMetadata], float], obj
 
 _COMMIT_S = 5.0  # timeout of an offset commit
 _REBALANCED = (CommitFailedError, RebalanceInProgressError)
-
-
-@dataclass(frozen=True, slots=True)
-class CommitResult:
-    """The result of a commit.
-
-    Attributes:
-        is_complete: whether all but the work of damaged stores is committed; if not, the rest is kept for
-            the next attempt.
-        damaged: tasks with a damaged store, and the error, which is not raised.
-    """
-
-    is_complete: bool
-    damaged: Mapping[ActiveTask, StateDamagedError] = field(default_factory=dict)
 
 
 class Commits:
@@ -81,21 +66,21 @@ class Commits:
         needs_repair = any(active.unproven is not None for active in actives)
         if not has_work:
             if needs_repair and self._may_write(actives, wait_s):
-                return self._repair_changelogs(actives, StoreResult())
+                return self._repair_changelogs(actives, CommitResult())
             return CommitResult(is_complete=True)
         if not self._may_write(actives, wait_s) or not self._run_before_commit(actives, wait_s):
-            return CommitResult(is_complete=False)
+            return CommitResult()
         try:
-            stored = commit_tasks(actives, self._writer, self._lease.is_valid)
+            result = commit_tasks(actives, self._writer, self._lease.is_valid)
         except ChangelogUnreachableError as error:
             log.warning("commit: %s; trying again", error)
-            return CommitResult(is_complete=False)
-        self._offsets |= stored.offsets
+            return CommitResult()
+        self._offsets |= result.offsets
         if not self._commit_offsets():
-            return self._outcome(stored, is_complete=False)
-        return self._repair_changelogs(actives, stored)
+            return self._checked(result)
+        return self._repair_changelogs(actives, result)
 
-    def _repair_changelogs(self, actives: Iterable[ActiveTask], stored: StoreResult) -> CommitResult:
+    def _repair_changelogs(self, actives: Iterable[ActiveTask], result: CommitResult) -> CommitResult:
         """Repair changelogs for ``Lease.patience_s`` at most; the next commit repairs the rest."""
         until = time.monotonic() + self._lease.patience_s
 
@@ -104,8 +89,9 @@ class Commits:
 
         for active in actives:
             if active.unproven is not None and left_s() > 0:
-                stored.note(active, self._repair.finish(active, left_s))
-        return self._outcome(stored, is_complete=True)
+                result.note(active, self._repair.finish(active, left_s))
+        result.is_complete = True
+        return self._checked(result)
 
     def _may_write(self, actives: list[ActiveTask], wait_s: float) -> bool:
         return self._lease.is_valid(wait_s) and self._is_same_member(actives)
@@ -151,12 +137,13 @@ class Commits:
         for partition in partitions:
             self._offsets.pop(partition, None)
 
-    def _outcome(self, stored: StoreResult, *, is_complete: bool) -> CommitResult:
-        if stored.failed is not None:
-            for active, error in stored.damaged.items():
+    def _checked(self, result: CommitResult) -> CommitResult:
+        """Raise the error of a commit, if there is one; else return its result."""
+        if result.failed is not None:
+            for active, error in result.damaged.items():
                 log.error("task %s_%d: %s", *active.task, error)
-            raise stored.failed
-        return CommitResult(is_complete, stored.damaged)
+            raise result.failed
+        return result
 
     def _commit_offsets(self) -> bool:
         if not self._offsets:

@@ -33,8 +33,7 @@ _AT_ONCE = 8  # copies opened or closed in one turn: each takes 10 ms, in which 
 class OpenCopies:
     """Opens copies, passes them to active tasks, and closes them.  Not thread-safe.
 
-    Raises:
-        StateError: the directory cannot be read.
+    Raises ``StateError`` if the directory, or the state of an active task, cannot be used.
     """
 
     def __init__(
@@ -67,11 +66,7 @@ class OpenCopies:
     # --- active tasks
 
     def begin(self, active: ActiveTask) -> None:
-        """Give a task its copy; the task is ready once the copy is restored.
-
-        Raises:
-            StateError: the state cannot be used.
-        """
+        """Give a task its copy; the task is ready once the copy is restored."""
         if active.ready:
             return
         task = active.task
@@ -101,8 +96,7 @@ class OpenCopies:
     def restore_damaged(self, active: ActiveTask, error: StateDamagedError) -> None:
         """Wipe the damaged store of a task, and restore it from its changelog if it has one.
 
-        Raises:
-            StateError: the state cannot be used, or was damaged again before any commit.
+        A store that was damaged again before any commit is dropped, which is an error.
         """
         copy, active.copy, active.ready = active.copy, None, False
         if copy is None:
@@ -119,11 +113,7 @@ class OpenCopies:
             self._give_to_reader(copy, active)
 
     def flush_one(self) -> list[tuple[ActiveTask, StateDamagedError]]:
-        """Flush the store of an active task, if one is due; see `FlushSchedule.flush_one`.
-
-        Returns:
-            The task and the error if its store is damaged, for `restore_damaged`.
-        """
+        """Flush the store of an active task, if one is due; return a damaged one, for `restore_damaged`."""
         return self._flushes.flush_one(self._tasks.actives.values())
 
     @property
@@ -156,11 +146,7 @@ class OpenCopies:
         self._task_log.keeps(wanted)
 
     def take_restored(self) -> None:
-        """Take restored copies from the reader, and schedule a retry of those it gave up.
-
-        Raises:
-            StateError: the state of an active task cannot be used.
-        """
+        """Take restored copies from the reader, and schedule a retry of standbys it gave up."""
         for copy, waiter in self._reader.restored():
             self._kept.discard(copy.task)
             active = self._tasks.actives.get(copy.task)
@@ -178,11 +164,7 @@ class OpenCopies:
             self._retry_later(task, error)
 
     def retry(self) -> None:
-        """Try copies again that could not be used, and open or close those that the last turn left over.
-
-        Raises:
-            StateError: the state of an active task cannot be used.
-        """
+        """Try copies again that could not be used, and open or close those that the last turn left over."""
         self._task_log.write()
         now = self._clock()
         if self._changelogs.update():

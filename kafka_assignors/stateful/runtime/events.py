@@ -24,15 +24,10 @@ Partitions = frozenset[TopicPartition]
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """Partitions that were assigned, and paused.
-
-    Attributes:
-        partitions: the partitions.
-        member_id: this member's id in the group; the partitions are lost with it.
-    """
+    """Partitions that were assigned, and paused."""
 
     partitions: Partitions
-    member_id: str
+    member_id: str  # this member's; the partitions are lost with it
 
 
 @dataclass(frozen=True, slots=True)

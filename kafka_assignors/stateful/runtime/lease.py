@@ -30,7 +30,9 @@ from kafka_assignors.stateful.shutdown import Shutdown
 
 _SESSION_SHARE = 0.5
 _POLL_INTERVAL_SHARE = 0.25  # of max_poll_interval_ms
-_HEARTBEATS = 2  # heartbeat intervals: a new process with our instance id owns our tasks at once
+# Lease of a static member, in heartbeat intervals: short, because a new process with our instance id owns our
+# tasks at once.
+_HEARTBEATS = 2
 _CHECK_EVERY_S = 0.01
 
 

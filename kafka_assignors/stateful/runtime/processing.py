@@ -26,15 +26,8 @@ Batch = tuple[ActiveTask | None, TopicPartition, list[ConsumerRecord]]
 class Processing:
     """Passes records to the application's callback, and commits.  Not thread-safe.
 
-    Args:
-        consumer: the member's consumer.
-        tasks: the member's tasks.
-        commits: commits their work.
-        max_uncommitted_bytes: memory of uncommitted changes.  Beyond it nothing is processed until a commit
-            succeeds or tasks are revoked.
-        commit_interval_s: time between commits, also in the middle of a batch.
-        shutdown: stops processing before the next record.
-        clock: seconds.
+    Commits are ``commit_interval_s`` apart, also in the middle of a batch.  Beyond ``max_uncommitted_bytes``
+    of uncommitted changes, nothing is processed until a commit succeeds or tasks are revoked.
     """
 
     def __init__(

@@ -94,17 +94,12 @@ def last_values(
     end: int,
     left_s: Callable[[], float],
 ) -> dict[bytes, bytes | None]:
-    """Return the last value of each key between two offsets; None: deleted.  Connects, so call it rarely.
+    """Return the last value of each key from offset ``first`` to before ``end``; None: deleted.
 
-    Args:
-        client: client configuration, as kafka-python's clients take it.
-        partition: the changelog's partition.
-        first: the first offset.
-        end: the offset after the last one.
-        left_s: returns the seconds left; the reader gives up at 0.
+    Connects, so call it rarely.
 
     Raises:
-        KafkaError: the cluster does not answer in time, or refuses.
+        KafkaError: the cluster refuses, or ``left_s`` returned 0 before it answered.
     """
     changelog = KafkaPartition(*partition)
     values: dict[bytes, bytes | None] = {}

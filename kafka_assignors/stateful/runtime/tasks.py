@@ -33,8 +33,8 @@ class ActiveTask:
         copy: its state; None: it has none, or the copy is being restored.
         ready: whether it may process records.
         flowing: whether its partitions are fetched, not paused.
-        unproven: next position of the store in the changelog, for when a commit proves the ownership and
-            `Repair` has written values that a late record replaced again; None: there is none.
+        unproven: offset after this member's last write, if other records came before it; `Repair` moves the
+            store's position there after the next accepted commit.  None: no such write.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
     """
@@ -86,15 +86,10 @@ class ActiveTask:
 
 @dataclass(slots=True)
 class MemberTasks:
-    """The tasks of a member.
+    """The tasks of a member."""
 
-    Attributes:
-        duties: the last duties from the leader.
-        actives: the tasks whose partitions this member owns.
-    """
-
-    duties: Duties = field(default_factory=Duties)
-    actives: dict[Task, ActiveTask] = field(default_factory=dict)
+    duties: Duties = field(default_factory=Duties)  # the last ones from the leader
+    actives: dict[Task, ActiveTask] = field(default_factory=dict)  # this member owns their partitions
 
     @property
     def is_proven(self) -> bool:
@@ -109,18 +104,21 @@ class MemberTasks:
 
 
 @dataclass(slots=True)
-class StoreResult:
-    """The result of writing stores.
+class CommitResult:
+    """The result of a commit, which `commit_tasks` begins and `Commits` completes.
 
     Attributes:
         offsets: the offsets to commit; also of a store that failed, if its changes are in the changelog.
-        damaged: tasks with a damaged store, and the error.
+        damaged: tasks with a damaged store, and the error, which is not raised.
         failed: the first other error of a store or its changelog; None: there is none.
+        is_complete: whether all but the work of damaged stores is committed; if not, the rest is kept for
+            the next attempt.
     """
 
     offsets: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
     damaged: dict[ActiveTask, StateDamagedError] = field(default_factory=dict)
     failed: StateError | ChangelogError | None = None
+    is_complete: bool = False
 
     def note(self, active: ActiveTask, error: StateError | ChangelogError | None) -> None:
         """Add the error of a task's store or changelog; None: no error."""
@@ -137,7 +135,7 @@ class StoreResult:
 
 def commit_tasks(
     tasks: Iterable[ActiveTask], writer: ChangelogWriter, allowed: Callable[[], bool] = lambda: True
-) -> StoreResult:
+) -> CommitResult:
     """Write the changelogs and then the stores of tasks.  The caller commits the offsets after that.
 
     Raises:
@@ -150,15 +148,15 @@ def commit_tasks(
         if active.copy is not None and active.copy.changelog is not None and active.copy.store.uncommitted
     }
     written = writer.write(changes, allowed) if changes else {}
-    stored = StoreResult()
+    result = CommitResult()
     for active in worked:
         error = None if active.copy is None else _commit_store(active, active.copy, written)
-        stored.note(active, error)
+        result.note(active, error)
         if error is None or (active.copy is not None and active.copy.changelog is not None):
-            stored.offsets |= active.done
+            result.offsets |= active.done
             active.began.clear()
             active.done.clear()
-    return stored
+    return result
 
 
 def _commit_store(

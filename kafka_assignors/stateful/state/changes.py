@@ -8,18 +8,13 @@ _OVERHEAD = 150  # bytes of a change in memory beside its key and value
 
 
 class Changes:
-    """The last change of each key.  Not thread-safe.
-
-    Attributes:
-        values: key -> value; None: deleted.
-        size: their memory in bytes, approximate.
-    """
+    """The last change of each key.  Not thread-safe."""
 
     __slots__ = ("_before", "_keys", "_size_before", "size", "values")
 
     def __init__(self) -> None:
-        self.values: dict[bytes, bytes | None] = {}
-        self.size = 0
+        self.values: dict[bytes, bytes | None] = {}  # None: deleted
+        self.size = 0  # bytes in memory, approximate
         self._keys: list[bytes] | None = None  # sorted; None until `between` needs them
         # Keys changed by this record -> whether they had a change before, and its value.
         self._before: dict[bytes, tuple[bool, bytes | None]] = {}

@@ -53,11 +53,7 @@ class Damaged:
 
 
 def write(path: Path, checkpoint: Checkpoint) -> None:
-    """Replace the checkpoint; after a crash it is the new one or the old one.
-
-    Raises:
-        StateError: the write failed; the old checkpoint is still there.
-    """
+    """Replace the checkpoint; after a crash it is the new one or the old one."""
     positions = [
         [*partition, position.offset, position.topic_id] for partition, position in sorted(checkpoint.items())
     ]
@@ -66,11 +62,7 @@ def write(path: Path, checkpoint: Checkpoint) -> None:
 
 
 def read(path: Path) -> Checkpoint | Damaged | None:
-    """Read a checkpoint; None if there is none.
-
-    Raises:
-        StateError: the file cannot be read (permissions, a broken disk).
-    """
+    """Read a checkpoint; None if there is none."""
     data = read_up_to(path, MAX_BYTES)
     if data is None:
         return None

@@ -58,7 +58,8 @@ class Copy:
 
     Attributes:
         stale: whether deletes may be missing, so the copy is usable only if its changelog has nothing newer.
-        in_doubt: whether damage in use wiped it, with no commit since (or as a standby no flush).
+        in_doubt: whether it was wiped after damage in use and no commit (of a standby: no flush) has
+            succeeded since.
 
     Raises:
         StateError: the disk is full, or the directory cannot be used.

@@ -25,11 +25,7 @@ def write_whole(path: Path, data: bytes) -> None:
 
 
 def read_up_to(path: Path, most: int) -> bytes | None:
-    """Read at most ``most + 1`` bytes, so that a longer file is noticed; None if there is no file.
-
-    Raises:
-        StateError: the file cannot be read.
-    """
+    """Read at most ``most + 1`` bytes, so that a longer file is noticed; None if there is no file."""
     try:
         with path.open("rb") as file:
             return file.read(most + 1)

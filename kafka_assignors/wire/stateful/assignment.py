@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kafka_assignors.errors import CodecError
-from kafka_assignors.wire.primitives import Reader
+from kafka_assignors.wire.primitives import Reader, named
 from kafka_assignors.wire.stateful import task_section
 from kafka_assignors.wire.stateful.owners_section import pack_owners, read_owners
 from kafka_assignors.wire.stateful.task_section import Task
@@ -49,12 +49,7 @@ class TaskAssignment:
 def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> bytes:
     """Encode in the version that all members can read (``common_version``); version 1 omits the owners.
 
-    Args:
-        assignment: the assignment; tasks in any order.
-        packed_owners: ``pack_owners(assignment.owners)``, encoded once for all members; None: encode it here.
-
-    Raises:
-        CodecError: an unknown version, or a value out of range (such as a negative partition or time).
+    ``packed_owners`` are ``pack_owners(assignment.owners)``, encoded once for all members; None: encode here.
     """
     version = assignment.common_version
     if not 1 <= version <= LATEST_VERSION:
@@ -75,26 +70,13 @@ def encode(assignment: TaskAssignment, packed_owners: bytes | None = None) -> by
     return b"".join(parts)
 
 
-def decode(data: bytes, latest: int = LATEST_VERSION) -> TaskAssignment | NewerHeader:
-    """Decode an assignment, with sorted tasks.  If a newer release wrote it, return only its header.
-
-    Args:
-        data: user data of an assignment.
-        latest: the newest version to read; a lower one acts as an older release.
-
-    Raises:
-        CodecError: the bytes are invalid, too short, too long, or bytes are left over.
-    """
-    try:
-        return _read(Reader(data), latest)
-    except CodecError as error:
-        raise CodecError(f"stateful assignment: {error}") from None
-
-
-def _read(reader: Reader, latest: int) -> TaskAssignment | NewerHeader:
+@named("stateful assignment")
+def decode(data: bytes) -> TaskAssignment | NewerHeader:
+    """Decode an assignment, with sorted tasks.  If a newer release wrote it, return only its header."""
+    reader = Reader(data)
     version, common = reader.int16(), reader.int16()
     check_header(version, common)
-    if version > latest:
+    if version > LATEST_VERSION:
         return NewerHeader(version, common)
     if (next_probe_ms := reader.int64()) < 0:
         raise CodecError(f"next_probe_ms is {next_probe_ms}: it must be 0 or more")

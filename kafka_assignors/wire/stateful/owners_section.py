@@ -52,11 +52,6 @@ def pack_owners(owners: Mapping[str, Iterable[Task]]) -> bytes:
 
     Args:
         owners: endpoint -> its active tasks.
-
-    Raises:
-        CodecError: an endpoint is empty or too long, there are too many endpoints or subtopologies, a
-            partition is negative, an id is too long, or there are more than ``MOST_TASKS`` partitions or
-            ``_MOST_INFLATED`` bytes.
     """
     endpoints = sorted(owners)
     if not endpoints:
@@ -89,11 +84,7 @@ def pack_owners(owners: Mapping[str, Iterable[Task]]) -> bytes:
 
 
 def read_owners(reader: Reader) -> dict[str, tuple[Task, ...]]:
-    """Read the section: endpoint -> its active tasks, by subtopology and partition.
-
-    Raises:
-        CodecError: too short, or not as `pack_owners` writes it.
-    """
+    """Read the section: endpoint -> its active tasks, by subtopology and partition."""
     if not (length := reader.int32()):
         return {}
     inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "owners"))

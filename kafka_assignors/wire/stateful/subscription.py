@@ -17,7 +17,7 @@ from uuid import UUID
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import NO_GENERATION
-from kafka_assignors.wire.primitives import Reader
+from kafka_assignors.wire.primitives import Reader, named
 from kafka_assignors.wire.stateful import task_section
 from kafka_assignors.wire.stateful.owners_section import LONGEST_ENDPOINT
 from kafka_assignors.wire.stateful.task_section import Task
@@ -66,16 +66,10 @@ class Subscription:
 
 
 def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
-    """Encode a subscription; version 1 omits endpoint and rack.
-
-    Args:
-        subscription: the subscription; tasks in any order.
-        version: the version the leader asked for (``TaskAssignment.common_version``).
-
-    Raises:
-        CodecError: an unknown version, or a partition, lag or text out of range.
-    """
-    _check_version(version, subscription.latest_supported)
+    """Encode in the version the leader asked for (``common_version``); version 1 omits endpoint and rack."""
+    latest = min(subscription.latest_supported, LATEST_VERSION)
+    if not 1 <= version <= latest:
+        raise CodecError(f"version {version} cannot be written, only 1 to {latest}")
     lags = _lags_to_send(subscription)
     table, ids = task_section.pack_subtopologies(subscription.actives, subscription.standbys, lags)
     parts = [
@@ -94,27 +88,14 @@ def encode(subscription: Subscription, version: int = LATEST_VERSION) -> bytes:
     return b"".join(parts)
 
 
-def decode(data: bytes, latest: int = LATEST_VERSION) -> Subscription | NewerHeader:
-    """Decode a subscription, with sorted tasks; of a version newer than ``latest`` only its header.
-
-    Args:
-        data: user data of a subscription.
-        latest: the newest version to read; a lower one acts as an older release.
-
-    Raises:
-        CodecError: the bytes are invalid, too short, too long, or bytes are left over.
-    """
-    try:
-        return _read(Reader(data), latest)
-    except CodecError as error:
-        raise CodecError(f"stateful user data: {error}") from None
-
-
-def _read(reader: Reader, latest: int) -> Subscription | NewerHeader:
+@named("stateful user data")
+def decode(data: bytes) -> Subscription | NewerHeader:
+    """Decode a subscription, with sorted tasks.  If a newer release wrote it, return only its header."""
+    reader = Reader(data)
     version, supported = reader.int16(), reader.int16()
     process_id = UUID(bytes=reader.raw(16))
     check_header(version, supported)
-    if version > latest:
+    if version > LATEST_VERSION:
         return NewerHeader(version, supported, process_id)
     generation, probe = reader.int32(), reader.int32()
     ids = task_section.read_subtopologies(reader)
@@ -147,8 +128,3 @@ def _lags_to_send(subscription: Subscription) -> Mapping[Task, int]:
     owned = {*subscription.actives, *subscription.standbys}
     others = sorted((lag, task) for task, lag in lags.items() if task not in owned)[:MOST_OTHERS]
     return {task: lag for task, lag in lags.items() if task in owned} | {task: lag for lag, task in others}
-
-
-def _check_version(version: int, latest: int) -> None:
-    if not 1 <= version <= min(latest, LATEST_VERSION):
-        raise CodecError(f"version {version} cannot be written, only 1 to {min(latest, LATEST_VERSION)}")

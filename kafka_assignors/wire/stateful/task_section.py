@@ -38,11 +38,7 @@ _UINT16 = struct.Struct(">H")
 
 
 def pack_text(value: str, most: int) -> bytes:
-    """Encode a string of at most ``most`` bytes.
-
-    Raises:
-        CodecError: it is longer, or not valid Unicode.
-    """
+    """Encode a string of at most ``most`` bytes."""
     try:
         packed = string(value) if len(value) <= most else b""
     except UnicodeEncodeError:  # half a surrogate pair, by which Python represents undecodable bytes
@@ -53,11 +49,7 @@ def pack_text(value: str, most: int) -> bytes:
 
 
 def pack_subtopologies(*sections: Iterable[Task]) -> tuple[bytes, list[str]]:
-    """Encode the table of the subtopologies of all these tasks; return the table, and the ids in its order.
-
-    Raises:
-        CodecError: there are too many subtopologies, or an id is empty or too long.
-    """
+    """Encode the table of the subtopologies of all these tasks; return it, and the ids in its order."""
     ids = sorted({task[0] for section in sections for task in section})
     if len(ids) > _MOST_SUBTOPOLOGIES:
         raise CodecError(f"{len(ids)} subtopologies, more than {_MOST_SUBTOPOLOGIES}")
@@ -67,11 +59,7 @@ def pack_subtopologies(*sections: Iterable[Task]) -> tuple[bytes, list[str]]:
 
 
 def read_subtopologies(reader: Reader) -> list[str]:
-    """Read the ids of a table of subtopologies.
-
-    Raises:
-        CodecError: an id is empty, too long or a duplicate; or the bytes are truncated.
-    """
+    """Read the ids of a table of subtopologies."""
     (count,) = reader.array(1, "H")
     ids = [reader.string() for _ in range(count)]
     if len(set(ids)) != count:
@@ -82,21 +70,12 @@ def read_subtopologies(reader: Reader) -> list[str]:
 
 
 def pack_tasks(tasks: Iterable[Task], ids: Sequence[str]) -> bytes:
-    """Encode a section of tasks; ``ids`` are those of the table, in its order.
-
-    Raises:
-        CodecError: there are more than ``MOST_TASKS``, or a partition is out of range.
-    """
+    """Encode a section of tasks; ``ids`` are those of the table, in its order."""
     return _section(_by_subtopology(tasks, ids))
 
 
 def read_tasks(reader: Reader, ids: Sequence[str]) -> tuple[Task, ...]:
-    """Read a section of distinct tasks, in the table's order, then by partition.
-
-    Raises:
-        CodecError: there are more than ``MOST_TASKS``, numbers have an unknown width, a partition is a
-            duplicate or out of range, or the bytes are truncated.
-    """
+    """Read a section of distinct tasks, in the table's order, then by partition."""
     if not (size := reader.uint8()):
         return ()
     counts = _column(reader, size, len(ids))
@@ -119,11 +98,7 @@ def read_tasks(reader: Reader, ids: Sequence[str]) -> tuple[Task, ...]:
 
 
 def pack_lags(lags: Mapping[Task, int], ids: Sequence[str]) -> bytes:
-    """Encode a section of lags (records).
-
-    Raises:
-        CodecError: there are more than ``MOST_TASKS``, a lag is negative, or a partition is out of range.
-    """
+    """Encode a section of lags (records)."""
     if not lags:
         return _NOTHING
     numbers = _by_subtopology(lags, ids)
@@ -134,11 +109,7 @@ def pack_lags(lags: Mapping[Task, int], ids: Sequence[str]) -> bytes:
 
 
 def read_lags(reader: Reader, ids: Sequence[str]) -> dict[Task, int]:
-    """Read a section of lags (records).
-
-    Raises:
-        CodecError: as `read_tasks`, or a lag is negative.
-    """
+    """Read a section of lags (records)."""
     if not (tasks := read_tasks(reader, ids)):
         return {}
     values = _column(reader, reader.uint8(), len(tasks), widest=8)

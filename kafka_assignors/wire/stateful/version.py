@@ -15,9 +15,7 @@ version  adds
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol
 from uuid import UUID
 
 from kafka_assignors.errors import CodecError
@@ -40,29 +38,7 @@ class NewerHeader:
     process_id: UUID | None = None
 
 
-class Supports(Protocol):
-    """A `Subscription`, or a `NewerHeader`."""
-
-    @property
-    def latest_supported(self) -> int:
-        """The latest version the member reads and writes."""
-
-
-def common_version(members: Iterable[Supports], latest: int = LATEST_VERSION) -> int:
-    """Return the newest version that all members and the leader support.
-
-    Args:
-        members: the members whose user data could be decoded.
-        latest: the latest version the leader supports.
-    """
-    return min([latest, *(member.latest_supported for member in members)])
-
-
 def check_header(version: int, latest_supported: int) -> None:
-    """Refuse a header that no release writes.
-
-    Raises:
-        CodecError: the version is below 1, or above the header's second number.
-    """
+    """Refuse a header that no release writes."""
     if not 1 <= version <= latest_supported:
         raise CodecError(f"version {version}, but the header allows up to {latest_supported}")

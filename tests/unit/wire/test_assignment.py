@@ -7,6 +7,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.wire import assignment
+from kafka_assignors.wire.primitives import string
 
 PLANS: list[dict[str, list[int]]] = [
     {},
@@ -21,5 +22,5 @@ PLANS: list[dict[str, list[int]]] = [
 def test_bytes_equal_those_of_kafka_python(plan: dict[str, list[int]], user_data: bytes) -> None:
     numbers = np.array([p for numbers_of in plan.values() for p in numbers_of], np.int64)
     bounds = np.append(0, np.cumsum([*map(len, plan.values())], dtype=np.int64))
-    ours = assignment.encode([assignment.topic_header(t) for t in plan], numbers, bounds, user_data)
+    ours = assignment.encode([string(t) for t in plan], numbers, bounds, user_data)
     assert ours == ConsumerProtocolAssignment(0, list(plan.items()), user_data).encode()

@@ -22,11 +22,13 @@ from kafka_assignors.stateful import (
     Subtopology,
     Topology,
 )
+from kafka_assignors.stateful.group import assignor as assignor_module
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import owners_section
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.task_section import Task
+from kafka_assignors.wire.stateful.version import NewerHeader
 from tests.support.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
 
 TOPOLOGY = Topology((Subtopology("s", ("t", "u")), Subtopology("free", ("v",), stateful=False)))
@@ -486,19 +488,47 @@ def _asked(given: Mapping[str, ConsumerProtocolAssignment], name: str) -> statef
     return assignment
 
 
-def test_older_member_brings_the_group_down_to_its_version() -> None:
+def _make_older(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Read and write version 1 at most."""
+    for module in (assignor_module, stateful_assignment, stateful_subscription):
+        monkeypatch.setattr(module, "LATEST_VERSION", 1)
+
+
+def test_older_member_brings_the_group_down_to_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
     """All write version 1 until it leaves."""
     a, b = Member("a", endpoint="a:1"), Member("b", endpoint="b:1")
     given = a.assignor.assign(cluster(TOPICS), [a.joins(), b.joins(), _of_version(1, 1)])
     assert {_asked(given, name).common_version for name in "abx"} == {1}
-    assert stateful_assignment.decode(bytes(given["x"].user_data), latest=1) == _asked(given, "x")
+    asked = _asked(given, "x")
     b.hears(given, 1)
-    written = bytes(b.assignor.metadata(TOPICS).user_data)
-    assert isinstance(stateful_subscription.decode(written, latest=1), stateful_subscription.Subscription)
+    with monkeypatch.context() as older:
+        _make_older(older)
+        assert _asked(given, "x") == asked
+        assert subscription_of(b).latest_supported == 2
     assert subscription_of(b).endpoint == ""
     again = a.assignor.assign(cluster(TOPICS), [a.joins(), b.joins()])
     b.hears(again, 2)
     assert subscription_of(b).endpoint == "b:1"
+
+
+def test_older_leader_asks_newer_member_for_its_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A newer leader that reads the same join asks for the newest version."""
+    x = Member("x")
+    first = x.joins()
+    with monkeypatch.context() as older:
+        _make_older(older)
+        a = Member("a")
+        given = a.assignor.assign(cluster(TOPICS), [a.joins(), first])
+        assert isinstance(a.assignor._joined["x"], NewerHeader)
+        assert _asked(given, "x").common_version == 1
+    x.hears(given, 1)
+    again = x.joins()
+    with monkeypatch.context() as older:
+        _make_older(older)
+        a.assignor.assign(cluster(TOPICS), [a.joins(), again])
+        assert isinstance(a.assignor._joined["x"], stateful_subscription.Subscription)
+    alone = x.assignor.assign(cluster(TOPICS), [again])
+    assert _asked(alone, "x").common_version == 2
 
 
 def test_newer_member_is_asked_for_our_version_and_counts_as_one_without_state() -> None:

@@ -6,7 +6,6 @@ from kafka_assignors.plan import Group, Member
 from kafka_assignors.plan.stateful import StatefulPlan, Task
 from kafka_assignors.stateful import Subtopology, Topology
 from kafka_assignors.stateful.group.topologies import (
-    Subgroup,
     merge_plans,
     subgroups,
     topology_warning,
@@ -23,24 +22,24 @@ def group(topics: str, **members: str) -> Group:
 
 
 def test_members_of_one_topology_are_one_subgroup() -> None:
-    assert subgroups(TOPOLOGY, group("tuvw", m="tuvw", n="tuvw")) == [Subgroup(("a", "b", "c"), ("m", "n"))]
+    assert subgroups(TOPOLOGY, group("tuvw", m="tuvw", n="tuvw")) == {("m", "n"): ["a", "b", "c"]}
 
 
 def test_each_subgroup_has_all_members_that_can_run_it() -> None:
-    assert subgroups(TOPOLOGY, group("tuvw", m="tuvw", n="tu", o="tw")) == [
-        Subgroup(("a",), ("m", "n", "o")),
-        Subgroup(("b",), ("m",)),
-        Subgroup(("c",), ("m", "o")),
+    assert list(subgroups(TOPOLOGY, group("tuvw", m="tuvw", n="tu", o="tw")).items()) == [
+        (("m", "n", "o"), ["a"]),
+        (("m",), ["b"]),
+        (("m", "o"), ["c"]),
     ]
 
 
 def test_missing_topic_excludes_no_member() -> None:
-    assert subgroups(TOPOLOGY, group("tu", m="tuvw", n="tu")) == [Subgroup(("a", "b", "c"), ("m", "n"))]
+    assert subgroups(TOPOLOGY, group("tu", m="tuvw", n="tu")) == {("m", "n"): ["a", "b", "c"]}
     assert topology_warning(TOPOLOGY, group("tu", m="tuvw", n="tu")) == ""
 
 
 def test_subtopology_that_no_member_can_run_has_no_members() -> None:
-    assert Subgroup(("b",), ()) in subgroups(TOPOLOGY, group("tuvw", m="tuw", n="tvw"))
+    assert subgroups(TOPOLOGY, group("tuvw", m="tuw", n="tvw"))[()] == ["b"]
 
 
 def test_warning_names_five_members() -> None:

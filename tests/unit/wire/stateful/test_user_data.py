@@ -19,7 +19,7 @@ from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.assignment import TaskAssignment
 from kafka_assignors.wire.stateful.subscription import Subscription
 from kafka_assignors.wire.stateful.task_section import Task
-from kafka_assignors.wire.stateful.version import LATEST_VERSION, NewerHeader, common_version
+from kafka_assignors.wire.stateful.version import NewerHeader
 
 PROCESS = UUID("00112233-4455-6677-8899-aabbccddeeff")
 SUBSCRIPTION = Subscription(
@@ -159,42 +159,27 @@ def test_a_probe_changes_the_bytes() -> None:
 # --- members of several releases ----------------------------------------------------------------------------
 
 
-def test_an_older_leader_reads_the_header_of_a_newer_member() -> None:
-    assert stateful_subscription.decode(stateful_subscription.encode(SUBSCRIPTION), latest=1) == NewerHeader(
-        2, 2, PROCESS
-    )
+def test_an_older_leader_reads_the_header_of_a_newer_member(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = stateful_subscription.encode(SUBSCRIPTION)
+    with monkeypatch.context() as older:
+        older.setattr(stateful_subscription, "LATEST_VERSION", 1)
+        assert stateful_subscription.decode(data) == NewerHeader(2, 2, PROCESS)
     future = bytes.fromhex("0007 0009") + PROCESS.bytes + b"fields of the future"
     assert stateful_subscription.decode(future) == NewerHeader(7, 9, PROCESS)
     assert stateful_assignment.decode(bytes.fromhex("0007 0009") + b"future") == NewerHeader(7, 9)
 
 
-def test_common_version_is_the_newest_that_all_can_read() -> None:
-    old = replace(SUBSCRIPTION, latest_supported=1)
-    assert common_version([SUBSCRIPTION, NewerHeader(7, 9, PROCESS)]) == LATEST_VERSION
-    assert common_version([SUBSCRIPTION, old]) == 1
-    assert common_version([]) == LATEST_VERSION
-    assert common_version([SUBSCRIPTION], latest=1) == 1
-
-
-def test_a_group_of_two_releases_settles_on_the_older_version() -> None:
-    """The older leader meets a newer member, asks it for the older version, and can read its next join."""
-    old = stateful_subscription.encode(replace(SUBSCRIPTION, latest_supported=1), version=1)
-    first = [
-        stateful_subscription.decode(data, latest=1)
-        for data in (old, stateful_subscription.encode(SUBSCRIPTION))
-    ]
-    assert isinstance(first[1], NewerHeader)
-    asked = stateful_assignment.decode(
-        stateful_assignment.encode(replace(ASSIGNMENT, common_version=common_version(first, latest=1)))
-    )
+def test_an_older_leader_reads_a_newer_member_that_joins_in_the_older_version(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The leader asks for that version; the member still reports its own."""
+    asked = stateful_assignment.decode(stateful_assignment.encode(replace(ASSIGNMENT, common_version=1)))
     assert isinstance(asked, TaskAssignment)
-    again = stateful_subscription.encode(SUBSCRIPTION, version=asked.common_version)
-    second = stateful_subscription.decode(again, latest=1)
-    assert isinstance(second, Subscription)
-    assert (second.lags, second.latest_supported) == (SUBSCRIPTION.lags, 2)
-    alone = stateful_subscription.decode(again)
-    assert isinstance(alone, Subscription)
-    assert common_version([alone]) == 2
+    data = stateful_subscription.encode(SUBSCRIPTION, version=asked.common_version)
+    monkeypatch.setattr(stateful_subscription, "LATEST_VERSION", 1)
+    joined = stateful_subscription.decode(data)
+    assert isinstance(joined, Subscription)
+    assert (joined.lags, joined.latest_supported) == (SUBSCRIPTION.lags, 2)
 
 
 @pytest.mark.parametrize("version", [0, 3, -1])
