@@ -1,8 +1,9 @@
-"""Shared by commands: options, client settings and the SIGTERM handler."""
+"""Shared by commands: options, client settings, the SIGTERM handler, and the identity of a line."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -71,6 +72,11 @@ def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
         yield
     except OptionError as error:
         raise click.UsageError(f"{name(error.option)}: {error.reason}") from error
+
+
+def without_figures(line: str) -> str:
+    """Return a line without its numbers: its identity in a log, which stays when only figures change."""
+    return re.sub(r"[\d.,]+", "#", line)
 
 
 @contextmanager

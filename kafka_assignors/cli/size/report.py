@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from rich.console import Group as Lines
 from rich.text import Text
 
+from kafka_assignors.cli.common import without_figures
 from kafka_assignors.cli.size.load import Forecasts
 from kafka_assignors.cli.tables import ROWS, Columns, counted, duration, partition_name
 from kafka_assignors.plan import shown
@@ -201,7 +201,7 @@ def _warnings(report: SizeReport) -> Iterator[tuple[str, str]]:
         yield "behind", f"the lag of {behind} is more than one member can read in time"
     if report.is_late:
         yield "late", f"{_oldest(report)}, longer than the target: sizes count its wait from now"
-    yield from ((re.sub(r"[\d.,]+", "#", note), note) for note in report.notes)
+    yield from ((without_figures(note), note) for note in report.notes)
 
 
 def _oldest(report: SizeReport) -> str:
