@@ -16,6 +16,7 @@ from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.task_section import MOST_LAG, Task
+from kafka_assignors.wire.stateful.version import NewerHeader
 
 VERSION = 1
 STRATEGY = "stateful"
@@ -129,7 +130,9 @@ def task_report(group: GroupState, time: str) -> TaskReport:
     warmups: dict[Task, list[ReportedCopy]] = {}
     probes: list[int] = []
     for member in group.members:
-        subscription, assignment = _decode(member, unread)
+        subscription, assignment, reasons = _decode(member)
+        if reasons:
+            unread[member.member_id] = "; ".join(reasons)
         if subscription is None:
             lags = {}
         else:
@@ -150,26 +153,30 @@ def task_report(group: GroupState, time: str) -> TaskReport:
 
 
 def _decode(
-    member: GroupMember, unread: dict[str, str]
-) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.TaskAssignment | None]:
-    """Decode a member's subscription and assignment.  Add to ``unread`` why either cannot be used."""
+    member: GroupMember,
+) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.TaskAssignment | None, list[str]]:
+    """Decode a member's subscription and assignment; also return why either cannot be used."""
+    sent, received = member.subscription_user_data, member.assignment_user_data
+    subscription: stateful_subscription.Subscription | NewerHeader | None = None
+    assignment: stateful_assignment.TaskAssignment | NewerHeader | None = None
+    reasons = []
     try:
-        sent, received = member.subscription_user_data, member.assignment_user_data
         subscription = stateful_subscription.decode(sent) if sent else None
-        assignment = None if received in (b"", CLASSIC_ONLY) else stateful_assignment.decode(received)
     except CodecError as error:
-        unread[member.member_id] = str(error)
-        return None, None
-    is_newer = not isinstance(subscription, stateful_subscription.Subscription | None) or not isinstance(
-        assignment, stateful_assignment.TaskAssignment | None
-    )
-    if is_newer:
-        unread[member.member_id] = "written by a newer release"
-    elif assignment is None:
-        unread[member.member_id] = "no assignment yet"
+        reasons.append(str(error))
+    if received in (b"", CLASSIC_ONLY):
+        reasons.append("no assignment yet")
+    else:
+        try:
+            assignment = stateful_assignment.decode(received)
+        except CodecError as error:
+            reasons.append(str(error))
+    if isinstance(subscription, NewerHeader) or isinstance(assignment, NewerHeader):
+        reasons.append("written by a newer release")
     return (
-        subscription if isinstance(subscription, stateful_subscription.Subscription) else None,
-        assignment if isinstance(assignment, stateful_assignment.TaskAssignment) else None,
+        None if isinstance(subscription, NewerHeader) else subscription,
+        None if isinstance(assignment, NewerHeader) else assignment,
+        reasons,
     )
 
 
