@@ -28,27 +28,16 @@ _START_TOLERANCE_S = 2.0  # the kernel rounds a start time, and the system clock
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A detached broker.
+    """The broker in the state file."""
 
-    Args:
-        pid: of its supervisor.
-        created: when the supervisor started, seconds since 1970; a later process may get the same pid.
-        bootstrap: ``host:port``.
-        backend: ``docker`` or ``jars``.
-        data_dir: the broker's directory.
-        temporary: whether the directory is removed with the broker.
-        log: the broker's log.
-        project: its project of Docker Compose; None without Docker.
-    """
-
-    pid: int
-    created: float
-    bootstrap: str
-    backend: str
+    pid: int  # of its supervisor
+    created: float  # start of the supervisor, seconds since 1970; a later process may get the same pid
+    bootstrap: str  # ``host:port``
+    backend: str  # ``docker`` or ``jars``
     data_dir: str
-    temporary: bool
+    temporary: bool  # the directory is removed with the broker
     log: str
-    project: str | None = None
+    project: str | None = None  # its project of Docker Compose; None without Docker
 
 
 @contextmanager

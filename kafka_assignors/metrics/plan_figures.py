@@ -12,17 +12,11 @@ from kafka_assignors.plan import NO_MEMBER, Metrics, Rebalance, quick_lag_bound
 
 
 class Moves(NamedTuple):
-    """Partitions moved and held back in one round, without those that an earlier round counted.
+    """Partitions moved and held back in one round, without those that an earlier round counted."""
 
-    Attributes:
-        moved: number of partitions taken from a member that could have kept them.
-        held_back: number of partitions held back, which have no owner in this round.
-        waiting: topics and numbers of all partitions held back now, also those that earlier rounds counted.
-    """
-
-    moved: int
-    held_back: int
-    waiting: frozenset[tuple[str, int]]
+    moved: int  # taken from a member that could have kept them
+    held_back: int  # without an owner in this round
+    waiting: frozenset[tuple[str, int]]  # all held back now, also those that earlier rounds counted
 
 
 def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> Moves:

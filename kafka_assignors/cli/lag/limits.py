@@ -17,14 +17,9 @@ _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The largest lag that is accepted.
+    """The largest lag that is accepted."""
 
-    Attributes:
-        value: records, or milliseconds if ``in_time``.
-        in_time: whether the limit is for the lag in time.
-    """
-
-    value: float
+    value: float  # records, or milliseconds if ``in_time``
     in_time: bool
 
 

@@ -35,19 +35,12 @@ class InTime:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A group and its lag.
-
-    Attributes:
-        group: as the broker describes it.
-        reset: where consumers without a commit start; lag is computed with it.
-        partitions: the partitions that count (``group_lag``), by topic and number.
-        time: when the report was made, ISO 8601.
-    """
+    """A group and its lag."""
 
     group: GroupState
-    reset: Reset
-    partitions: tuple[PartitionLag, ...]
-    time: str
+    reset: Reset  # where consumers start without a commit
+    partitions: tuple[PartitionLag, ...]  # those that count (``group_lag``), by topic and number
+    time: str  # ISO 8601
 
     @property
     def lag(self) -> int:
@@ -170,17 +163,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class GroupsReport:
-    """Several groups at one moment.
+    """Several groups at one moment."""
 
-    Attributes:
-        time: when the report was made, ISO 8601.
-        reports: the groups that could be read, by name.
-        problems: group -> why it could not be read, in one line.
-    """
-
-    time: str
-    reports: tuple[Report, ...]
-    problems: Mapping[str, str]
+    time: str  # ISO 8601
+    reports: tuple[Report, ...]  # the groups that could be read, by name
+    problems: Mapping[str, str]  # group -> why it could not be read, in one line
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""

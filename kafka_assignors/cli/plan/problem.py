@@ -35,19 +35,12 @@ MOST_PROBLEM_PARTITIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A group to plan for.
-
-    Attributes:
-        group: members, their owned partitions, topics and lags.
-        strategy: name of a strategy; None leaves the choice to the caller.
-        options: options of the strategy.
-        expected: forecast arrivals (records) of partitions that have a forecast; None: the file has none.
-    """
+    """A group to plan for."""
 
     group: Group
-    strategy: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    expected: Mapping[TopicPartition, float] | None = None
+    strategy: str | None = None  # None leaves the choice to the caller
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the strategy
+    expected: Mapping[TopicPartition, float] | None = None  # forecast arrivals (records); None: no forecasts
 
 
 class _File(Struct, forbid_unknown_fields=True):

@@ -28,25 +28,15 @@ from kafka_assignors.plan import (
 
 @dataclass(frozen=True, slots=True)
 class StrategyPlan:
-    """One strategy's plan for a group.
-
-    Attributes:
-        strategy: name of the strategy.
-        group: the group that was planned for.
-        assignment: the target, reached after the last round.
-        first_round: the assignment of the first round; None for an eager strategy, which has one round.
-        metrics: metrics of ``assignment``.
-        load_lower_bound: lower bound of the ``max_load`` of any plan, in the same unit.
-        why: a reason for each partition.
-    """
+    """One strategy's plan for a group."""
 
     strategy: str
     group: Group
-    assignment: Assignment
-    first_round: Assignment | None
-    metrics: Metrics
-    load_lower_bound: int
-    why: list[Why]
+    assignment: Assignment  # the target, reached after the last round
+    first_round: Assignment | None  # None for an eager strategy, which has one round
+    metrics: Metrics  # of ``assignment``
+    load_lower_bound: int  # of the ``max_load`` of any plan, in the same unit
+    why: list[Why]  # a reason for each partition
 
     @property
     def max_load(self) -> int:

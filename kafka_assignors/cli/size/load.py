@@ -31,19 +31,14 @@ from kafka_assignors.strategies import STRATEGIES
 class Forecasts:
     """Describes the forecasts that the later steps of a load are made from.
 
-    Attributes:
-        source: the topic they were read from, or the model that made them.
-        partitions: number of partitions with a forecast.
-        period_s: the time they cover, seconds from now.
-        age_s: age of the oldest forecast, seconds.
-        mean_from_s: from this time on (seconds from now) the load is the mean of the forecasts over their
-            period.  None: each step has a forecast of its own.
+    From ``mean_from_s`` on (seconds from now) the load is the mean of the forecasts over their period.  None:
+    each step has a forecast of its own.
     """
 
-    source: str
-    partitions: int
-    period_s: float
-    age_s: float = 0.0
+    source: str  # the topic they were read from, or the model that made them
+    partitions: int  # number of partitions with a forecast
+    period_s: float  # the time they cover, from now
+    age_s: float = 0.0  # of the oldest forecast
     mean_from_s: float | None = None
 
 
@@ -51,25 +46,17 @@ class Forecasts:
 class GroupLoad:
     """A group, its lag and its expected arrivals.
 
-    Attributes:
-        history: its lag, and its arrivals in steps.  The first step is measured, the others are forecast.
-        members: number of members; None: unknown, or there are none.
-        owners: owner of each partition, as an index into the members; None: not all have one.
-        capacities: of the members; empty: all 1.
-        oldest_s: age of the oldest unread record, seconds, as far as ages are known; None: no age is known.
-        notes: remarks on the load, a sentence each.
-        forecasts: forecasts behind the later steps; None: measured arrivals are assumed to continue.
-        is_planned_by_load: whether members report arrivals, so that their leader plans with them
-            (``load_source="throughput"``).
+    ``is_planned_by_load``: members report arrivals, so that their leader plans with them
+    (``load_source="throughput"``).
     """
 
-    history: History
-    members: int | None
-    owners: Counts | None
-    notes: tuple[str, ...]
-    forecasts: Forecasts | None = None
-    capacities: tuple[float, ...] = ()
-    oldest_s: float | None = None
+    history: History  # its first step is measured, the others are forecast
+    members: int | None  # None: unknown, or there are none
+    owners: Counts | None  # of each partition, as an index into the members; None: not all have one
+    notes: tuple[str, ...]  # a sentence each
+    forecasts: Forecasts | None = None  # None: measured arrivals are assumed to continue
+    capacities: tuple[float, ...] = ()  # of the members; empty: all 1
+    oldest_s: float | None = None  # age of the oldest unread record with a known age; None: no age is known
     is_planned_by_load: bool = False
 
 

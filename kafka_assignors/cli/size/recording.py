@@ -35,19 +35,12 @@ _LEARNT_US = 28 * 86_400 * MICROSECONDS
 
 @dataclass(frozen=True, slots=True)
 class RecordingRequest:
-    """The options that select a recording.
+    """The options that select a recording."""
 
-    Attributes:
-        folder: folder of a pipeline, a path or a URI that Spark can read.
-        until: time at which to size the group; None: the end of the last step.
-        members: number of members at that time; None: unknown.
-        window_s: current arrivals are the mean over the last ``window_s`` seconds.
-    """
-
-    folder: str
-    until: datetime | None
-    members: int | None
-    window_s: float
+    folder: str  # of a pipeline, a path or a URI that Spark can read
+    until: datetime | None  # size the group at this time; None: the end of the last step
+    members: int | None  # at that time; None: unknown
+    window_s: float  # current arrivals are the mean over this time
 
 
 def recorded_size(spark: SparkSession, recording: RecordingRequest, request: SizeRequest) -> SizeReport:

@@ -20,35 +20,20 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SizeReport:
-    """The size of a group at one moment.
-
-    Attributes:
-        group_id: the group.
-        time: when the group was read, ISO 8601.
-        strategy: the strategy that the sizes were planned with.
-        sizing: the sizes.
-        is_measured: whether the rate of a member was measured or reported, not given.
-        forecasts: forecasts of the later steps; None: current arrivals are assumed to continue.
-        notes: remarks, a sentence each.
-        recorded: whether the load is from a recording.
-        oldest_s: age of the oldest unread record, seconds, 0 if there is none; None: unknown.
-        by_load: whether the strategy plans with arrivals in addition to lag.
-        is_kept: whether the size is from an earlier look, because the last look gave none.
-        took_s: seconds that the look and the simulations took; 0: not measured.
-    """
+    """The size of a group at one moment."""
 
     group_id: str
-    time: str
-    strategy: str
+    time: str  # of the look or of the recording's end, ISO 8601
+    strategy: str  # the sizes were planned with it
     sizing: Sizing
-    is_measured: bool
-    forecasts: Forecasts | None = None
-    notes: tuple[str, ...] = ()
-    recorded: bool = False
-    oldest_s: float | None = None
-    by_load: bool = False
-    is_kept: bool = False
-    took_s: float = 0.0
+    is_measured: bool  # the rate of a member was measured or reported, not given
+    forecasts: Forecasts | None = None  # of the later steps; None: current arrivals are assumed to continue
+    notes: tuple[str, ...] = ()  # a sentence each
+    recorded: bool = False  # the load is from a recording
+    oldest_s: float | None = None  # age of the oldest unread record, 0 if there is none; None: unknown
+    by_load: bool = False  # the strategy plans with arrivals in addition to lag
+    is_kept: bool = False  # from an earlier look, because the last look gave none
+    took_s: float = 0.0  # the look and the simulations; 0: not measured
 
     @property
     def is_fine(self) -> bool:

@@ -48,25 +48,15 @@ ReadForecasts = Callable[[Mapping[str, int]], Expected]
 
 @dataclass(frozen=True, slots=True)
 class SizeRequest:
-    """The options of ``size``.
-
-    Attributes:
-        group_id: the group.
-        target: the time lag to hold.
-        horizon_s: length of the horizon.
-        rate: records/s of a member of capacity 1; None: measured.
-        strategy: name of the strategy; None: the group's.
-        load_topic: topic of the forecasts; None: there are none.
-        options: options of the strategy, by name.
-    """
+    """The options of ``size``."""
 
     group_id: str
     target: Target
     horizon_s: float
-    rate: float | None = None
-    strategy: str | None = None
-    load_topic: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    rate: float | None = None  # records/s of a member of capacity 1; None: measured
+    strategy: str | None = None  # None: the group's
+    load_topic: str | None = None  # of the forecasts; None: there are none
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the strategy, by name
 
 
 class GroupSizes:

@@ -24,15 +24,10 @@ STRATEGY = "stateful"
 
 @dataclass(frozen=True, slots=True)
 class ReportedCopy:
-    """A member's copy of a task's state.
-
-    Attributes:
-        member_id: the member.
-        lag: records the copy was behind at the member's last join; None: unknown, or there was no copy.
-    """
+    """A member's copy of a task's state."""
 
     member_id: str
-    lag: int | None
+    lag: int | None  # records behind at the member's last join; None: unknown, or there was no copy
 
     def as_json(self) -> dict[str, Any]:
         """Return the copy's part of the JSON."""
@@ -41,19 +36,12 @@ class ReportedCopy:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task.
+    """One task."""
 
-    Attributes:
-        task: subtopology and partition.
-        active: the member that processes it; None: no member does at the moment.
-        standbys: members that keep a copy.
-        warmups: members that restore a copy, to become active.
-    """
-
-    task: Task
-    active: ReportedCopy | None
+    task: Task  # subtopology and partition
+    active: ReportedCopy | None  # None: no member processes it at the moment
     standbys: tuple[ReportedCopy, ...]
-    warmups: tuple[ReportedCopy, ...]
+    warmups: tuple[ReportedCopy, ...]  # copies that will become active
 
     def as_json(self) -> dict[str, Any]:
         """Return the task's part of the JSON."""
@@ -69,23 +57,14 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """A group and its tasks.
-
-    Attributes:
-        group: as the broker describes it.
-        rows: the tasks, by subtopology and partition.
-        unread: member id -> why its user data cannot be read, or that it has no assignment yet.
-        subscriptions: member id -> its decoded subscription.
-        probe_at: time of the next probing rebalance, ISO 8601; None: none is due.
-        time: when the report was made, ISO 8601.
-    """
+    """A group and its tasks.  Subscriptions are by member id."""
 
     group: GroupState
-    rows: tuple[TaskRow, ...]
-    unread: Mapping[str, str]
+    rows: tuple[TaskRow, ...]  # by subtopology and partition
+    unread: Mapping[str, str]  # member id -> why its user data is unreadable, or that it has no assignment
     subscriptions: Mapping[str, stateful_subscription.Subscription] = field(default_factory=dict)
-    probe_at: str | None = None
-    time: str = ""
+    probe_at: str | None = None  # time of the next probing rebalance, ISO 8601; None: none is due
+    time: str = ""  # of the report, ISO 8601
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""

@@ -23,32 +23,20 @@ _ENDS_S = 5.0  # maximum time for reading end offsets
 
 @dataclass(frozen=True, slots=True)
 class GroupLag:
-    """The lag of a group's partitions, as last read.
+    """The lag of a group's partitions, as last read."""
 
-    Attributes:
-        time_s: time of the look with the commits, seconds since 1970; None: no lag was read yet.
-        lags: records left to read, where known.
-        problem: why a lag is unknown or old; empty: there is no problem.
-    """
-
-    time_s: float | None = None
-    lags: Mapping[TopicPartition, int] = field(default_factory=dict)
-    problem: str = ""
+    time_s: float | None = None  # of the look with the commits, seconds since 1970; None: no lag was read yet
+    lags: Mapping[TopicPartition, int] = field(default_factory=dict)  # where known
+    problem: str = ""  # why a lag is unknown or old; empty: there is none
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at a group.
-
-    Attributes:
-        snapshot: the group and its topics.
-        partitions: the partitions that count, by ``cli.group_lag``.
-        lag: the last known lag of these partitions.
-    """
+    """One look at a group."""
 
     snapshot: Snapshot
-    partitions: Collection[TopicPartition]
-    lag: GroupLag = field(default_factory=GroupLag)
+    partitions: Collection[TopicPartition]  # that count, by ``cli.group_lag``
+    lag: GroupLag = field(default_factory=GroupLag)  # the last known
 
     def with_lag(self, lag: GroupLag) -> Observation:
         """Return the look with the lag of its partitions."""
