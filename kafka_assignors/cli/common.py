@@ -42,11 +42,7 @@ output_option = click.option(
 
 
 def client_settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str, Any]:
-    """Return kafka-python client arguments from ``--bootstrap``, ``--config`` and the environment.
-
-    Raises:
-        click.UsageError: a setting is wrong or missing.  The message contains no secret.
-    """
+    """Return kafka-python client arguments from ``--bootstrap``, ``--config`` and the environment."""
     with option_as_usage_error(str):
         try:
             properties = read_properties(config.read().decode()) if config else {}

@@ -45,12 +45,7 @@ class LiveGroup:
 
 
 def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
-    """Read a group from the broker.
-
-    Raises:
-        BrokerError: no broker answers, or a broker refuses.
-        GroupError: the group does not exist, has no members, or cannot be planned for.
-    """
+    """Read a group from the broker."""
     reader = GroupReader(settings, group_id)
     try:
         state = settled(reader.read)
@@ -75,11 +70,7 @@ def settled(
 
 
 def members_of(group: GroupState) -> tuple[Member, ...]:
-    """Return the members of a group.
-
-    Raises:
-        GroupError: the group has no members, or cannot be planned for.
-    """
+    """Return the members of a group."""
     name = repr(group.group_id)
     if group.state == NEW_PROTOCOL:
         raise GroupError(f"group {name} uses the KIP-848 protocol: the broker assigns, no strategy runs")
@@ -124,11 +115,7 @@ def member_report(strategy: Assignor | None, user_data: bytes) -> MemberReport:
 
 
 def partition_counts(metadata: Any) -> dict[str, int]:
-    """Return the partition count of each existing topic in the broker's metadata.
-
-    Raises:
-        GroupError: the broker returned an error for a topic, such as a missing permission.
-    """
+    """Return the partition count of each existing topic in the broker's metadata."""
     counts = {}
     for topic in metadata.topics:
         error = for_code(topic.error_code)

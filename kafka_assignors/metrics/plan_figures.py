@@ -23,11 +23,7 @@ def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> M
     """Count the moves of a round that no earlier round of its rebalance has counted.
 
     A busy member revokes its partitions some rounds late.  In each of these the leader plans the same move.
-
-    Args:
-        result: the round.
-        moved: number of partitions that the round's target moves.
-        waiting: ``Moves.waiting`` of the round before.
+    ``waiting`` is ``Moves.waiting`` of the round before.
     """
     group, owner, target = result.group, result.claims.owner, result.target.owners
     indices = [

@@ -57,10 +57,8 @@ def partition_lag(
 def problem_lines(subject: str, reasons: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return a log line for each reason, by the identity of the problem.
 
-    Args:
-        subject: beginning of each line.
-        reasons: pairs of a name and its reason.  A line has the first name, and the number of the others.
-            The identity has no names, so a log does not repeat a problem when the names change.
+    ``reasons`` are pairs of a name and its reason.  A line has the first name, and the number of the others.
+    The identity has no names, so a log does not repeat a problem when the names change.
     """
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons:

@@ -66,7 +66,7 @@ class LagReader:
         """Return the current lag of groups.
 
         Raises:
-            KafkaAssignorsError: no offset could be read; or no group, then the error of the first one.
+            KafkaAssignorsError: no group could be read (the first group's error), or no end offset.
         """
         link = self._connection.reach()
         failures: dict[str, KafkaAssignorsError] = {}

@@ -84,11 +84,7 @@ class _Member(Struct, forbid_unknown_fields=True):
 
 
 def parse(value: object) -> Problem:
-    """Check parsed JSON and return the problem.  Missing fields have defaults.
-
-    Raises:
-        ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
-    """
+    """Check parsed JSON and return the problem.  Missing fields have defaults."""
     file: _File = checked("", value, _File)
     check_version(file.version)
     topics = keyed("topics", file.topics, Count)

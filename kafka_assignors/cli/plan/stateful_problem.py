@@ -89,11 +89,7 @@ def is_stateful(value: object) -> bool:
 
 
 def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
-    """Check parsed JSON and return the problem.  Missing fields have defaults.
-
-    Raises:
-        ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
-    """
+    """Check parsed JSON and return the problem.  Missing fields have defaults."""
     file: _File = checked("", value, _File)
     check_version(file.version)
     options = _options(file.options, given)

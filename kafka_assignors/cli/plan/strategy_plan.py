@@ -116,13 +116,9 @@ def solve(
 ) -> StrategyPlan:
     """Plan as the group's leader would in a rebalance now.
 
-    Args:
-        assignor: the strategy, with its options.
-        group: the group.  Under a strategy that can be cooperative, its members still own their partitions.
-        departed: members that have just left, with the partitions they owned.
-        load_lower_bound: result of ``lower_bound`` for the group.
-        by_lag: the group before forecasts were added to its loads, for strategies that use no forecasts.
-            None: no forecasts were added.
+    If the strategy can be cooperative, members keep their partitions during the round.  ``by_lag`` is the
+    group before forecasts were added to its loads, for strategies that use no forecasts; None: no forecasts
+    were added.
     """
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     words = dict(assignor.reason_overrides())

@@ -78,10 +78,7 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
 
     A member without a backlog reads all that arrives, which does not show its capacity.  So a member counts
     only if it owned the same partitions at all looks, and always had more lag than it reads in ``COMMIT_S``
-    seconds.
-
-    Args:
-        looks: the looks over which the rates of the last one were measured, oldest first.
+    seconds.  The looks are those over which the rates of the last one were measured, oldest first.
     """
     now, lags = looks[-1], [look.by_member() for look in looks]
     owned, capacity_of = [look.partitions_of() for look in looks], capacities_of(now)
@@ -101,9 +98,6 @@ def has_stopped(looks: Sequence[Report]) -> bool:
     """Return whether records waited at all looks, but no commit changed between them.
 
     Then the members do not read, or commit less often than the group is looked at.
-
-    Args:
-        looks: as in ``member_rates``.
     """
     is_late = all(any(partition.lag for partition in look.partitions) for look in looks)
     return is_late and not any(_has_moved(partition) for look in looks[1:] for partition in look.partitions)
@@ -150,19 +144,11 @@ def group_load(
     source: str = "the feed",
     last_lags: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> GroupLoad:
-    """Return the load of a group.
+    """Return the load of a group, from a look that has rates.
 
-    Args:
-        now: a look that has rates.
-        horizon_s: length of the horizon.  Without forecasts, measured arrivals are assumed until its end.
-            With forecasts, they are assumed until its middle, and forecast arrivals from there on.
-        rate: records/s that a member of capacity 1 reads; None: unknown.
-        expected: forecasts; a partition without one keeps its measured arrivals.
-        source: name of the forecasts' topic.
-        last_lags: last known lag by partition; counts where the look has none.
-
-    Raises:
-        GroupError: the group has no partitions.
+    Without forecasts, measured arrivals are assumed until the end of the horizon.  With forecasts, they are
+    assumed until its middle, and forecast arrivals from there on; a partition without a forecast keeps its
+    measured arrivals.  ``last_lags`` count where the look has no lag.
     """
     topics = partition_counts(now)
     if not topics:
@@ -246,13 +232,7 @@ def history_of(
 ) -> History:
     """Return the load of the horizon as the input of a simulation.
 
-    Args:
-        group_id: the group.
-        topics: topic -> partitions.
-        steps: records/s by partition, in equal parts of the horizon.
-        lag: records left to read, by partition.
-        horizon_s: length of the horizon.
-        rate: records/s of a member of capacity 1; None: unknown.
+    Each of the ``steps``, in records/s by partition, is an equal part of the horizon.
     """
     step_s = horizon_s / len(steps)
     return History(

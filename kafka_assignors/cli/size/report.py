@@ -39,7 +39,7 @@ class SizeReport:
     def is_fine(self) -> bool:
         """Whether the advised size holds the target, the group has that size, and no record is late.
 
-        Its plan must not be too old.  The size of a recorded group may be unknown.
+        A plan that is too old is not fine.  A recorded group of unknown size is judged by the advice alone.
         """
         is_unknown = self.recorded and self.sizing.members is None
         is_right = self.sizing.is_right and self.sizing.old_plan is None

@@ -65,12 +65,7 @@ class GroupSource:
         self._owners: Owners = {}
 
     def read(self) -> Observation:
-        """Read the group, its commits and its topics, but not the end offsets.
-
-        Raises:
-            BrokerError: no broker answers, or a broker refuses.
-            GroupError: the group does not exist.
-        """
+        """Read the group, its commits and its topics, but not the end offsets."""
         group = self._reader.read()
         topics = {topic for member in group.members for topic in member.topics}
         snapshot = Snapshot(self._clock(), group, self._reader.partition_counts(topics))
@@ -81,10 +76,6 @@ class GroupSource:
         """Read the end offsets of the look's partitions; the lag is their distance from the look's commits.
 
         Takes up to 10 s while brokers do not answer.
-
-        Raises:
-            BrokerError: no broker answers, or a broker refuses.
-            LagError: no end offset is known.
         """
         time_s, partitions = look.snapshot.time_s, sorted(look.partitions)
         if not partitions:
