@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -31,21 +30,8 @@ _CURRENT_GENERATION = 0
 """Stands for the group's generation: the broker does not return it, and all members share it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveGroup:
-    """A group as its broker describes it.
-
-    Attributes:
-        group: the members, their owned partitions, and their subscribed topics.
-        strategy: name of the strategy that the group runs; it may be of another library.
-    """
-
-    group: Group
-    strategy: str
-
-
-def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
-    """Read a group from the broker."""
+def read_live_group(settings: Mapping[str, Any], group_id: str) -> tuple[Group, str]:
+    """Read a group, and the name of the strategy it runs, which may be of another library."""
     reader = GroupReader(settings, group_id)
     try:
         state = settled(reader.read)
@@ -54,7 +40,7 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
     finally:
         reader.close()
     racks = replica_racks(metadata, {m.rack for m in members if m.rack})
-    return LiveGroup(Group(members, partition_counts(metadata), racks), state.strategy)
+    return Group(members, partition_counts(metadata), racks), state.strategy
 
 
 def settled(
