@@ -75,11 +75,6 @@ class Address(NamedTuple):
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def address(_ctx: click.Context, _param: click.Parameter, value: str) -> Address:
-    """Parse HOST:PORT, the value of an option."""
-    return parse_address(value)
-
-
 def parse_address(value: str) -> Address:
     """Parse HOST:PORT.
 
