@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -93,14 +92,9 @@ class Report:
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
         """Map each member id to its number of partitions, how many lack a lag, and known lag (records)."""
-        owned, unknown, lags = Counter[str](), Counter[str](), Counter[str]()
-        for partition in self.partitions:
-            if partition.member_id is not None:
-                owned[partition.member_id] += 1
-                unknown[partition.member_id] += partition.lag is None
-                lags[partition.member_id] += partition.lag or 0
         return {
-            m.member_id: (owned[m.member_id], unknown[m.member_id], lags[m.member_id]) for m in self.members
+            member_id: (len(owned), sum(p.lag is None for p in owned), sum(p.lag or 0 for p in owned))
+            for member_id, owned in self.partitions_of().items()
         }
 
     @property
@@ -190,7 +184,7 @@ def report(
 ) -> Report:
     """Join the group's state, the offsets of its partitions, and their lag in time.
 
-    ``owners`` are the last known owners, for a group that rebalances.  None: take those of the group's state.
+    ``owners``: last known owners, because a rebalancing group reports none; None: the owners in ``group``.
     """
     owners = owners_of(group) if owners is None else owners
     partitions = []
