@@ -11,14 +11,14 @@ LONGEST = 60
 
 
 def read_json(data: bytes | str, *, unique_names: bool = False) -> Any:
-    """Parse JSON; refuse NaN and infinity, which are not JSON.
+    """Parse JSON; refuse the words NaN and Infinity.
 
     Args:
         data: UTF-8 if it is bytes, with or without a byte order mark; Python also detects UTF-16 and UTF-32.
         unique_names: refuse an object that repeats a name.  Python would keep the last of the values.
 
     Raises:
-        ValueError: the data is not JSON (with line and column), or is nested too deeply.
+        ValueError: not JSON, not UTF-8, nested too deeply, too many digits, or a repeated name.
     """
     try:
         return json.loads(

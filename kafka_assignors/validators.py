@@ -1,4 +1,6 @@
-"""Checks of option values.  A check returns the value, or raises OptionError: ``expected A, got B``.
+"""Checks of option values.
+
+A check raises OptionError; checks of numbers, texts and choices return the value.
 
 A number is an int or float, never a bool, NaN or infinite.  Ranges include their limits, unless these are
 called ``above`` and ``below``.

@@ -20,7 +20,9 @@ PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
 VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 
 _ANSWER_S = 10  # timeout of `_works`
-_STOP_S = 5  # from SIGTERM to SIGKILL in the container; less than `Spec.grace_s`, the compose command's own
+# Seconds from SIGTERM to SIGKILL in the container; shorter than `Spec.grace_s`, after which the supervisor
+# kills the compose command.
+_STOP_S = 5
 _DOWN_S = 60  # timeout of `remove_container`
 
 
@@ -75,11 +77,7 @@ def project(root: Path) -> str:
 
 
 def remove_container(name: str) -> None:
-    """Remove the container of the project ``name``, if it exists.
-
-    Raises:
-        BrokerError: no engine answers, or the command fails; the message names the command to run later.
-    """
+    """Remove the container of the project ``name``, if it exists."""
     compose = compose_command()
     why = run_cleanup(_down(compose, name), _DOWN_S) if compose else "no Docker engine answers"
     if why:

@@ -28,9 +28,6 @@ def prepare(
 
     Paths in the files are relative to ``root``, the JVM's working directory, because ``root`` may have a
     comma, and Kafka splits ``log.dirs`` at commas.
-
-    Raises:
-        OSError: ``root`` cannot be written.
     """
     (root / "tmp").mkdir(parents=True, exist_ok=True)
     (root / "log4j2.xml").write_text(_LOG4J, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The state file of the one broker that outlives the command that started it."""
+"""The state file of the broker that ``kafka-assignors broker start`` runs."""
 
 from __future__ import annotations
 
@@ -28,38 +28,23 @@ _START_TOLERANCE_S = 2.0  # the kernel rounds a start time, and the system clock
 
 @dataclass(frozen=True, slots=True)
 class Running:
-    """A detached broker.
+    """The broker in the state file."""
 
-    Args:
-        pid: of its supervisor.
-        created: when the supervisor started, seconds since 1970; a later process may get the same pid.
-        bootstrap: ``host:port``.
-        backend: ``docker`` or ``jars``.
-        data_dir: the broker's directory.
-        temporary: whether the directory is removed with the broker.
-        log: the broker's log.
-        project: its project of Docker Compose; None without Docker.
-    """
-
-    pid: int
-    created: float
-    bootstrap: str
-    backend: str
+    pid: int  # of its supervisor
+    created: float  # start of the supervisor, seconds since 1970; a later process may get the same pid
+    bootstrap: str  # ``host:port``
+    backend: str  # ``docker`` or ``jars``
     data_dir: str
-    temporary: bool
+    temporary: bool  # the directory is removed with the broker
     log: str
-    project: str | None = None
+    project: str | None = None  # its project of Docker Compose; None without Docker
 
 
 @contextmanager
 def locked_state(*, wait: bool = True) -> Iterator[bool]:
     """Lock the state of this user, so that ``start`` and ``stop`` run one at a time.
 
-    Yields:
-        Whether the lock was taken; always True with ``wait``.
-
-    Raises:
-        BrokerError: the state directory cannot be written.
+    Yields whether the lock was taken; always True with ``wait``.
     """
     with ExitStack() as stack:
         try:
@@ -71,11 +56,7 @@ def locked_state(*, wait: bool = True) -> Iterator[bool]:
 
 
 def save(broker: DevelopmentBroker, *, temporary: bool) -> Running:
-    """Write the state file of a broker.
-
-    Raises:
-        BrokerError: the state directory cannot be written, or the broker has ended already.
-    """
+    """Write the state file of a broker."""
     if (process := _process(broker.pid)) is None:
         raise BrokerError(f"the broker ended right after its start (log: {broker.log_path})")
     running = Running(
@@ -104,11 +85,8 @@ def load() -> Running | None:
 def recover() -> Running | None:
     """Return the running broker, else None, and clean up after a broker that died.
 
-    Call it only within :func:`locked_state`.
-
-    Raises:
-        BrokerError: the container of a dead broker cannot be removed.  Raised only once, because a user whose
-            engine is gone could otherwise never start a broker again.
+    Call it only within :func:`locked_state`.  A container that cannot be removed raises a BrokerError only
+    once, because a user whose engine is gone could otherwise never start a broker again.
     """
     saved = _load_file()
     if saved is None:
@@ -124,9 +102,6 @@ def stop() -> Running | None:
     """Stop the running broker, remove a temporary directory, and return the broker; None if none runs.
 
     Call it only within :func:`locked_state`.
-
-    Raises:
-        BrokerError: the broker cannot be signalled, or its container cannot be removed.
     """
     if (running := recover()) is None:
         return None

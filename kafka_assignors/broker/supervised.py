@@ -31,27 +31,16 @@ class PortTakenError(BrokerError):
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """The work of a supervisor.
+    """The work of a supervisor."""
 
-    Args:
-        commands: commands to run one after the other; the last is the broker.
-        afterwards: commands to run after the broker has ended, for any reason.
-        cwd: working directory of ``commands``.
-        log: file for their output, and for failures of ``afterwards``.
-        scratch: directory to remove at the end; None: none.
-        grace_s: seconds from SIGTERM to SIGKILL.
-        afterwards_s: time-out of each command in ``afterwards``, in seconds.
-        cluster_id: the id that the broker on the port must have; None: any.
-    """
-
-    commands: Sequence[Sequence[str]]
-    cwd: str
-    log: str
-    afterwards: Sequence[Sequence[str]] = ()
-    scratch: str | None = None
-    grace_s: float = _GRACE_S
-    afterwards_s: float = _AFTERWARDS_S
-    cluster_id: str | None = None
+    commands: Sequence[Sequence[str]]  # run one after the other; the last is the broker
+    cwd: str  # working directory of ``commands``
+    log: str  # file for their output, and for failures of ``afterwards``
+    afterwards: Sequence[Sequence[str]] = ()  # run after the broker has ended, for any reason
+    scratch: str | None = None  # directory to remove at the end; None: none
+    grace_s: float = _GRACE_S  # from SIGTERM to SIGKILL
+    afterwards_s: float = _AFTERWARDS_S  # time-out of each command in ``afterwards``
+    cluster_id: str | None = None  # id that the broker on the port must have; None: any
 
     @property
     def patience_s(self) -> float:

@@ -1,8 +1,9 @@
-"""Shared by commands: options, client settings and the SIGTERM handler."""
+"""Shared by commands: options, client settings, the SIGTERM handler, and the identity of a line."""
 
 from __future__ import annotations
 
 import os
+import re
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -41,11 +42,7 @@ output_option = click.option(
 
 
 def client_settings(bootstrap: str | None, config: BinaryIO | None) -> dict[str, Any]:
-    """Return kafka-python client arguments from ``--bootstrap``, ``--config`` and the environment.
-
-    Raises:
-        click.UsageError: a setting is wrong or missing.  The message contains no secret.
-    """
+    """Return kafka-python client arguments from ``--bootstrap``, ``--config`` and the environment."""
     with option_as_usage_error(str):
         try:
             properties = read_properties(config.read().decode()) if config else {}
@@ -71,6 +68,11 @@ def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
         yield
     except OptionError as error:
         raise click.UsageError(f"{name(error.option)}: {error.reason}") from error
+
+
+def without_figures(line: str) -> str:
+    """Return a line without its numbers: its identity in a log, which stays when only figures change."""
+    return re.sub(r"[\d.,]+", "#", line)
 
 
 @contextmanager

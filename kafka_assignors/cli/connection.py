@@ -29,11 +29,7 @@ class Connection:
         self.link: Link | None = None
 
     def open(self, deadline: float) -> Link:
-        """Return a link with a fresh list of brokers and no cached partition leaders.
-
-        Raises:
-            LagError: no broker answers, or access is denied.
-        """
+        """Return a link with a fresh list of brokers and no cached partition leaders."""
         if (link := self.link) is not None:
             left_s = max((deadline - time.monotonic()) / 2, 0.001)  # the rest is for a new link
             try:
@@ -46,11 +42,7 @@ class Connection:
         return self.link
 
     def reach(self) -> Link:
-        """Return the link of ``open`` within ``RESPONSE_S``.
-
-        Raises:
-            BrokerError: no broker answers, or a broker refuses.  The message has the bootstrap addresses.
-        """
+        """Return the link of ``open`` within ``RESPONSE_S``; a BrokerError has the bootstrap addresses."""
         try:
             return self.open(time.monotonic() + RESPONSE_S)
         except LagError as error:

@@ -21,34 +21,19 @@ Owners = Mapping[TopicPartition, GroupMember]
 
 @dataclass(frozen=True, slots=True)
 class PartitionLag:
-    """A partition of a group.
-
-    Attributes:
-        tp: topic and number.
-        owner: the member that reads it; None: it has no owner.
-        committed: the committed offset; None: there is none.
-        lag: records left to read; None: unknown.
-        seconds: age of the oldest unread record, 0 without lag; None: unknown.
-        begin: offset of the oldest record; None: unknown.
-        end: offset of the next record to be written; None: unknown.
-        missing: why the lag is unknown.
-        seconds_missing: why the age is unknown.
-        rate: records in and out per second; None: there is no earlier look to compare.
-        retention_left: share of the retention that is left to the next unread record; None: unlimited, or
-            unknown.
-    """
+    """A partition of a group."""
 
     tp: TopicPartition
-    owner: GroupMember | None
-    committed: int | None
-    lag: int | None
-    seconds: float | None
-    begin: int | None = None
-    end: int | None = None
-    missing: str | None = None
-    seconds_missing: str | None = None
-    rate: Rate | None = None
-    retention_left: float | None = None
+    owner: GroupMember | None  # None: it has no owner
+    committed: int | None  # None: there is no commit
+    lag: int | None  # records left to read; None: unknown
+    seconds: float | None  # age of the oldest unread record, 0 without lag; None: unknown
+    begin: int | None = None  # offset of the oldest record; None: unknown
+    end: int | None = None  # offset of the next record to be written; None: unknown
+    missing: str | None = None  # why the lag is unknown
+    seconds_missing: str | None = None  # why the age is unknown
+    rate: Rate | None = None  # None: there is no earlier look to compare
+    retention_left: float | None = None  # share left to the next unread record; None: unlimited, or unknown
 
     @property
     def member_id(self) -> str | None:

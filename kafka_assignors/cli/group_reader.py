@@ -27,12 +27,7 @@ class GroupReader:
         self._connection = Connection(settings)
 
     def read(self) -> GroupState:
-        """Return the current state of the group.
-
-        Raises:
-            BrokerError: no broker answers, or a broker refuses.
-            GroupError: the group does not exist.
-        """
+        """Return the current state of the group."""
         link = self._connection.reach()
         deadline = time.monotonic() + RESPONSE_S
         fetch = GroupsFetch(link, [self._group_id], deadline)
@@ -45,11 +40,7 @@ class GroupReader:
         return fetch.states[self._group_id]
 
     def metadata(self, topics: Collection[str]) -> Any:
-        """Return the broker's metadata of topics, over the connection of ``read`` or a new one.
-
-        Raises:
-            BrokerError: no broker answers.
-        """
+        """Return the broker's metadata of topics, over the connection of ``read`` or a new one."""
         link = self._connection.link or self._connection.reach()
         try:
             return link.run(link.manager.send, metadata_request(sorted(topics)), timeout_s=RESPONSE_S)
@@ -58,11 +49,7 @@ class GroupReader:
             raise BrokerError(f"the broker does not describe the group's topics: {why(error)}") from error
 
     def partition_counts(self, topics: Collection[str]) -> dict[str, int | None]:
-        """Return the partition count of each existing topic; None: the broker returned an error for it.
-
-        Raises:
-            BrokerError: no broker answers.
-        """
+        """Return the partition count of each existing topic; None: the broker returned an error for it."""
         if not topics:
             return {}
         return {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
@@ -31,26 +30,8 @@ _CURRENT_GENERATION = 0
 """Stands for the group's generation: the broker does not return it, and all members share it."""
 
 
-@dataclass(frozen=True, slots=True)
-class LiveGroup:
-    """A group as its broker describes it.
-
-    Attributes:
-        group: the members, their owned partitions, and their subscribed topics.
-        strategy: name of the strategy that the group runs; it may be of another library.
-    """
-
-    group: Group
-    strategy: str
-
-
-def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
-    """Read a group from the broker.
-
-    Raises:
-        BrokerError: no broker answers, or a broker refuses.
-        GroupError: the group does not exist, has no members, or cannot be planned for.
-    """
+def read_live_group(settings: Mapping[str, Any], group_id: str) -> tuple[Group, str]:
+    """Read a group, and the name of the strategy it runs, which may be of another library."""
     reader = GroupReader(settings, group_id)
     try:
         state = settled(reader.read)
@@ -59,7 +40,7 @@ def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
     finally:
         reader.close()
     racks = replica_racks(metadata, {m.rack for m in members if m.rack})
-    return LiveGroup(Group(members, partition_counts(metadata), racks), state.strategy)
+    return Group(members, partition_counts(metadata), racks), state.strategy
 
 
 def settled(
@@ -75,11 +56,7 @@ def settled(
 
 
 def members_of(group: GroupState) -> tuple[Member, ...]:
-    """Return the members of a group.
-
-    Raises:
-        GroupError: the group has no members, or cannot be planned for.
-    """
+    """Return the members of a group."""
     name = repr(group.group_id)
     if group.state == NEW_PROTOCOL:
         raise GroupError(f"group {name} uses the KIP-848 protocol: the broker assigns, no strategy runs")
@@ -124,11 +101,7 @@ def member_report(strategy: Assignor | None, user_data: bytes) -> MemberReport:
 
 
 def partition_counts(metadata: Any) -> dict[str, int]:
-    """Return the partition count of each existing topic in the broker's metadata.
-
-    Raises:
-        GroupError: the broker returned an error for a topic, such as a missing permission.
-    """
+    """Return the partition count of each existing topic in the broker's metadata."""
     counts = {}
     for topic in metadata.topics:
         error = for_code(topic.error_code)

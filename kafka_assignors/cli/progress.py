@@ -67,13 +67,8 @@ class ProgressView:
     ) -> None:
         """Show the state of the current step.
 
-        Args:
-            text: the step.
-            done: finished units.
-            total: all units; None if unknown.
-            note: shown beside the bar.
-            line: the plain line; None: ``text``.
-            at_once: print the plain line now, even if the last one was printed shortly before.
+        The plain line, by default ``text``, is printed at intervals, or now with ``at_once``.  ``note`` is
+        shown beside the bar.
         """
         line = text if line is None else line
         if self._bar is not None:

@@ -38,17 +38,11 @@ ReportT = TypeVar("ReportT", bound=JsonReport)
 
 @dataclass(frozen=True)
 class WatchedReport(Generic[ReportT]):
-    """A report that can be fetched repeatedly, and how to draw it.
+    """A report that can be fetched repeatedly, and how to draw it."""
 
-    Attributes:
-        fetch: returns the report; raises a KafkaAssignorsError if the cluster does not provide it.
-        lines: draws the report at any height, with its time if the second argument is True.
-        fitted: draws the part of the report that fits into a number of terminal lines.
-    """
-
-    fetch: Callable[[], ReportT]
-    lines: Callable[[ReportT, bool], RenderableType]
-    fitted: Callable[[ReportT, Console, int], RenderableType]
+    fetch: Callable[[], ReportT]  # raises a KafkaAssignorsError if the cluster does not answer
+    lines: Callable[[ReportT, bool], RenderableType]  # draws it at any height; True: with its time
+    fitted: Callable[[ReportT, Console, int], RenderableType]  # draws what fits into a number of lines
 
 
 def watch_options(rows: str) -> Callable[[Command], Command]:

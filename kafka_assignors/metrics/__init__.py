@@ -9,25 +9,7 @@
 
 from __future__ import annotations
 
-from kafka_assignors.metrics.names import (
-    COORDINATOR,
-    OWN,
-    OWN_GROUP,
-    STATEFUL,
-    STATEFUL_GROUP,
-    Metric,
-    coordinator_group,
-)
+from kafka_assignors.metrics.names import STATEFUL, STATEFUL_GROUP
 from kafka_assignors.metrics.recorder import NO_METRICS, Recorder
 
-__all__ = [
-    "COORDINATOR",
-    "NO_METRICS",
-    "OWN",
-    "OWN_GROUP",
-    "STATEFUL",
-    "STATEFUL_GROUP",
-    "Metric",
-    "Recorder",
-    "coordinator_group",
-]
+__all__ = ["NO_METRICS", "STATEFUL", "STATEFUL_GROUP", "Recorder"]

@@ -25,47 +25,29 @@ class HasMetrics(Protocol):
 
 
 class Unit(NamedTuple):
-    """The base unit of exported values.
+    """The base unit of exported values."""
 
-    Attributes:
-        symbol: in UCUM; empty: the metric has no unit, or an unknown one.
-        scale: factor from a value in the registry to the base unit.
-    """
-
-    symbol: str
-    scale: float = 1.0
+    symbol: str  # in UCUM; empty: the metric has no unit, or an unknown one
+    scale: float = 1.0  # factor from a value in the registry to the base unit
 
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """The metrics that are exported under one name.
+    """The metrics that are exported under one name."""
 
-    Attributes:
-        name: the exported name.
-        unit: the unit of the exported values.
-        is_total: whether the value only grows.
-    """
-
-    name: str
-    unit: Unit
-    is_total: bool
+    name: str  # as exported
+    unit: Unit  # of the exported values
+    is_total: bool  # the value only grows
 
 
 @dataclass(frozen=True, slots=True)
 class ExportedValue:
-    """One metric with its value.
-
-    Attributes:
-        family: its name and unit.
-        description: one sentence.
-        tags: the client id, and for some metrics the topic, partition, broker or cause.
-        value: a finite number in the base unit; None: it has none now.
-    """
+    """One metric with its value."""
 
     family: Family
-    description: str
-    tags: Mapping[str, str]
-    value: float | None
+    description: str  # one sentence
+    tags: Mapping[str, str]  # client id, and for some metrics topic, partition, broker or cause
+    value: float | None  # finite, in the base unit; None: it has none now
 
 
 class ExportedConsumers:

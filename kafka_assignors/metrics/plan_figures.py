@@ -12,28 +12,18 @@ from kafka_assignors.plan import NO_MEMBER, Metrics, Rebalance, quick_lag_bound
 
 
 class Moves(NamedTuple):
-    """Partitions moved and held back in one round, without those that an earlier round counted.
+    """Partitions moved and held back in one round, without those that an earlier round counted."""
 
-    Attributes:
-        moved: number of partitions taken from a member that could have kept them.
-        held_back: number of partitions held back, which have no owner in this round.
-        waiting: topics and numbers of all partitions held back now, also those that earlier rounds counted.
-    """
-
-    moved: int
-    held_back: int
-    waiting: frozenset[tuple[str, int]]
+    moved: int  # taken from a member that could have kept them
+    held_back: int  # without an owner in this round
+    waiting: frozenset[tuple[str, int]]  # all held back now, also those that earlier rounds counted
 
 
 def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> Moves:
     """Count the moves of a round that no earlier round of its rebalance has counted.
 
     A busy member revokes its partitions some rounds late.  In each of these the leader plans the same move.
-
-    Args:
-        result: the round.
-        moved: number of partitions that the round's target moves.
-        waiting: ``Moves.waiting`` of the round before.
+    ``waiting`` is ``Moves.waiting`` of the round before.
     """
     group, owner, target = result.group, result.claims.owner, result.target.owners
     indices = [

@@ -140,12 +140,8 @@ class Recorder:
     ) -> None:
         """Record a plan that this member made.
 
-        Args:
-            result: the planned round.
-            metrics: ``result.metrics``, which takes time to measure.
-            causes: labels of the causes of the rebalance.
-            milliseconds: time that the plan took.
-            forecasts: number of partitions with a forecast; None for a strategy without forecasts.
+        ``metrics`` is ``result.metrics``, which takes time to measure.  ``forecasts`` is the number of
+        partitions with a forecast; None: the strategy has no forecasts.
         """
         moves = new_moves(result, metrics.moved, self._waiting)
         self._planned = _Plan(plan_figures(result, metrics, milliseconds, forecasts), causes, moves)
@@ -165,9 +161,7 @@ class Recorder:
     def record_fallback(self, *, is_unreported: bool = False) -> None:
         """Record a plan of the fallback.
 
-        Args:
-            is_unreported: whether there is no ``PlanReport``; then the gauges of the plan are NaN, and the
-                cause of the rebalance is unknown.
+        Without a ``PlanReport`` the gauges of the plan are NaN, and the cause of the rebalance is unknown.
         """
         self._record("fallbacks-total", 1.0)
         if is_unreported:
@@ -189,13 +183,7 @@ class Recorder:
 
     @_guarded
     def add_gauge(self, group: str, name: str, value: Callable[[float], float]) -> None:
-        """Add a gauge, which is NaN while its function raises.
-
-        Args:
-            group: the metric's group.
-            name: the metric's name, one of ``names``.
-            value: returns the value at a time, in kafka-python's milliseconds.
-        """
+        """Add a gauge, from the time in kafka-python's milliseconds; it is NaN while its function raises."""
 
         def measure(_config: object, now_ms: float) -> float:
             try:

@@ -12,19 +12,12 @@ ResultT = TypeVar("ResultT", bound=Mapping[str, object])
 
 @dataclass(frozen=True, slots=True)
 class Row(Generic[ResultT]):
-    """One figure of a run.
-
-    Args:
-        label: its name.
-        show: formats it.
-        meaning: one sentence that defines it.
-        brief: a short name for narrow tables; empty: left out there.
-    """
+    """One figure of a run."""
 
     label: str
-    show: Callable[[ResultT], str]
-    meaning: str
-    brief: str = ""
+    show: Callable[[ResultT], str]  # formats the figure
+    meaning: str  # one sentence that defines it
+    brief: str = ""  # a short name for narrow tables; empty: left out there
 
 
 def seconds(value: float | None, digits: int = 2) -> str:

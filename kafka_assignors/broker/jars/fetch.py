@@ -14,9 +14,7 @@ import hashlib
 import json
 import shutil
 import tempfile
-import threading
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from uuid import uuid4
@@ -86,22 +84,18 @@ def _complete(
 
 def _fetch_all(missing: list[Jar], partial: Path, folder: Path, on_progress: OnProgress) -> None:
     fetch = download(partial)
-    stopped = threading.Event()
     with ThreadPoolExecutor(_THREADS, thread_name_prefix="jars") as pool:
-        running = [pool.submit(_fetch_one, jar, fetch, folder, stopped.is_set) for jar in missing]
+        running = [pool.submit(_fetch_one, jar, fetch, folder) for jar in missing]
         try:
             for done, future in enumerate(as_completed(running), 1):
                 future.result()
                 on_progress(Progress("fetching jars", done, len(missing)))
         finally:
             # After a failure or Ctrl-C, do not let the user wait for the other downloads.
-            stopped.set()
             pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _fetch_one(jar: Jar, fetch: Downloader, folder: Path, stopped: Callable[[], bool]) -> None:
-    if stopped():
-        return
+def _fetch_one(jar: Jar, fetch: Downloader, folder: Path) -> None:
     downloaded = fetch(jar)
     if (actual := _sha256(downloaded)) != jar.sha256:
         raise BrokerError(

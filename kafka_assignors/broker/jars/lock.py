@@ -29,11 +29,7 @@ class Jar:
 
 
 def parse(text: str) -> dict[str, tuple[Jar, ...]]:
-    """Parse a lock into the sorted jars of each configuration.
-
-    Raises:
-        BrokerError: a line is not ``configuration group:artifact:version sha256``, or repeats a file.
-    """
+    """Parse a lock into the sorted jars of each configuration."""
     jars: dict[str, list[Jar]] = {}
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -54,11 +50,7 @@ def _shipped() -> dict[str, tuple[Jar, ...]]:
 
 
 def locked(configuration: str) -> tuple[Jar, ...]:
-    """Return the jars of ``configuration`` (``broker``, ``spark40`` to ``spark42``) in this package's lock.
-
-    Raises:
-        BrokerError: the lock has no such configuration.
-    """
+    """Return the jars of ``configuration`` (``broker``, ``spark40`` to ``spark42``) in the package's lock."""
     try:
         return _shipped()[configuration]
     except KeyError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from contextlib import suppress
 from re import Pattern
@@ -18,15 +17,9 @@ from kafka_assignors.cli.common import (
 )
 from kafka_assignors.cli.exporter.fetch import ClusterReader
 from kafka_assignors.cli.exporter.page import LagPage
-from kafka_assignors.cli.exporter.server import Address, address, reading_repeatedly, serving
+from kafka_assignors.cli.exporter.server import Address, parse_address, reading_repeatedly, serving
 
 _SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 10.0, 120.0
-
-
-def _patterns(
-    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
-) -> tuple[Pattern[str], ...]:
-    return tuple(map(_pattern, values))
 
 
 def _pattern(value: str) -> Pattern[str]:
@@ -41,7 +34,7 @@ def _pattern(value: str) -> Pattern[str]:
 @click.option(
     "--listen",
     metavar="HOST:PORT",
-    callback=address,
+    type=parse_address,
     default="127.0.0.1:8000",
     show_default=True,
     help="Address of the page.",
@@ -49,7 +42,7 @@ def _pattern(value: str) -> Pattern[str]:
 @click.option(
     "--groups",
     metavar="PATTERN",
-    callback=_patterns,
+    type=_pattern,
     multiple=True,
     default=(".*",),
     show_default=True,
@@ -58,7 +51,7 @@ def _pattern(value: str) -> Pattern[str]:
 @click.option(
     "--topics",
     metavar="PATTERN",
-    callback=_patterns,
+    type=_pattern,
     multiple=True,
     default=(".*",),
     show_default=True,
@@ -100,8 +93,6 @@ def command(
     with suppress(KeyboardInterrupt), sigterm_as_interrupt(), serving(page, listen) as served:
         servers = ",".join(settings["bootstrap_servers"])
         _log(f"serving http://{served}/metrics, reading {servers} every {interval} s")
-        # kafka-python's errors repeat the problems that this command reports once.
-        logging.getLogger("kafka").setLevel(logging.CRITICAL)
         with reading_repeatedly(reader.read, page, interval, _log):
             wait_for_interrupt()
 

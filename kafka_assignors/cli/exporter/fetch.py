@@ -57,11 +57,7 @@ class ClusterReader:
         self._unknown: Collection[TopicPartition] = ()
 
     def read(self) -> ClusterReading:
-        """Return the state of the chosen groups.
-
-        Raises:
-            LagError: no broker answers, or access is denied.
-        """
+        """Return the state of the chosen groups."""
         connection_failed = True
         try:
             reading, connection_failed = self._read()

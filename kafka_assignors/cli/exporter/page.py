@@ -54,7 +54,10 @@ class _Figures(NamedTuple):
 
 
 class LagPage(ReadingPage[ClusterReading]):
-    """The metrics of the last complete reading of the cluster, while it is not too old."""
+    """The metrics of the last reading.
+
+    An incomplete reading does not replace a complete one that is still fresh.
+    """
 
     def __init__(
         self, cluster_name: str, interval_s: float, clock: Callable[[], float] = time.monotonic

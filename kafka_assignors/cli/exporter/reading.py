@@ -19,23 +19,13 @@ RESET: Reset = "earliest"
 
 @dataclass(frozen=True, slots=True)
 class ClusterReading:
-    """All groups of a cluster at one moment.
-
-    Attributes:
-        groups: the partitions of each group.
-        offsets: begin and end of each partition of a group.
-        left_out: group -> why the exporter could not read it.
-        problems: identity of a problem, the same in each reading -> its line for the log.
-        is_complete: False if a broker did not answer, or a partition has no leader.  Unknown ages do not
-            matter.
-        took_s: duration of the reading, seconds.
-    """
+    """All groups of a cluster at one moment."""
 
     groups: Mapping[str, tuple[PartitionLag, ...]]
-    offsets: Mapping[TopicPartition, Offsets]
-    left_out: Mapping[str, str]
-    problems: Mapping[str, str]
-    is_complete: bool
+    offsets: Mapping[TopicPartition, Offsets]  # of each partition of a group
+    left_out: Mapping[str, str]  # group -> why the exporter could not read it
+    problems: Mapping[str, str]  # identity of a problem, the same in each reading -> its line for the log
+    is_complete: bool  # all brokers answered, all partitions have a leader; ages may be unknown
     took_s: float
 
 
@@ -67,10 +57,8 @@ def partition_lag(
 def problem_lines(subject: str, reasons: Iterable[tuple[str, str]]) -> dict[str, str]:
     """Return a log line for each reason, by the identity of the problem.
 
-    Args:
-        subject: beginning of each line.
-        reasons: pairs of a name and its reason.  A line has the first name, and the number of the others.
-            The identity has no names, so a log does not repeat a problem when the names change.
+    ``reasons`` are pairs of a name and its reason.  A line has the first name, and the number of the others.
+    The identity has no names, so a log does not repeat a problem when the names change.
     """
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons:

@@ -15,7 +15,8 @@ from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_serve
 from prometheus_client.registry import Collector
 
 from kafka_assignors.background import Background
-from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+from kafka_assignors.cli.common import without_figures
+from kafka_assignors.errors import BrokerError, KafkaAssignorsError, LagError
 from kafka_assignors.lag.fetch.errors import lag_error
 from kafka_assignors.validators import is_port
 
@@ -72,11 +73,6 @@ class Address(NamedTuple):
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def address(_ctx: click.Context, _param: click.Parameter, value: str) -> Address:
-    """Parse HOST:PORT, the value of an option."""
-    return parse_address(value)
 
 
 def parse_address(value: str) -> Address:
@@ -148,8 +144,7 @@ def reading_repeatedly(
             page.fail()
             is_ours = isinstance(error, (KafkaAssignorsError, click.UsageError))
             failure = error if is_ours else lag_error(error)
-            # The type is the identity, because kafka-python words one cause differently at each attempt.
-            problems.update({type(failure).__name__: str(failure)})
+            problems.update({_identity(failure): str(failure)})
         finally:
             background.submit(read_once, after_s=max(start + interval_s - time.monotonic(), 0))
 
@@ -158,6 +153,14 @@ def reading_repeatedly(
         yield
     finally:
         background.stop()
+
+
+def _identity(failure: Exception) -> str:
+    """Return the identity of a failed reading, which stays while its cause does."""
+    for error in (failure, failure.__cause__):
+        if isinstance(error, LagError):  # kafka-python words one cause differently at each attempt
+            return type(error).__name__
+    return without_figures(str(failure))
 
 
 class ProblemLog:

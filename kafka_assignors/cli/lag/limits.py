@@ -17,27 +17,18 @@ _UNITS_MS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The largest lag that is accepted.
+    """The largest lag that is accepted."""
 
-    Attributes:
-        value: records, or milliseconds if ``in_time``.
-        in_time: whether the limit is for the lag in time.
-    """
-
-    value: float
+    value: float  # records, or milliseconds if ``in_time``
     in_time: bool
 
 
-def limits(_ctx: click.Context, _param: click.Parameter, values: Iterable[str]) -> tuple[Limit, ...]:
-    """Parse the values of ``--fail-above``.
+def limit(value: str) -> Limit:
+    """Parse a value of ``--fail-above``.
 
     Raises:
-        click.BadParameter: a value is neither records nor a time.
+        click.BadParameter: the value is neither records nor a time.
     """
-    return tuple(_limit(value) for value in values)
-
-
-def _limit(value: str) -> Limit:
     if match := re.fullmatch(r"(\d+)", value, re.ASCII):
         return Limit(int(match[1]), in_time=False)
     if (time_ms := milliseconds(value)) is not None:
@@ -55,13 +46,13 @@ def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
     """Return a line for each limit that a group exceeds, or may exceed, because its lag is unknown."""
     lines = []
     name = shown(report.group.group_id)
-    for limit in accepted:
-        value = (report.time_lag_ms or 0.0) if limit.in_time else report.lag
-        unknown = report.unknown + (report.time_unknown if limit.in_time else 0)
-        what, text = ("time lag", duration) if limit.in_time else ("lag", _records)
+    for most in accepted:
+        value = (report.time_lag_ms or 0.0) if most.in_time else report.lag
+        unknown = report.unknown + (report.time_unknown if most.in_time else 0)
+        what, text = ("time lag", duration) if most.in_time else ("lag", _records)
         why = ", counting all commits, because the group is rebalancing" * report.counts_all_commits
-        if value > limit.value:
-            lines.append(f"{name}: {what} {text(value)} is above {text(limit.value)}{why}")
+        if value > most.value:
+            lines.append(f"{name}: {what} {text(value)} is above {text(most.value)}{why}")
         elif unknown:
             lines.append(f"{name}: {what} of {counted(unknown, 'partition')} is unknown{why}")
     return lines

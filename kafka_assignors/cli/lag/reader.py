@@ -16,6 +16,7 @@ from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError, LagError
 from kafka_assignors.lag import Offsets, Reset
+from kafka_assignors.lag.fetch.errors import lag_error
 from kafka_assignors.lag.fetch.group import GroupState
 from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups, why
 from kafka_assignors.lag.fetch.link import Link
@@ -65,7 +66,7 @@ class LagReader:
         """Return the current lag of groups.
 
         Raises:
-            KafkaAssignorsError: no offset could be read; or no group, then the error of the first one.
+            KafkaAssignorsError: no group could be read (the first group's error), or no end offset.
         """
         link = self._connection.reach()
         failures: dict[str, KafkaAssignorsError] = {}
@@ -206,7 +207,9 @@ def lag_in_time(
 def _failure(name: str, error: Exception) -> KafkaAssignorsError:
     if isinstance(error, KafkaAssignorsError):
         return error
-    return BrokerError(f"group {name!r}: {why(error)}")
+    failure = BrokerError(f"group {name!r}: {why(error)}")
+    failure.__cause__ = lag_error(error)
+    return failure
 
 
 def _note(line: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -35,19 +34,12 @@ class InTime:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A group and its lag.
-
-    Attributes:
-        group: as the broker describes it.
-        reset: where consumers without a commit start; lag is computed with it.
-        partitions: the partitions that count (``group_lag``), by topic and number.
-        time: when the report was made, ISO 8601.
-    """
+    """A group and its lag."""
 
     group: GroupState
-    reset: Reset
-    partitions: tuple[PartitionLag, ...]
-    time: str
+    reset: Reset  # where consumers start without a commit
+    partitions: tuple[PartitionLag, ...]  # those that count (``group_lag``), by topic and number
+    time: str  # ISO 8601
 
     @property
     def lag(self) -> int:
@@ -100,14 +92,9 @@ class Report:
 
     def by_member(self) -> dict[str, tuple[int, int, int]]:
         """Map each member id to its number of partitions, how many lack a lag, and known lag (records)."""
-        owned, unknown, lags = Counter[str](), Counter[str](), Counter[str]()
-        for partition in self.partitions:
-            if partition.member_id is not None:
-                owned[partition.member_id] += 1
-                unknown[partition.member_id] += partition.lag is None
-                lags[partition.member_id] += partition.lag or 0
         return {
-            m.member_id: (owned[m.member_id], unknown[m.member_id], lags[m.member_id]) for m in self.members
+            member_id: (len(owned), sum(p.lag is None for p in owned), sum(p.lag or 0 for p in owned))
+            for member_id, owned in self.partitions_of().items()
         }
 
     @property
@@ -170,17 +157,11 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class GroupsReport:
-    """Several groups at one moment.
+    """Several groups at one moment."""
 
-    Attributes:
-        time: when the report was made, ISO 8601.
-        reports: the groups that could be read, by name.
-        problems: group -> why it could not be read, in one line.
-    """
-
-    time: str
-    reports: tuple[Report, ...]
-    problems: Mapping[str, str]
+    time: str  # ISO 8601
+    reports: tuple[Report, ...]  # the groups that could be read, by name
+    problems: Mapping[str, str]  # group -> why it could not be read, in one line
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""
@@ -203,7 +184,7 @@ def report(
 ) -> Report:
     """Join the group's state, the offsets of its partitions, and their lag in time.
 
-    ``owners`` are the last known owners, for a group that rebalances.  None: take those of the group's state.
+    ``owners``: last known owners, because a rebalancing group reports none; None: the owners in ``group``.
     """
     owners = owners_of(group) if owners is None else owners
     partitions = []

@@ -193,12 +193,12 @@ def _plan_stateful(
 ) -> None:
     """Plan the tasks of a stateful group (KIP-441), which has a JSON format of its own."""
     with as_usage_error(_name(file)):
-        problem = parse_stateful(content, dict(named_value(text) for text in options))
-    plan = plan_stateful(problem.group, problem.options)
+        group, plan_options = parse_stateful(content, dict(named_value(text) for text in options))
+    plan = plan_stateful(group, plan_options)
     if as_json:
         click.echo(json.dumps(stateful_json(plan)))
     else:
-        show(stateful_table(problem.group, plan, everything=everything))
+        show(stateful_table(group, plan, everything=everything))
 
 
 def _from_file(file: BinaryIO, content: object) -> Problem:
@@ -215,8 +215,8 @@ def _name(file: BinaryIO) -> str:
 
 
 def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
-    live = read_live_group(settings, group_id)
-    return Problem(live.group, live.strategy)
+    group, strategy = read_live_group(settings, group_id)
+    return Problem(group, strategy)
 
 
 def _expected(

@@ -33,15 +33,9 @@ def read_feed(group: Group, settings: Mapping[str, Any], group_id: str, topic: s
 def with_forecasts(
     group: Group, expected: Expected | None, assignors: Sequence[Assignor]
 ) -> tuple[Group, list[str]]:
-    """Add forecast arrivals to the group's lags.
+    """Add forecast arrivals to the group's lags, and return notes.
 
-    Args:
-        group: the group with its lags.
-        expected: the forecasts; None: there are none.
-        assignors: the strategies that plan.
-
-    Returns:
-        The group with loads in place of lags, or ``group`` itself if forecasts cannot be used; and notes.
+    If forecasts cannot be used, the returned group is ``group`` itself.
     """
     if expected is None:
         return group, []

@@ -20,12 +20,7 @@ def with_live_lag(
 ) -> tuple[Group, list[str]]:
     """Return the group with its lag, and notes on partitions without lag or without a commit.
 
-    Args:
-        group: as ``read_live_group`` returns it.
-        settings: connection settings, as ``connection_settings`` returns them.
-        group_id: the group whose commits count.
-        reset: where the group's consumers start without a commit, ``earliest`` or ``latest``; None: not
-            given, so ``earliest`` is assumed, with a note if it matters.
+    Without ``reset``, consumers are assumed to start at the earliest record, with a note if it matters.
     """
     wanted = [TopicPartition(topic, p) for topic, count in group.topics.items() for p in range(count)]
     fetcher = LagFetcher(settings, group_id=group_id, auto_offset_reset=reset or _DEFAULT)

@@ -35,19 +35,12 @@ MOST_PROBLEM_PARTITIONS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A group to plan for.
-
-    Attributes:
-        group: members, their owned partitions, topics and lags.
-        strategy: name of a strategy; None leaves the choice to the caller.
-        options: options of the strategy.
-        expected: forecast arrivals (records) of partitions that have a forecast; None: the file has none.
-    """
+    """A group to plan for."""
 
     group: Group
-    strategy: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
-    expected: Mapping[TopicPartition, float] | None = None
+    strategy: str | None = None  # None leaves the choice to the caller
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the strategy
+    expected: Mapping[TopicPartition, float] | None = None  # forecast arrivals (records); None: no forecasts
 
 
 class _File(Struct, forbid_unknown_fields=True):
@@ -91,11 +84,7 @@ class _Member(Struct, forbid_unknown_fields=True):
 
 
 def parse(value: object) -> Problem:
-    """Check parsed JSON and return the problem.  Missing fields have defaults.
-
-    Raises:
-        ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
-    """
+    """Check parsed JSON and return the problem.  Missing fields have defaults."""
     file: _File = checked("", value, _File)
     check_version(file.version)
     topics = keyed("topics", file.topics, Count)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
-import click
 from msgspec import Struct
 
+from kafka_assignors.cli.common import option_as_usage_error
 from kafka_assignors.cli.fields import (
     Count,
     Generation,
@@ -21,7 +21,6 @@ from kafka_assignors.cli.fields import (
     keyed,
 )
 from kafka_assignors.cli.plan.problem import VERSION, check_total, check_version
-from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.plan.stateful import (
     PlannedSubtopology,
@@ -30,17 +29,10 @@ from kafka_assignors.plan.stateful import (
     Task,
     TaskPlanOptions,
 )
+from kafka_assignors.validators import known_names
 
 STATEFUL = "stateful"
 """The strategy's name."""
-
-
-@dataclass(frozen=True, slots=True)
-class StatefulProblem:
-    """A group of stateful members, and the options of its plan."""
-
-    group: StatefulGroup
-    options: TaskPlanOptions
 
 
 class _File(Struct, forbid_unknown_fields=True):
@@ -88,12 +80,8 @@ def is_stateful(value: object) -> bool:
     return isinstance(value, dict) and value.get("strategy") == STATEFUL
 
 
-def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
-    """Check parsed JSON and return the problem.  Missing fields have defaults.
-
-    Raises:
-        ProblemError: an unknown field, a wrong type or value, or an unknown version; it names the field.
-    """
+def parse_stateful(value: object, given: Mapping[str, Any]) -> tuple[StatefulGroup, TaskPlanOptions]:
+    """Check parsed JSON and return the group and its options, which those in ``given`` override."""
     file: _File = checked("", value, _File)
     check_version(file.version)
     options = _options(file.options, given)
@@ -105,29 +93,14 @@ def parse_stateful(value: object, given: Mapping[str, Any]) -> StatefulProblem:
         tuple(member.member(f"members[{i}]") for i, member in enumerate(members)),
         _records("end_offsets", file.end_offsets, Records),
     )
-    return StatefulProblem(group, options)
+    return group, options
 
 
 def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> TaskPlanOptions:
-    known = [field.name for field in fields(TaskPlanOptions)]
-    for refuse, names in ((_in_file, in_file), (_as_given, given)):
-        for name in names:
-            if name not in known:
-                raise refuse(name, f"unknown, expected one of {', '.join(known)}")
     values: dict[str, Any] = {**in_file, **given}
-    try:
+    with option_as_usage_error(lambda name: f"{'--option ' if name in given else 'options.'}{name}"):
+        known_names(values, [field.name for field in fields(TaskPlanOptions)])
         return TaskPlanOptions(**values)
-    except OptionError as error:
-        refuse = _as_given if error.option in given else _in_file
-        raise refuse(error.option, error.reason) from error
-
-
-def _in_file(option: str, reason: str) -> Exception:
-    return ProblemError(f"options.{option}: {reason}")
-
-
-def _as_given(option: str, reason: str) -> Exception:
-    return click.UsageError(f"--option {option}: {reason}")
 
 
 def _records(path: str, given: Mapping[str, object], kind: Any) -> dict[Task, int]:

@@ -28,25 +28,15 @@ from kafka_assignors.plan import (
 
 @dataclass(frozen=True, slots=True)
 class StrategyPlan:
-    """One strategy's plan for a group.
-
-    Attributes:
-        strategy: name of the strategy.
-        group: the group that was planned for.
-        assignment: the target, reached after the last round.
-        first_round: the assignment of the first round; None for an eager strategy, which has one round.
-        metrics: metrics of ``assignment``.
-        load_lower_bound: lower bound of the ``max_load`` of any plan, in the same unit.
-        why: a reason for each partition.
-    """
+    """One strategy's plan for a group."""
 
     strategy: str
     group: Group
-    assignment: Assignment
-    first_round: Assignment | None
-    metrics: Metrics
-    load_lower_bound: int
-    why: list[Why]
+    assignment: Assignment  # the target, reached after the last round
+    first_round: Assignment | None  # None for an eager strategy, which has one round
+    metrics: Metrics  # of ``assignment``
+    load_lower_bound: int  # of the ``max_load`` of any plan, in the same unit
+    why: list[Why]  # a reason for each partition
 
     @property
     def max_load(self) -> int:
@@ -126,13 +116,9 @@ def solve(
 ) -> StrategyPlan:
     """Plan as the group's leader would in a rebalance now.
 
-    Args:
-        assignor: the strategy, with its options.
-        group: the group.  Under a strategy that can be cooperative, its members still own their partitions.
-        departed: members that have just left, with the partitions they owned.
-        load_lower_bound: result of ``lower_bound`` for the group.
-        by_lag: the group before forecasts were added to its loads, for strategies that use no forecasts.
-            None: no forecasts were added.
+    If the strategy can be cooperative, members keep their partitions during the round.  ``by_lag`` is the
+    group before forecasts were added to its loads, for strategies that use no forecasts; None: no forecasts
+    were added.
     """
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
     words = dict(assignor.reason_overrides())

@@ -14,9 +14,7 @@ _MOST_NAMES = 5  # in an error, because a group may be large
 def without(group: Group, names: Sequence[str]) -> tuple[Group, tuple[Member, ...]]:
     """Return the group without these members, and the removed members.  The topics stay.
 
-    Args:
-        group: the group with all its members.
-        names: member ids, instance ids, or unique prefixes of a member id.
+    Names are member ids, their unique prefixes, or instance ids.
 
     Raises:
         ProblemError: a name matches no member, or is the prefix of several.

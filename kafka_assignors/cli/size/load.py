@@ -31,19 +31,14 @@ from kafka_assignors.strategies import STRATEGIES
 class Forecasts:
     """Describes the forecasts that the later steps of a load are made from.
 
-    Attributes:
-        source: the topic they were read from, or the model that made them.
-        partitions: number of partitions with a forecast.
-        period_s: the time they cover, seconds from now.
-        age_s: age of the oldest forecast, seconds.
-        mean_from_s: from this time on (seconds from now) the load is the mean of the forecasts over their
-            period.  None: each step has a forecast of its own.
+    From ``mean_from_s`` on (seconds from now) the load is the mean of the forecasts over their period.  None:
+    each step has a forecast of its own.
     """
 
-    source: str
-    partitions: int
-    period_s: float
-    age_s: float = 0.0
+    source: str  # the topic they were read from, or the model that made them
+    partitions: int  # number of partitions with a forecast
+    period_s: float  # the time they cover, from now
+    age_s: float = 0.0  # of the oldest forecast
     mean_from_s: float | None = None
 
 
@@ -51,25 +46,17 @@ class Forecasts:
 class GroupLoad:
     """A group, its lag and its expected arrivals.
 
-    Attributes:
-        history: its lag, and its arrivals in steps.  The first step is measured, the others are forecast.
-        members: number of members; None: unknown, or there are none.
-        owners: owner of each partition, as an index into the members; None: not all have one.
-        capacities: of the members; empty: all 1.
-        oldest_s: age of the oldest unread record, seconds, as far as ages are known; None: no age is known.
-        notes: remarks on the load, a sentence each.
-        forecasts: forecasts behind the later steps; None: measured arrivals are assumed to continue.
-        is_planned_by_load: whether members report arrivals, so that their leader plans with them
-            (``load_source="throughput"``).
+    ``is_planned_by_load``: members report arrivals, so that their leader plans with them
+    (``load_source="throughput"``).
     """
 
-    history: History
-    members: int | None
-    owners: Counts | None
-    notes: tuple[str, ...]
-    forecasts: Forecasts | None = None
-    capacities: tuple[float, ...] = ()
-    oldest_s: float | None = None
+    history: History  # its first step is measured, the others are forecast
+    members: int | None  # None: unknown, or there are none
+    owners: Counts | None  # of each partition, as an index into the members; None: not all have one
+    notes: tuple[str, ...]  # a sentence each
+    forecasts: Forecasts | None = None  # None: measured arrivals are assumed to continue
+    capacities: tuple[float, ...] = ()  # of the members; empty: all 1
+    oldest_s: float | None = None  # age of the oldest unread record with a known age; None: no age is known
     is_planned_by_load: bool = False
 
 
@@ -91,10 +78,7 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
 
     A member without a backlog reads all that arrives, which does not show its capacity.  So a member counts
     only if it owned the same partitions at all looks, and always had more lag than it reads in ``COMMIT_S``
-    seconds.
-
-    Args:
-        looks: the looks over which the rates of the last one were measured, oldest first.
+    seconds.  The looks are those over which the rates of the last one were measured, oldest first.
     """
     now, lags = looks[-1], [look.by_member() for look in looks]
     owned, capacity_of = [look.partitions_of() for look in looks], capacities_of(now)
@@ -114,9 +98,6 @@ def has_stopped(looks: Sequence[Report]) -> bool:
     """Return whether records waited at all looks, but no commit changed between them.
 
     Then the members do not read, or commit less often than the group is looked at.
-
-    Args:
-        looks: as in ``member_rates``.
     """
     is_late = all(any(partition.lag for partition in look.partitions) for look in looks)
     return is_late and not any(_has_moved(partition) for look in looks[1:] for partition in look.partitions)
@@ -163,19 +144,11 @@ def group_load(
     source: str = "the feed",
     last_lags: Mapping[TopicPartition, int] = MappingProxyType({}),
 ) -> GroupLoad:
-    """Return the load of a group.
+    """Return the load of a group, from a look that has rates.
 
-    Args:
-        now: a look that has rates.
-        horizon_s: length of the horizon.  Without forecasts, measured arrivals are assumed until its end.
-            With forecasts, they are assumed until its middle, and forecast arrivals from there on.
-        rate: records/s that a member of capacity 1 reads; None: unknown.
-        expected: forecasts; a partition without one keeps its measured arrivals.
-        source: name of the forecasts' topic.
-        last_lags: last known lag by partition; counts where the look has none.
-
-    Raises:
-        GroupError: the group has no partitions.
+    Without forecasts, measured arrivals are assumed until the end of the horizon.  With forecasts, they are
+    assumed until its middle, and forecast arrivals from there on; a partition without a forecast keeps its
+    measured arrivals.  ``last_lags`` count where the look has no lag.
     """
     topics = partition_counts(now)
     if not topics:
@@ -259,13 +232,7 @@ def history_of(
 ) -> History:
     """Return the load of the horizon as the input of a simulation.
 
-    Args:
-        group_id: the group.
-        topics: topic -> partitions.
-        steps: records/s by partition, in equal parts of the horizon.
-        lag: records left to read, by partition.
-        horizon_s: length of the horizon.
-        rate: records/s of a member of capacity 1; None: unknown.
+    Each of the ``steps``, in records/s by partition, is an equal part of the horizon.
     """
     step_s = horizon_s / len(steps)
     return History(

@@ -35,27 +35,16 @@ _LEARNT_US = 28 * 86_400 * MICROSECONDS
 
 @dataclass(frozen=True, slots=True)
 class RecordingRequest:
-    """The options that select a recording.
+    """The options that select a recording."""
 
-    Attributes:
-        folder: folder of a pipeline, a path or a URI that Spark can read.
-        until: time at which to size the group; None: the end of the last step.
-        members: number of members at that time; None: unknown.
-        window_s: current arrivals are the mean over the last ``window_s`` seconds.
-    """
-
-    folder: str
-    until: datetime | None
-    members: int | None
-    window_s: float
+    folder: str  # of a pipeline, a path or a URI that Spark can read
+    until: datetime | None  # size the group at this time; None: the end of the last step
+    members: int | None  # at that time; None: unknown
+    window_s: float  # current arrivals are the mean over this time
 
 
 def recorded_size(spark: SparkSession, recording: RecordingRequest, request: SizeRequest) -> SizeReport:
-    """Return the size of a group at the end of a recording.
-
-    Raises:
-        HistoryError: there is no such recording, or a member's rate is neither given nor measured in it.
-    """
+    """Return the size of a group at the end of a recording."""
     from kafka_assignors.pipeline.history import read_columns
 
     rows = read_columns(spark, recording.folder, request.group_id, until=recording.until)
@@ -71,17 +60,7 @@ def recorded_size(spark: SparkSession, recording: RecordingRequest, request: Siz
 def load_at_end(
     rows: LoadColumns, recorded: Recorded, recording: RecordingRequest, request: SizeRequest
 ) -> GroupLoad:
-    """Return the load at the end of a recording: its last arrivals, lag and forecasts.  Pure.
-
-    Args:
-        rows: the rows of the group.
-        recorded: the history made of the rows.
-        recording: the options.
-        request: what to size.
-
-    Raises:
-        HistoryError: a member's rate is neither given nor measured.
-    """
+    """Return the load at the end of a recording: its last arrivals, lag and forecasts.  Pure."""
     history = recorded.history
     rate = history.service_rate if request.rate is None else request.rate
     if rate is None:
@@ -126,18 +105,11 @@ def load_at_end(
 
 
 def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | None:
-    """Return the records/s that the load model expects in each part of a horizon.
+    """Return the records/s that the load model expects in two to four parts of a horizon, by partition.
 
-    The model learns the arrivals of the last four weeks, including interpolated ones.
-
-    Args:
-        history: the recorded arrivals.
-        end: end of its last step, microseconds since 1970.
-        horizon_s: length of the horizon.
-
-    Returns:
-        Records/s, of shape (parts, partitions), with two to four parts; NaN where the history is too short.
-        None: the horizon cannot be divided into parts of whole steps.
+    The model learns the arrivals of the last four weeks, including interpolated ones.  NaN: the history of a
+    partition is too short.  None: the horizon cannot be divided into parts of whole steps.  ``end`` is the
+    end of the last recorded step, in microseconds since 1970.
     """
     step_us, horizon_us = (round(seconds * MICROSECONDS) for seconds in (history.step_s, horizon_s))
     for parts in range(_PARTS, 1, -1):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 from rich.console import Group as Lines
 from rich.text import Text
 
+from kafka_assignors.cli.common import without_figures
 from kafka_assignors.cli.size.load import Forecasts
 from kafka_assignors.cli.tables import ROWS, Columns, counted, duration, partition_name
 from kafka_assignors.plan import shown
@@ -20,41 +20,26 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class SizeReport:
-    """The size of a group at one moment.
-
-    Attributes:
-        group_id: the group.
-        time: when the group was read, ISO 8601.
-        strategy: the strategy that the sizes were planned with.
-        sizing: the sizes.
-        is_measured: whether the rate of a member was measured or reported, not given.
-        forecasts: forecasts of the later steps; None: current arrivals are assumed to continue.
-        notes: remarks, a sentence each.
-        recorded: whether the load is from a recording.
-        oldest_s: age of the oldest unread record, seconds, 0 if there is none; None: unknown.
-        by_load: whether the strategy plans with arrivals in addition to lag.
-        is_kept: whether the size is from an earlier look, because the last look gave none.
-        took_s: seconds that the look and the simulations took; 0: not measured.
-    """
+    """The size of a group at one moment."""
 
     group_id: str
-    time: str
-    strategy: str
+    time: str  # of the look or of the recording's end, ISO 8601
+    strategy: str  # the sizes were planned with it
     sizing: Sizing
-    is_measured: bool
-    forecasts: Forecasts | None = None
-    notes: tuple[str, ...] = ()
-    recorded: bool = False
-    oldest_s: float | None = None
-    by_load: bool = False
-    is_kept: bool = False
-    took_s: float = 0.0
+    is_measured: bool  # the rate of a member was measured or reported, not given
+    forecasts: Forecasts | None = None  # of the later steps; None: current arrivals are assumed to continue
+    notes: tuple[str, ...] = ()  # a sentence each
+    recorded: bool = False  # the load is from a recording
+    oldest_s: float | None = None  # age of the oldest unread record, 0 if there is none; None: unknown
+    by_load: bool = False  # the strategy plans with arrivals in addition to lag
+    is_kept: bool = False  # from an earlier look, because the last look gave none
+    took_s: float = 0.0  # the look and the simulations; 0: not measured
 
     @property
     def is_fine(self) -> bool:
         """Whether the advised size holds the target, the group has that size, and no record is late.
 
-        Its plan must not be too old.  The size of a recorded group may be unknown.
+        A plan that is too old is not fine.  A recorded group of unknown size is judged by the advice alone.
         """
         is_unknown = self.recorded and self.sizing.members is None
         is_right = self.sizing.is_right and self.sizing.old_plan is None
@@ -201,7 +186,7 @@ def _warnings(report: SizeReport) -> Iterator[tuple[str, str]]:
         yield "behind", f"the lag of {behind} is more than one member can read in time"
     if report.is_late:
         yield "late", f"{_oldest(report)}, longer than the target: sizes count its wait from now"
-    yield from ((re.sub(r"[\d.,]+", "#", note), note) for note in report.notes)
+    yield from ((without_figures(note), note) for note in report.notes)
 
 
 def _oldest(report: SizeReport) -> str:

@@ -84,18 +84,7 @@ class SizePage(ReadingPage[SizeReport]):
 
 
 def serve(listen: str, read: Callable[[], SizeReport], group_id: str, interval_s: float) -> None:
-    """Serve sizes until interrupted.
-
-    Args:
-        listen: HOST:PORT.
-        read: returns the current size.
-        group_id: the group.
-        interval_s: seconds between two looks.
-
-    Raises:
-        click.BadParameter: ``listen`` is no address.
-        BrokerError: the address is taken, or not one of this machine.
-    """
+    """Serve sizes until interrupted."""
     page = SizePage(group_id, interval_s)
     routes = {"/size": page.as_json}
     with (

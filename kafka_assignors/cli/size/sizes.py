@@ -48,36 +48,19 @@ ReadForecasts = Callable[[Mapping[str, int]], Expected]
 
 @dataclass(frozen=True, slots=True)
 class SizeRequest:
-    """The options of ``size``.
-
-    Attributes:
-        group_id: the group.
-        target: the time lag to hold.
-        horizon_s: length of the horizon.
-        rate: records/s of a member of capacity 1; None: measured.
-        strategy: name of the strategy; None: the group's.
-        load_topic: topic of the forecasts; None: there are none.
-        options: options of the strategy, by name.
-    """
+    """The options of ``size``."""
 
     group_id: str
     target: Target
     horizon_s: float
-    rate: float | None = None
-    strategy: str | None = None
-    load_topic: str | None = None
-    options: Mapping[str, Any] = field(default_factory=dict)
+    rate: float | None = None  # records/s of a member of capacity 1; None: measured
+    strategy: str | None = None  # None: the group's
+    load_topic: str | None = None  # of the forecasts; None: there are none
+    options: Mapping[str, Any] = field(default_factory=dict)  # of the strategy, by name
 
 
 class GroupSizes:
-    """Sizes one group at each look, and keeps the last advice and the measured rates.
-
-    Args:
-        look: reads the group.
-        request: the options.
-        read_forecasts: reads its forecasts; None: there are none.
-        clock: in seconds, as ``time.monotonic``.
-    """
+    """Sizes one group at each look, and keeps the last advice and the measured rates."""
 
     def __init__(
         self,
@@ -115,8 +98,8 @@ class GroupSizes:
         crashes again and again keeps the group in rebalances, but is no reason for another size.
 
         Raises:
-            GroupError: there is no size yet, and it is the first look or the group is not settled.  Or its
-                strategy is unknown, it has no partitions, or no rate could be measured.
+            GroupError: no size yet (first look, or the group is unsettled), an unknown strategy, no
+                partitions, or no measured rate.
         """
         request, now = self._request, self.look()
         if len(self._looks) < 2:
@@ -219,15 +202,7 @@ class GroupSizes:
 
 
 def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:
-    """Return the strategy to plan sizes with, and a note if it is a guess.
-
-    Args:
-        request: the options.
-        running: the strategy that the group runs; empty: it has no members.
-
-    Raises:
-        GroupError: the group runs a strategy of another library.
-    """
+    """Return the strategy to plan sizes with, and a note if the group has no members that run one."""
     if request.strategy is not None:
         return request.strategy, []
     if not running:
@@ -250,20 +225,7 @@ def size_report(
     at_s: float = 0.0,
     recorded: bool = False,
 ) -> SizeReport:
-    """Size a load that has a rate.
-
-    Args:
-        request: the options.
-        load: the load.
-        strategy: name of the strategy.
-        time: the time of the load, ISO 8601.
-        advice: the advice on earlier loads of the group; None: there is none.
-        at_s: time of the load on the clock of ``advice``, seconds.
-        recorded: whether the load is from a recording.
-
-    Raises:
-        UsageError: an option is not one of the strategy, or its value is invalid.
-    """
+    """Size a load that has a rate.  ``at_s`` is its time on the clock of ``advice``, seconds."""
     kind = load_strategy(strategy)
     refuse_foreign("--option ", kind, request.options)
     assumptions = assumed([with_options(kind, {}, request.options)], strategy, request.options)

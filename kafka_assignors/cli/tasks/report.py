@@ -16,6 +16,7 @@ from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.stateful import assignment as stateful_assignment
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.task_section import MOST_LAG, Task
+from kafka_assignors.wire.stateful.version import NewerHeader
 
 VERSION = 1
 STRATEGY = "stateful"
@@ -23,15 +24,10 @@ STRATEGY = "stateful"
 
 @dataclass(frozen=True, slots=True)
 class ReportedCopy:
-    """A member's copy of a task's state.
-
-    Attributes:
-        member_id: the member.
-        lag: records the copy was behind at the member's last join; None: unknown, or there was no copy.
-    """
+    """A member's copy of a task's state."""
 
     member_id: str
-    lag: int | None
+    lag: int | None  # records behind at the member's last join; None: unknown, or there was no copy
 
     def as_json(self) -> dict[str, Any]:
         """Return the copy's part of the JSON."""
@@ -40,19 +36,12 @@ class ReportedCopy:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow:
-    """One task.
+    """One task."""
 
-    Attributes:
-        task: subtopology and partition.
-        active: the member that processes it; None: no member does at the moment.
-        standbys: members that keep a copy.
-        warmups: members that restore a copy, to become active.
-    """
-
-    task: Task
-    active: ReportedCopy | None
+    task: Task  # subtopology and partition
+    active: ReportedCopy | None  # None: no member processes it at the moment
     standbys: tuple[ReportedCopy, ...]
-    warmups: tuple[ReportedCopy, ...]
+    warmups: tuple[ReportedCopy, ...]  # copies that will become active
 
     def as_json(self) -> dict[str, Any]:
         """Return the task's part of the JSON."""
@@ -68,23 +57,14 @@ class TaskRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskReport:
-    """A group and its tasks.
-
-    Attributes:
-        group: as the broker describes it.
-        rows: the tasks, by subtopology and partition.
-        unread: member id -> why its user data cannot be read, or that it has no assignment yet.
-        subscriptions: member id -> its decoded subscription.
-        probe_at: time of the next probing rebalance, ISO 8601; None: none is due.
-        time: when the report was made, ISO 8601.
-    """
+    """A group and its tasks.  Subscriptions are by member id."""
 
     group: GroupState
-    rows: tuple[TaskRow, ...]
-    unread: Mapping[str, str]
+    rows: tuple[TaskRow, ...]  # by subtopology and partition
+    unread: Mapping[str, str]  # member id -> why its user data is unreadable, or that it has no assignment
     subscriptions: Mapping[str, stateful_subscription.Subscription] = field(default_factory=dict)
-    probe_at: str | None = None
-    time: str = ""
+    probe_at: str | None = None  # time of the next probing rebalance, ISO 8601; None: none is due
+    time: str = ""  # of the report, ISO 8601
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""
@@ -129,7 +109,9 @@ def task_report(group: GroupState, time: str) -> TaskReport:
     warmups: dict[Task, list[ReportedCopy]] = {}
     probes: list[int] = []
     for member in group.members:
-        subscription, assignment = _decode(member, unread)
+        subscription, assignment, reasons = _decode(member)
+        if reasons:
+            unread[member.member_id] = "; ".join(reasons)
         if subscription is None:
             lags = {}
         else:
@@ -150,26 +132,30 @@ def task_report(group: GroupState, time: str) -> TaskReport:
 
 
 def _decode(
-    member: GroupMember, unread: dict[str, str]
-) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.TaskAssignment | None]:
-    """Decode a member's subscription and assignment.  Add to ``unread`` why either cannot be used."""
+    member: GroupMember,
+) -> tuple[stateful_subscription.Subscription | None, stateful_assignment.TaskAssignment | None, list[str]]:
+    """Decode a member's subscription and assignment; also return why either cannot be used."""
+    sent, received = member.subscription_user_data, member.assignment_user_data
+    subscription: stateful_subscription.Subscription | NewerHeader | None = None
+    assignment: stateful_assignment.TaskAssignment | NewerHeader | None = None
+    reasons = []
     try:
-        sent, received = member.subscription_user_data, member.assignment_user_data
         subscription = stateful_subscription.decode(sent) if sent else None
-        assignment = None if received in (b"", CLASSIC_ONLY) else stateful_assignment.decode(received)
     except CodecError as error:
-        unread[member.member_id] = str(error)
-        return None, None
-    is_newer = not isinstance(subscription, stateful_subscription.Subscription | None) or not isinstance(
-        assignment, stateful_assignment.TaskAssignment | None
-    )
-    if is_newer:
-        unread[member.member_id] = "written by a newer release"
-    elif assignment is None:
-        unread[member.member_id] = "no assignment yet"
+        reasons.append(str(error))
+    if received in (b"", CLASSIC_ONLY):
+        reasons.append("no assignment yet")
+    else:
+        try:
+            assignment = stateful_assignment.decode(received)
+        except CodecError as error:
+            reasons.append(str(error))
+    if isinstance(subscription, NewerHeader) or isinstance(assignment, NewerHeader):
+        reasons.append("written by a newer release")
     return (
-        subscription if isinstance(subscription, stateful_subscription.Subscription) else None,
-        assignment if isinstance(assignment, stateful_assignment.TaskAssignment) else None,
+        None if isinstance(subscription, NewerHeader) else subscription,
+        None if isinstance(assignment, NewerHeader) else assignment,
+        reasons,
     )
 
 

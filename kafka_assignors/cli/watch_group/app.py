@@ -9,58 +9,27 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import ClassVar, Protocol, TypeVar
+from typing import ClassVar, TypeVar
 
 from rich.text import Text
-from textual import on
 from textual.app import App, ComposeResult, ScreenStackError
 from textual.binding import Binding, BindingType
 from textual.coordinate import Coordinate
 from textual.css.query import NoMatches
 from textual.events import Resize
-from textual.message import Message
 from textual.widgets import DataTable, Footer, Static
 
 from kafka_assignors.background import Background
 from kafka_assignors.cli.watch_group.frame import OF_MEMBERS, OF_PARTITIONS, Column, Frame, Rows, Sort
 from kafka_assignors.cli.watch_group.history import History
 from kafka_assignors.cli.watch_group.rebalance_log import RebalanceLog
-from kafka_assignors.cli.watch_group.source import GroupLag, Observation
+from kafka_assignors.cli.watch_group.source import GroupLag, GroupSource, Observation
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
 from kafka_assignors.lag.sources import one_line
 
 _SCROLL_BAR = 2  # columns
 
 T = TypeVar("T")
-
-
-class Source(Protocol):
-    """Reads the group.  One thread calls ``read``, another one ``read_lag``.
-
-    Both raise a KafkaAssignorsError if the cluster does not answer.
-    """
-
-    def read(self) -> Observation:
-        """Return the group now, without its lag."""
-
-    def read_lag(self, look: Observation) -> GroupLag:
-        """Return the lag of the look's partitions."""
-
-
-class _Looked(Message):
-    """Carries a look from a background thread to the application."""
-
-    def __init__(self, look: Observation | KafkaAssignorsError) -> None:
-        super().__init__()
-        self.look = look
-
-
-class _LagRead(Message):
-    """Carries a lag from a background thread to the application."""
-
-    def __init__(self, lag: GroupLag | KafkaAssignorsError) -> None:
-        super().__init__()
-        self.lag = lag
 
 
 class WatchApp(App[None]):
@@ -88,7 +57,7 @@ class WatchApp(App[None]):
 
     def __init__(
         self,
-        source: Source,
+        source: GroupSource,
         first: Observation,
         interval_s: float,
         clock: Callable[[], float] = time.time,
@@ -150,18 +119,16 @@ class WatchApp(App[None]):
         self._shown = self._newest
         self._draw()
 
-    @on(_Looked)
-    def _on_looked(self, message: _Looked) -> None:
+    def _on_looked(self, look: Observation | KafkaAssignorsError) -> None:
         with suppress(NoMatches, ScreenStackError):  # the application ends
-            self.show(message.look)
-            if isinstance(message.look, Observation):
+            self.show(look)
+            if isinstance(look, Observation):
                 self._start_reading_lag()
 
-    @on(_LagRead)
-    def _on_lag_read(self, message: _LagRead) -> None:
+    def _on_lag_read(self, lag: GroupLag | KafkaAssignorsError) -> None:
         self._is_reading_lag = False
         with suppress(NoMatches, ScreenStackError):  # the application ends
-            self.show_lag(message.lag)
+            self.show_lag(lag)
 
     def show(self, look: Observation | KafkaAssignorsError) -> None:
         """Show the next look.  If it failed, show the error above the last figures."""
@@ -189,7 +156,7 @@ class WatchApp(App[None]):
         """Look at the group, and schedule the next look.  Runs on a background thread."""
         look = _result(self._source.read)
         with suppress(RuntimeError):  # the application has ended
-            self.post_message(_Looked(look))
+            self.call_later(self._on_looked, look)
         self._background.submit(self._poll, self._interval_s)
 
     def _start_reading_lag(self) -> None:
@@ -201,7 +168,7 @@ class WatchApp(App[None]):
     def _read_lag(self, look: Observation) -> None:
         lag = _result(lambda: self._source.read_lag(look))
         with suppress(RuntimeError):  # the application has ended
-            self.post_message(_LagRead(lag))
+            self.call_later(self._on_lag_read, lag)
 
     def _frame(self) -> Frame:
         history = self._history

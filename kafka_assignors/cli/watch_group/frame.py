@@ -69,25 +69,15 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The content of one screen.  Times are seconds since 1970.
-
-    Attributes:
-        last: the last look at the group.
-        owners: the owners when the group was last stable.
-        rebalances: the last rebalances that were seen, in the order of time.
-        opened_s: time at which the view opened.
-        rebalancing_s: start of the rebalance that is under way; None: the group is stable.
-        interval_s: seconds between two looks.
-        trouble: why looks after ``last`` failed; empty: none failed.
-    """
+    """The content of one screen.  Times are seconds since 1970."""
 
     last: Observation
-    owners: OwnerNames
-    rebalances: tuple[Rebalance, ...]
-    opened_s: float
-    rebalancing_s: float | None = None
-    interval_s: float = 1.0
-    trouble: str = ""
+    owners: OwnerNames  # when the group was last stable
+    rebalances: tuple[Rebalance, ...]  # in the order of time
+    opened_s: float  # when the view opened
+    rebalancing_s: float | None = None  # start of the current rebalance; None: the group is stable
+    interval_s: float = 1.0  # between two looks
+    trouble: str = ""  # why looks after ``last`` failed; empty: none failed
 
     def head(self, width: int, frozen: bool, now_s: float) -> list[Text]:
         """Return the lines above the table: the group, its totals, its last rebalance, and problems."""

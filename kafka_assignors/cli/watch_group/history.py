@@ -42,58 +42,37 @@ class MoveReason(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A partition with a new owner.
-
-    Attributes:
-        tp: the partition.
-        old: its last known owner, which may have revoked it in an earlier round; None: no owner is known.
-        new: its owner now; None: it has none.
-        why: the reason.
-    """
+    """A partition with a new owner."""
 
     tp: TopicPartition
-    old: str | None
-    new: str | None
+    old: str | None  # the last known owner, may have revoked it in an earlier round; None: no owner is known
+    new: str | None  # None: it has no owner now
     why: MoveReason
 
 
 @dataclass(frozen=True, slots=True)
 class Rebalance:
-    """A change of the group between two stable snapshots.  Times are seconds since 1970.
+    """A change of the group between two stable snapshots.  Times are seconds since 1970."""
 
-    Attributes:
-        after_s: time of the last stable snapshot before the rebalance.
-        began_s: time of the first snapshot during the rebalance; None: it took place between two snapshots.
-        time_s: time of the first stable snapshot after the rebalance.
-        causes: at least one cause.
-        moves: the moves, by partition.
-        strategies: the strategy before and after.
-        generations: number of generations that passed; None: unknown.
-        is_certain: False if only the restart of a static member was seen, which may need no rebalance.
-    """
-
-    after_s: float
-    began_s: float | None
-    time_s: float
-    causes: tuple[RebalanceCause, ...]
-    moves: tuple[Move, ...]
-    strategies: tuple[str, str]
-    generations: int | None
-    is_certain: bool = True
+    after_s: float  # the last stable snapshot before the rebalance
+    began_s: float | None  # the first snapshot during it; None: it took place between two snapshots
+    time_s: float  # the first stable snapshot after it
+    causes: tuple[RebalanceCause, ...]  # at least one
+    moves: tuple[Move, ...]  # by partition
+    strategies: tuple[str, str]  # before and after
+    generations: int | None  # number that passed; None: unknown
+    is_certain: bool = True  # False: a static member restarted, which may need no rebalance
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """A group as its broker described it at one moment.
 
-    Attributes:
-        time_s: seconds since 1970.
-        group: state, members and commits.
-        partitions: topic -> number of partitions, for at least the subscribed topics that exist; None: the
-            broker did not return the number.
+    ``partitions``: topic -> number of partitions, for at least the subscribed topics that exist.  None: the
+    broker did not return the number.
     """
 
-    time_s: float
+    time_s: float  # seconds since 1970
     group: GroupState
     partitions: Mapping[str, int | None]
 

@@ -23,32 +23,20 @@ _ENDS_S = 5.0  # maximum time for reading end offsets
 
 @dataclass(frozen=True, slots=True)
 class GroupLag:
-    """The lag of a group's partitions, as last read.
+    """The lag of a group's partitions, as last read."""
 
-    Attributes:
-        time_s: time of the look with the commits, seconds since 1970; None: no lag was read yet.
-        lags: records left to read, where known.
-        problem: why a lag is unknown or old; empty: there is no problem.
-    """
-
-    time_s: float | None = None
-    lags: Mapping[TopicPartition, int] = field(default_factory=dict)
-    problem: str = ""
+    time_s: float | None = None  # of the look with the commits, seconds since 1970; None: no lag was read yet
+    lags: Mapping[TopicPartition, int] = field(default_factory=dict)  # where known
+    problem: str = ""  # why a lag is unknown or old; empty: there is none
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One look at a group.
-
-    Attributes:
-        snapshot: the group and its topics.
-        partitions: the partitions that count, by ``cli.group_lag``.
-        lag: the last known lag of these partitions.
-    """
+    """One look at a group."""
 
     snapshot: Snapshot
-    partitions: Collection[TopicPartition]
-    lag: GroupLag = field(default_factory=GroupLag)
+    partitions: Collection[TopicPartition]  # that count, by ``cli.group_lag``
+    lag: GroupLag = field(default_factory=GroupLag)  # the last known
 
     def with_lag(self, lag: GroupLag) -> Observation:
         """Return the look with the lag of its partitions."""
@@ -77,12 +65,7 @@ class GroupSource:
         self._owners: Owners = {}
 
     def read(self) -> Observation:
-        """Read the group, its commits and its topics, but not the end offsets.
-
-        Raises:
-            BrokerError: no broker answers, or a broker refuses.
-            GroupError: the group does not exist.
-        """
+        """Read the group, its commits and its topics, but not the end offsets."""
         group = self._reader.read()
         topics = {topic for member in group.members for topic in member.topics}
         snapshot = Snapshot(self._clock(), group, self._reader.partition_counts(topics))
@@ -93,10 +76,6 @@ class GroupSource:
         """Read the end offsets of the look's partitions; the lag is their distance from the look's commits.
 
         Takes up to 10 s while brokers do not answer.
-
-        Raises:
-            BrokerError: no broker answers, or a broker refuses.
-            LagError: no end offset is known.
         """
         time_s, partitions = look.snapshot.time_s, sorted(look.partitions)
         if not partitions:

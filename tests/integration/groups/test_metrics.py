@@ -13,7 +13,7 @@ from kafka.metrics import DictReporter
 
 from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor, FairAssignor, RangeAssignor
 from kafka_assignors.assignor.coordinator_access.consumer import is_settled
-from kafka_assignors.metrics import COORDINATOR, OWN, OWN_GROUP
+from kafka_assignors.metrics.names import COORDINATOR, OWN, OWN_GROUP
 from tests.integration.conftest import FreshNames
 from tests.support.waiting import until
 

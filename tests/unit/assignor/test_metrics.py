@@ -22,7 +22,7 @@ from kafka_assignors import (
     RangeAssignor,
     make_continuous,
 )
-from kafka_assignors.metrics import COORDINATOR, OWN, OWN_GROUP, coordinator_group
+from kafka_assignors.metrics.names import COORDINATOR, OWN, OWN_GROUP, coordinator_group
 from kafka_assignors.plan import Assignment, Claims, Group
 from tests.support.joining import cluster, joined, raw
 from tests.support.waiting import until

@@ -13,16 +13,9 @@ import pytest
 from kafka.metrics import MetricConfig, Metrics
 from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 
-from kafka_assignors.metrics import (
-    COORDINATOR,
-    NO_METRICS,
-    OWN,
-    OWN_GROUP,
-    Recorder,
-    plan_figures,
-    prometheus,
-)
+from kafka_assignors.metrics import NO_METRICS, Recorder, plan_figures, prometheus
 from kafka_assignors.metrics.exported import ExportedConsumers
+from kafka_assignors.metrics.names import COORDINATOR, OWN, OWN_GROUP
 from kafka_assignors.plan import Assignment, Group, Member, rebalance
 from kafka_assignors.plan.cause import Cause
 from tests.support.examples import metric_rows

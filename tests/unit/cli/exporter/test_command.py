@@ -16,7 +16,7 @@ from kafka_assignors.cli.exporter.command import command
 from kafka_assignors.cli.exporter.page import LagPage
 from kafka_assignors.cli.exporter.reading import ClusterReading
 from kafka_assignors.cli.exporter.server import ProblemLog, reading_repeatedly, serving
-from kafka_assignors.errors import BrokerError, LagUnreachableError
+from kafka_assignors.errors import BrokerError, GroupError, LagDeniedError, LagError, LagUnreachableError
 from tests.support.examples import ROOT
 from tests.support.waiting import until
 from tests.unit.cli.exporter.cluster_reading import a_reading
@@ -121,6 +121,36 @@ def test_reading_goes_on_after_failures() -> None:
     odd = "the request failed: odd"
     assert lines == [left_out, "no broker answers: refused", odd, left_out]
     assert next(iter(page.collect())).samples[0].value == 1
+
+
+def caused(error: BrokerError, cause: LagError) -> BrokerError:
+    error.__cause__ = cause
+    return error
+
+
+def test_failure_is_logged_when_its_cause_changes() -> None:
+    """One cause may have other figures, or other words of kafka-python, at each attempt."""
+    unreachable, denied = LagUnreachableError("no broker answers"), LagDeniedError("denied")
+    failures = [
+        GroupError("one look: a size needs two"),
+        GroupError("looks 3 s apart are too close"),
+        GroupError("looks 4.5 s apart are too close"),
+        click.UsageError("--load-topic: no such topic"),
+        caused(BrokerError("no Kafka broker answers: refused"), unreachable),
+        caused(BrokerError("no Kafka broker answers: connection lost"), unreachable),
+        caused(BrokerError("group 'g': not authorised"), denied),
+    ]
+    lines: list[str] = []
+    count = 0
+
+    def read() -> ClusterReading:
+        nonlocal count
+        count += 1
+        raise failures[min(count, len(failures)) - 1]
+
+    with reading_repeatedly(read, LagPage("prod", 10), 0.001, lines.append):
+        until(lambda: count > len(failures) + 1, "readings")
+    assert lines == [str(failures[number]) for number in (0, 1, 3, 4, 6)]
 
 
 def test_problem_is_logged_when_it_appears_and_when_all_have_passed() -> None:

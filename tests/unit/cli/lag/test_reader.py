@@ -20,7 +20,7 @@ from kafka.protocol.consumer import FetchRequest
 from kafka_assignors.cli import connection
 from kafka_assignors.cli.lag import reader
 from kafka_assignors.cli.lag.reader import LagReader, lag_in_time, matching
-from kafka_assignors.errors import BrokerError, GroupError
+from kafka_assignors.errors import BrokerError, GroupError, LagDeniedError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.lag.reading import OldestUnread, Position
 from kafka_assignors.lag.retention import Retention
@@ -88,8 +88,9 @@ def test_error_of_the_first_group_is_raised_if_none_is_known(cluster: Lagging) -
         groups.read(["empty"])
     denied = GroupAuthorizationFailedError.errno
     cluster.groups.codes = lambda kind, *_: denied * (kind == "DescribeGroups")
-    with pytest.raises(BrokerError, match=r"group 'bb': not authorised to describe the group"):
+    with pytest.raises(BrokerError, match=r"group 'bb': not authorised to describe the group") as refusal:
         groups.read(["bb", "a"])
+    assert isinstance(refusal.value.__cause__, LagDeniedError)
 
 
 def test_look_that_fails_for_a_group_keeps_its_owners_and_rates(cluster: Lagging) -> None:

@@ -14,7 +14,6 @@ import pytest
 from click.testing import CliRunner, Result
 
 from kafka_assignors import cli
-from kafka_assignors.cli.live_group import LiveGroup
 from kafka_assignors.cli.plan import command as cli_plan
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.plan import Group
@@ -201,10 +200,10 @@ def live(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """Replace the cluster; what it was asked is kept, and what it answers may be changed."""
     state: dict[str, Any] = {"strategy": "sticky"}
 
-    def read_live_group(settings: Mapping[str, Any], group_id: str) -> LiveGroup:
+    def read_live_group(settings: Mapping[str, Any], group_id: str) -> tuple[Group, str]:
         state.update(settings=dict(settings), group_id=group_id)
         members = member("m1", owned={"t0": [0, 1]}), member("m2")
-        return LiveGroup(Group(members, {"t0": 2}), state["strategy"])
+        return Group(members, {"t0": 2}), state["strategy"]
 
     def with_live_lag(
         group: Group, settings: Mapping[str, Any], group_id: str, reset: str | None

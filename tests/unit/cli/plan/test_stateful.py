@@ -99,7 +99,7 @@ def test_command_line_options_override_the_file() -> None:
         ("topics", {}, "topics: unknown, expected one of version, strategy"),
         ("options.balance_factor", 0, "options.balance_factor: expected a whole number from 1"),
         ("options.balance_factor", True, "options.balance_factor: expected a whole number from 1"),
-        ("options.rack", "a", "options.rack: unknown, expected one of acceptable_recovery_lag"),
+        ("options.rack", "a", "options.rack: unknown; choose one of acceptable_recovery_lag"),
         ("subtopologies", {}, "subtopologies: expected an array"),
         ("subtopologies.0", {"id": "0"}, "subtopologies[0].partitions: missing"),
         (
@@ -153,7 +153,7 @@ def test_examples_of_the_page_are_reproduced() -> None:
     ("option", "message"),
     [
         ("balance_factor=0", "Error: --option balance_factor: expected a whole number from 1"),
-        ("rack=a", "Error: --option rack: unknown, expected one of acceptable_recovery_lag"),
+        ("rack=a", "Error: --option rack: unknown; choose one of acceptable_recovery_lag"),
     ],
 )
 def test_wrong_option_of_the_command_line_does_not_name_the_file(option: str, message: str) -> None:

@@ -18,7 +18,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_assignors.broker.ports import HOST
-from kafka_assignors.cli.exporter.server import parse_address, serving
+from kafka_assignors.cli.exporter.server import parse_address, reading_repeatedly, serving
+from kafka_assignors.cli.lag.report import Report
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size import serve as cli_serve
 from kafka_assignors.cli.size.report import SizeReport
@@ -26,6 +27,7 @@ from kafka_assignors.cli.size.serve import METRICS, SizePage, timed_and_logged
 from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
 from tests.support.examples import ROOT
+from tests.support.waiting import until
 from tests.unit.cli.size.test_size import REQUEST, Looks, Minutes, look, shown_report
 
 GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
@@ -130,6 +132,24 @@ def test_changes_of_the_advised_size_are_logged() -> None:
     assert lines == [
         "billing: 4 members, the right size for a time lag of 30s",
         "billing: grow from 4 to 8 members for a time lag of 30s",
+    ]
+
+
+def test_log_has_each_reason_for_a_missing_size_once() -> None:
+    without_lag = look([7] * 4, [0] * 4, members=4)
+    looks, lines = 0, list[str]()
+
+    def read() -> Report:
+        nonlocal looks
+        looks += 1
+        return without_lag
+
+    sizes = GroupSizes(read, REQUEST, clock=Minutes())
+    with reading_repeatedly(sizes.read, SizePage("billing", 60), 0.001, lines.append):
+        until(lambda: looks > 5, "looks")
+    assert lines == [
+        "one look at group 'billing' so far: a size needs two",
+        "no member of 'billing' had lag at both looks, so its rate is unknown: give --rate",
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -143,6 +144,27 @@ def test_unreadable_member_is_named(subscription: bytes, assignment: bytes, why:
     assert why in current.unread["x"]
     assert [row.task for row in current.rows] == [("s", 0)]
     assert f"x: {current.unread['x']}"[:30] in lines(current)
+
+
+def test_unreadable_subscription_costs_only_the_lags() -> None:
+    received = stateful_assignment.TaskAssignment(actives=(("s", 0),), standbys=(("s", 1),))
+    damaged = replace(member("x", {("s", 0): 3}, received), subscription_user_data=b"\xff" * 30)
+    current = task_report(group(damaged), TIME)
+    assert current.rows == (
+        TaskRow(("s", 0), ReportedCopy("x", None), (), ()),
+        TaskRow(("s", 1), None, (ReportedCopy("x", None),), ()),
+    )
+    assert "version -1" in current.unread["x"]
+    assert "x" not in current.subscriptions
+
+
+def test_both_reasons_of_a_member_without_readable_data_are_noted() -> None:
+    damaged = GroupMember(
+        "x", None, "x", "h", (), subscription_user_data=b"\xff" * 30, assignment_user_data=b"\0\1"
+    )
+    why = task_report(group(damaged), TIME).unread["x"]
+    assert "stateful user data: " in why
+    assert "; stateful assignment: " in why
 
 
 def test_task_without_active_member_is_noted() -> None:

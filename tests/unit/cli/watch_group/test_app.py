@@ -18,7 +18,7 @@ from kafka_assignors.cli.watch_group import rebalance_log
 from kafka_assignors.cli.watch_group.app import WatchApp
 from kafka_assignors.cli.watch_group.history import Rebalance
 from kafka_assignors.cli.watch_group.rebalance_log import RebalanceLog
-from kafka_assignors.cli.watch_group.source import GroupLag, Observation
+from kafka_assignors.cli.watch_group.source import GroupLag, GroupSource, Observation
 from kafka_assignors.cli.watch_group.text import rebalance_lines
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError, LagError
 from tests.support.examples import ROOT
@@ -33,7 +33,7 @@ LOOKS = (
 NEVER_S = 3600.0
 
 
-class FakeSource:
+class FakeSource(GroupSource):
     """Returns or raises one look after the other, and then the last one again.
 
     ``lag`` is the lag of all looks: by default the look's own.
