@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.scenario import Parameter
@@ -101,7 +103,7 @@ class Outcome:
         simulated_s: simulated seconds.
         moves: the moves one by one.
         series: the series; None if not requested.
-        time_lags: ``time_lag_max`` by partition; None without a series.
+        time_lags: ``time_lag_max`` by partition.
     """
 
     group: str
@@ -131,7 +133,7 @@ class Outcome:
     simulated_s: float
     moves: tuple[Move, ...] = ()
     series: Series | None = None
-    time_lags: Levels | None = None
+    time_lags: Levels = field(default_factory=lambda: np.zeros(0))
 
     @property
     def situation(self) -> Situation:

@@ -163,7 +163,7 @@ class OutcomeBuilder:
             unserved_s=self.unserved_s,
             simulated_s=now,
             moves=tuple(self._moves),
-            time_lags=periods.largest if series else None,
+            time_lags=periods.largest,
             series=Series(
                 at=at,
                 lag=lag.sum(axis=1),

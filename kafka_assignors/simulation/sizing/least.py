@@ -260,10 +260,7 @@ class Search:
             owners=tuple(names[owner] for owner in owners.tolist()),
             drain_limit_s=max(history.length_s, 2 * self._target.max_time_lag_s),
         )
-        time_lags = simulate(history, scenario).time_lags
-        if time_lags is None:
-            raise AssertionError("`simulate` returns time lags unless ``series=False``")
-        return time_lags
+        return simulate(history, scenario, series=False).time_lags
 
     def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
         """Return the partition, and its member, that make a size too small."""
