@@ -184,7 +184,8 @@ class Group:
                 and time.monotonic() - max(changed, begin) > self.scene.quiet_s
             ):
                 return
-        raise TimeoutError(f"the group did not settle within {PATIENCE_S:.0f} s: {self.members}")
+        owned = {member.name: sorted(member.owned) for member in self.members}
+        raise TimeoutError(f"the group did not settle within {PATIENCE_S:.0f} s: {owned}")
 
 
 @contextmanager
