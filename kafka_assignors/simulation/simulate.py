@@ -51,10 +51,6 @@ class Simulation:
 
     A subclass may instead decide on the churn during the simulation, as ``bench.lag.autoscaler`` does.
 
-    Args:
-        history: the arrivals.
-        scenario: the strategy and the members; its churn names those that join later.
-
     Raises:
         OptionError: as ``simulate``.
     """

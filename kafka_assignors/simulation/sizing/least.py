@@ -200,11 +200,7 @@ class Search:
     def owners(self, members: int, load: Counts, topics: dict[str, int], names: Sequence[str]) -> Counts:
         """Return the owners after the strategy's rebalance to a size.
 
-        Args:
-            members: the size.
-            load: by partition, records.
-            topics: topic -> number of partitions.
-            names: of the members, those that leave included.
+        ``names`` include those of members that leave.
         """
         group = GroupModel(self._strategy, topics, names, self._of_size(len(names)))
         before = 0 if self._owners is None else self._present or 0
