@@ -45,10 +45,6 @@ class Scene:
 
     Attributes:
         slow_s: seconds that one member takes for a batch; 0: no member is slow.
-        partitions: of the topic.
-        rate: records a second and partition.
-        session_ms: ``session_timeout_ms`` of all members.
-        heartbeat_ms: ``heartbeat_interval_ms`` of all members.
         seed: of the moments of the events, which are the same for each client.  The kills of seeds 0, 1, 2
             and so on are spread evenly over the interval of auto-commit: the last commit decides duplicates.
     """
