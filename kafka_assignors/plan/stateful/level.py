@@ -10,7 +10,7 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 
 
 def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
-    """Return the fewest and the most copies, active or standby, of each member in balance, standbys included.
+    """Return, by member, the fewest and the most copies (active tasks and standbys) of a balanced placement.
 
     A process holds at most one copy of a task, so a process with few members may be full before its members
     have as many as others.  The other members then share the rest.  A balance factor above 1 lowers the
