@@ -36,7 +36,8 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument(
         "--patience", type=float, default=10.0, metavar="S",
-        help="seconds a call of kafka-python's may take, and half of what Java's first may (default 10)",
+        help="seconds that a call of kafka-python may take; Java's first call may take twice as long "
+        "(default 10)",
     )  # fmt: skip
     parser.add_argument(
         "--problems", nargs="+", default=[*SIZES, "growth", LAG, STATEFUL], metavar="WHICH",
@@ -48,7 +49,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--no-java", action="store_true", help="leave Java out")
     parser.add_argument("--out", type=Path, default=Path("out/bench.json"), metavar="FILE",
                         help="where the figures go; table and pictures beside it")  # fmt: skip
-    parser.add_argument("--render", action="store_true", help="measure nothing, go by the figures in --out")
+    parser.add_argument("--render", action="store_true", help="render the figures in --out without measuring")
     parser.add_argument("--docs", action="store_true", help="also put the results into docs/benchmarks.md")
     options = parser.parse_args(arguments)
     if not 0 < options.patience < float("inf"):

@@ -25,13 +25,8 @@ class Report:
     """A run's facts.
 
     Attributes:
-        machine: hardware and software of the run.
         arguments: of the command; empty: the defaults of ``make bench``.
-        rows: of the table.
         growth: more rows, only for the pictures.
-        notes: measurements that failed, and the reasons.
-        lag: rows of the table about fetching lag.
-        stateful: rows of the tables about plans for stateful members.
     """
 
     machine: dict[str, str]

@@ -35,10 +35,7 @@ class Stage:
     """A problem in one phase, and the paths of its files.
 
     Attributes:
-        problem: the group.
-        phase: the event; see ``problems.PHASES``.
         base: the plan before the event; None in the phase ``fresh``.
-        folder: temporary folder for groups and plans.
     """
 
     problem: Problem

@@ -33,7 +33,7 @@ _ONLY_IN: dict[str, tuple[Scene, ...]] = {
     **dict.fromkeys(("speed", "duration", "churn"), ("replay",)),
     "backlog": ("backlog",),
     "flights": ("failover",),
-    **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms"), _COMPARED),
+    **dict.fromkeys(("strategy", "consumers", "partitions", "work-ms", "warm-up-ms", "pipeline"), _COMPARED),
 }
 _BROKER_END_S = 1.0  # to wait for the end of the broker after its clients have failed
 
@@ -59,7 +59,8 @@ def _refuse_options_of_other_scenes(scenes: tuple[Scene, ...]) -> None:
     for parameter in ctx.command.params:
         in_scenes = _ONLY_IN.get(parameter.opts[0].removeprefix("--"), scenes)
         given = ctx.get_parameter_source(str(parameter.name)) is not ParameterSource.DEFAULT
-        if given and not set(in_scenes) & set(scenes):
+        is_off = ctx.params[str(parameter.name)] is False  # --no-pipeline is right for all scenes
+        if given and not is_off and not set(in_scenes) & set(scenes):
             where = " and the ".join(in_scenes)
             raise click.UsageError(
                 f"{parameter.opts[0]} goes with the {where}, not with {' and '.join(scenes)} alone"

@@ -1,4 +1,4 @@
-"""The shape of results.json (version 9): measured results, and all data of report and tables.
+"""The shape of results.json (version 10): measured results, and all data of report and tables.
 
 ``strategies`` are the runs of the replay, measured by `measure`; ``backlog`` are those of the backlog,
 measured by `measure_drain`.  Either is empty if its scene did not run.  ``failover`` and ``pipeline`` are
@@ -15,7 +15,7 @@ from typing import TypedDict
 from demo.failover.results import FailoverResult
 from demo.pipeline.results import PipelineResult
 
-VERSION = 9
+VERSION = 10
 
 
 class HoldResult(TypedDict):
@@ -33,18 +33,8 @@ class WaitResult(TypedDict):
     step: int
     partition: int
     member: str  # the member that processed them then
-    moved: bool  # another member gained the partition meanwhile
     start: float
     end: float
-
-
-class PauseResult(TypedDict):
-    """The pause of one partition in one step: the sum of its waits."""
-
-    step: int
-    partition: int
-    moved: bool
-    seconds: float
 
 
 class StepResult(TypedDict):
@@ -96,7 +86,6 @@ class StrategyResult(TypedDict):
     double_owned: int
     owned_at_end: int
     steps: list[StepResult]
-    pauses: list[PauseResult]
     waits: list[WaitResult]
     holds: list[HoldResult]
     openings: list[HoldResult]

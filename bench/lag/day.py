@@ -43,8 +43,6 @@ class Case(NamedTuple):
     """A day of traffic.
 
     Attributes:
-        history: the arrivals by minute.
-        strategy: the group's.
         commit_age_s: age of the committed offsets from which the autoscaler computes lag, seconds.
         expected: records forecast for the next hour, by step of five minutes and partition.
     """
@@ -60,14 +58,8 @@ class Row:
     """The result of a rule.
 
     Attributes:
-        rule: its name.
-        member_s: seconds of all members, including those that are starting.
-        most: the largest number of members.
         over: number of minutes at whose end a record had waited longer than the target.
-        longest_s: the longest wait.
         p99_s: the wait that is not exceeded in 99 % of partitions and time.
-        scalings: number of changes of the size.
-        moved: number of moves.
     """
 
     rule: str

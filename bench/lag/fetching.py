@@ -19,6 +19,7 @@ from kafka.admin import NewTopic, OffsetSpec
 from kafka.structs import OffsetAndMetadata
 
 from bench.table import ms
+from bench.timing import times
 from kafka_assignors.broker import development_broker
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.lag import LagFetcher
@@ -87,11 +88,11 @@ def _row(bootstrap: str, size: int, runs: int) -> Row:
         finally:
             fetcher.close()
 
-    row: Row = {"partitions": size, "runs": runs, "cold": _times(cold, runs)}
+    row: Row = {"partitions": size, "runs": runs, "cold": times(cold, runs)}
     fetcher = LagFetcher(config)
     try:
         fetcher.fetch(tps, LONGEST_MS)
-        row["warm"] = _times(lambda: fetcher.fetch(tps, LONGEST_MS), runs)
+        row["warm"] = times(lambda: fetcher.fetch(tps, LONGEST_MS), runs)
     finally:
         fetcher.close()
     theirs = [KafkaPartition(*tp) for tp in tps]
@@ -142,7 +143,7 @@ def _admin_client(bootstrap: str, tps: list[Any], runs: int) -> list[float]:
 
     try:
         ask()
-        return _times(ask, runs)
+        return times(ask, runs)
     finally:
         admin.close()
 
@@ -155,9 +156,9 @@ def _consumer(bootstrap: str, tps: list[Any]) -> Row:
     )
     try:
         consumer.committed(tps[0])
-        ends = _times(lambda: (consumer.end_offsets(tps), consumer.beginning_offsets(tps)), 3)
-        commits = _times(lambda: [consumer.committed(tp) for tp in some], 1)
-        one_by_one = _times(
+        ends = times(lambda: (consumer.end_offsets(tps), consumer.beginning_offsets(tps)), 3)
+        commits = times(lambda: [consumer.committed(tp) for tp in some], 1)
+        one_by_one = times(
             lambda: [(consumer.end_offsets([tp]), consumer.beginning_offsets([tp])) for tp in some], 1
         )
     finally:
@@ -168,15 +169,6 @@ def _consumer(bootstrap: str, tps: list[Any]) -> Row:
         "one by one": (commits[0] + one_by_one[0]) * scale,
         "asked one by one": len(some),
     }
-
-
-def _times(work: Callable[[], object], runs: int) -> list[float]:
-    seconds = []
-    for _ in range(runs):
-        started = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - started)
-    return seconds
 
 
 # --- what comes out ----------------------------------------------------------------------------------------

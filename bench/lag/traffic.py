@@ -62,12 +62,7 @@ class Hour(NamedTuple):
 def work_off(lag: Numbers, arrivals: Numbers, owners: Owners, members: int, rate: float) -> Hour:
     """Let members work for an hour.  Each reads from all its partitions, in proportion to their lags.
 
-    Args:
-        lag: by partition, at the begin of the hour.
-        arrivals: by minute and partition.
-        owners: by partition.
-        members: number of members.
-        rate: records that a member can process in a minute.
+    Each can process ``rate`` records in a minute.
     """
     member = partition = 0.0
     for came in arrivals:

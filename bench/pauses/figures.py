@@ -9,14 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """Records of one partition that one poll returned.
-
-    Attributes:
-        at: time of the poll, seconds.
-        member: the member that polled.
-        first: first offset.
-        last: last offset.
-    """
+    """Records of one partition that one poll returned."""
 
     at: float
     member: str

@@ -45,10 +45,6 @@ class Scene:
 
     Attributes:
         slow_s: seconds that one member takes for a batch; 0: no member is slow.
-        partitions: of the topic.
-        rate: records a second and partition.
-        session_ms: ``session_timeout_ms`` of all members.
-        heartbeat_ms: ``heartbeat_interval_ms`` of all members.
         seed: of the moments of the events, which are the same for each client.  The kills of seeds 0, 1, 2
             and so on are spread evenly over the interval of auto-commit: the last commit decides duplicates.
     """
@@ -184,7 +180,8 @@ class Group:
                 and time.monotonic() - max(changed, begin) > self.scene.quiet_s
             ):
                 return
-        raise TimeoutError(f"the group did not settle within {PATIENCE_S:.0f} s: {self.members}")
+        owned = {member.name: sorted(member.owned) for member in self.members}
+        raise TimeoutError(f"the group did not settle within {PATIENCE_S:.0f} s: {owned}")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ PARTS: dict[str, tuple[str, ...]] = {
     "model": ("--days", "42"),
     "backtest": (),
 }
-"""Part -> the arguments with which the docs' figures were measured."""
+"""Part -> its arguments here.  docs/benchmarks.md has the command of each figure."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable
 from statistics import median
 from typing import Any
 
@@ -22,6 +21,7 @@ from kafka.structs import OffsetAndMetadata
 
 from bench.lag.fetching import more_heap
 from bench.machine import machine
+from bench.timing import times
 from kafka_assignors.broker import development_broker
 from kafka_assignors.lag.fetch.group_offsets import fetch_groups
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
@@ -76,23 +76,14 @@ def _row(
 
     # The sink discards the rows, so check them once before the measurement.
     assert source.load().where("problem is null and end_offset = 1").count() == rows
-    alone = median(_times(asking, given.runs))
-    first, *later = _times(reading, given.runs + 1)
+    alone = median(times(asking, given.runs))
+    first, *later = times(reading, given.runs + 1)
     spark_s = median(later)
     return [
         f"{len(names):,} x {partitions:,}",
         *(f"{rows:,}", f"{alone:.2f} s", f"{rows / alone:,.0f}"),
         *(f"{first:.2f} s", f"{spark_s:.2f} s", f"{rows / spark_s:,.0f}"),
     ]
-
-
-def _times(call: Callable[[], None], runs: int) -> list[float]:
-    seconds = []
-    for _ in range(runs):
-        began = time.perf_counter()
-        call()
-        seconds.append(time.perf_counter() - began)
-    return seconds
 
 
 def _commit_everywhere(bootstrap: str, groups: int, partitions: int) -> tuple[str, ...]:

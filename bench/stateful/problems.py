@@ -146,7 +146,7 @@ def group_of(size: Size, event: str) -> SimulatedGroup:
 def least_copies(group: SimulatedGroup) -> int:
     """Return a lower bound of the copies that a balanced placement builds.
 
-    It is the larger of two numbers: copies that members miss to an even share, and copies that tasks miss.
+    The larger of two numbers: the copies that members lack for an even share, and the copies that tasks lack.
     It holds if each member has a process of its own, and each task a changelog.
     """
     copies = 1 + min(group.options.num_standby_replicas, len(group.processes) - 1)

@@ -31,14 +31,8 @@ class StreamsPeer:
     ) -> Facts:
         """Time a plan, then run rounds, in a new JVM.
 
-        Args:
-            tasks: number of tasks, in subtopologies of 100.
-            members: number of members before the event.
-            event: ``new``, ``join`` or ``leave``.
-            standbys: of each task.
-            warmups: in the group.
-            patience: seconds after which no plan of a median begins.  No round begins after six times as
-                long, and a process without output for thirty times as long is ended.
+        No plan of a median begins after ``patience`` seconds.  No round begins after six times as long, and a
+        process without output for thirty times as long is ended.
         """
         numbers = [tasks, members, standbys, warmups, event, patience, 6 * patience]
         command: list[str | Path] = [self.java, f"-Xmx{HEAP}", "-cp", self.class_path, CLASS]

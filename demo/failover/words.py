@@ -24,8 +24,8 @@ ROWS: tuple[Row[EventResult], ...] = (
     Row(
         "in all",
         lambda e: seconds(e["in_all"]),
-        "A task's times without progress until the group had settled, each less the usual one, added up; "
-        "mean of the tasks, with probing rebalances.",
+        "The sum of a task's gaps until the group settled, each minus the usual gap; mean of the tasks. "
+        "Probing rebalances are included.",
         "in all",
     ),
     Row(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from demo.figures import ownership, processing
 from demo.figures.lag import SAMPLE_NS, lag_result
 from demo.group.logs import NS, RunLogs
-from demo.results import HoldResult, PauseResult, StepResult, StrategyResult, WaitResult
+from demo.results import HoldResult, StepResult, StrategyResult, WaitResult
 from kafka_assignors.simulation.churn import KINDS, first_members
 
 
@@ -85,10 +85,10 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
     run = _Run(logs)
     books = processing.account(run.sent, run.done)
     waits = _waits(run)
-    pauses = _pauses(waits)
-    steps = [_step(run, index, pauses) for index in range(len(run.steps))]
+    pauses = _pauses(waits, len(run.steps))
+    steps = [_step(run, index, pauses[index]) for index in range(len(run.steps))]
     lag = lag_result(range(run.zero, run.end + SAMPLE_NS, SAMPLE_NS), run.sent, run.done, run.holds)
-    seconds = [pause["seconds"] for pause in pauses]
+    seconds = [pause_s for of_step in pauses for pause_s in of_step]
     last_sent = max((e.t for entries in run.sent.values() for e in entries), default=run.zero)
     last_done = processing.last_first_time(logs.members, run.end) or run.zero
     return StrategyResult(
@@ -113,7 +113,6 @@ def measure(strategy: str, logs: RunLogs) -> StrategyResult:
         double_owned=ownership.double_owned(run.holds),
         owned_at_end=len(ownership.owners_at(run.holds, run.end - 1)),
         steps=steps,
-        pauses=pauses,
         waits=waits,
         holds=[_hold(run, hold) for hold in run.holds],
         openings=[
@@ -142,7 +141,6 @@ def _waits(run: _Run) -> list[WaitResult]:
     for partition, done in run.done.items():
         sent = processing.Sent(run.sent.get(partition, ()))
         orphaned_by = run.kills_of_owner(partition)
-        changes = [handover.t for handover in run.handovers if handover.partition == partition]
         for wait in processing.waits(partition, done, sent):
             join = processing.caused_by(wait, run.joins[wait.member])
             step = processing.step_behind(wait, join, starts, orphaned_by) if join else None
@@ -153,7 +151,6 @@ def _waits(run: _Run) -> list[WaitResult]:
                     "step": step,
                     "partition": partition,
                     "member": wait.member,
-                    "moved": any(wait.idle <= t <= wait.end for t in changes),
                     "start": run.seconds(wait.start),
                     "end": run.seconds(wait.end),
                 }
@@ -161,25 +158,17 @@ def _waits(run: _Run) -> list[WaitResult]:
     return caused
 
 
-def _pauses(waits: Sequence[WaitResult]) -> list[PauseResult]:
-    by_step: dict[tuple[int, int], list[WaitResult]] = defaultdict(list)
+def _pauses(waits: Sequence[WaitResult], steps: int) -> list[list[float]]:
+    """Return by step the seconds that each of its paused partitions waited."""
+    pauses: list[dict[int, float]] = [defaultdict(float) for _ in range(steps)]
     for wait in waits:
-        by_step[wait["step"], wait["partition"]].append(wait)
-    return [
-        {
-            "step": step,
-            "partition": partition,
-            "moved": any(wait["moved"] for wait in of_step),
-            "seconds": round(sum(wait["end"] - wait["start"] for wait in of_step), 3),
-        }
-        for (step, partition), of_step in sorted(by_step.items())
-    ]
+        pauses[wait["step"]][wait["partition"]] += wait["end"] - wait["start"]
+    return [[round(seconds, 3) for _, seconds in sorted(of_step.items())] for of_step in pauses]
 
 
-def _step(run: _Run, index: int, pauses: Sequence[PauseResult]) -> StepResult:
+def _step(run: _Run, index: int, pauses: Sequence[float]) -> StepResult:
     step, begin, end = run.steps[index], run.bounds[index], run.bounds[index + 1]
     settled = ownership.settled_at(run.holds, begin, end, run.logs.partitions)
-    seconds = [pause["seconds"] for pause in pauses if pause["step"] == index]
     return {
         "kind": step.event,
         "member": step.note,
@@ -188,10 +177,10 @@ def _step(run: _Run, index: int, pauses: Sequence[PauseResult]) -> StepResult:
         "rebalances": len(run.generations(begin, end)),
         "moved": sum(begin <= handover.t < end for handover in run.handovers),
         "least_moves": _least_moves(run, index),
-        "paused": len(seconds),
-        "pause_total": round(sum(seconds), 3),
-        "pause_p50": _median(seconds),
-        "pause_max": _most(seconds),
+        "paused": len(pauses),
+        "pause_total": round(sum(pauses), 3),
+        "pause_p50": _median(pauses),
+        "pause_max": _most(pauses),
     }
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -30,11 +29,10 @@ LOOK_S = 0.02
 RESTORED_EVERY_S = 0.05  # least time between two entries about copies
 MIB = 1024 * 1024
 STORE = StoreOptions(block_cache_bytes=32 * MIB, write_buffer_bytes=32 * MIB)
-_PROBES = "probing rebalance"  # the beginning of the runtime's log line about one
 
 
 class StateLog:
-    """Logs the tasks and copies of a member when they change.
+    """Logs the tasks and copies of a member when they change, and each probing rebalance that it requests.
 
     Entries about copies come first, so the log has the whole restore of a task before the task is ready.
     """
@@ -45,6 +43,7 @@ class StateLog:
         self._member, self._log, self._clock = member, log, clock
         self._tasks: tuple[Entry | None, ...] = (None, None)
         self._standbys: Entry | None = None
+        self._duties = Duties()  # at the last look
         self._restored: dict[Task, int] = {}
         self._restored_at = 0
 
@@ -63,6 +62,9 @@ class StateLog:
             if entry != before:
                 self._log.write(replace(entry, t=now))
         self._tasks = tasks
+        if _probed(self._duties, duties):
+            self._log.write(Entry(now, "probe"))
+        self._duties = duties
 
     def _look_at_copies(self, now: int, duties: Duties) -> None:
         restored = dict(self._member.restored)
@@ -79,20 +81,13 @@ class StateLog:
             self._log.write(replace(standbys, t=now))
 
 
+def _probed(before: Duties, now: Duties) -> bool:
+    """Return whether the member requested a probing rebalance; else only a new generation unsets its time."""
+    return before.probe_at is not None and now.probe_at is None and now.generation == before.generation
+
+
 def _numbers(tasks: Iterable[Task]) -> tuple[int, ...]:
     return tuple(sorted(number for _, number in tasks))
-
-
-class _Probes(logging.Handler):
-    """Logs each probing rebalance that this member asks for."""
-
-    def __init__(self, log: LogWriter) -> None:
-        super().__init__(logging.INFO)
-        self._log = log
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.getMessage().startswith(_PROBES):
-            self._log.write(Entry(time.monotonic_ns(), "probe"))
 
 
 def run_stateful(config: StatefulConfig, log: LogWriter, parent: ParentPipe) -> None:
@@ -102,9 +97,6 @@ def run_stateful(config: StatefulConfig, log: LogWriter, parent: ParentPipe) -> 
         count_flight(record, store)
         log.write(Entry(time.monotonic_ns(), "done", (record.partition,), record.offset, record.offset))
 
-    logger = logging.getLogger("kafka_assignors")
-    logger.setLevel(logging.INFO)
-    logger.addHandler(_Probes(log))
     consumer = StatefulConsumer(
         Topology((Subtopology(SUBTOPOLOGY, (config.topic,)),)),
         process,

@@ -38,8 +38,8 @@ ROWS: tuple[Row[StrategyResult], ...] = (
     Row(
         "rebalances",
         lambda r: f"{r['rebalances']:,}",
-        "Generations the group went through for the churn. Cooperative members take two where a partition is "
-        "taken from a member that stays, one where its owner is gone.",
+        "Generations the group went through for the churn. A cooperative group needs two generations to move "
+        "a partition away from a live member, and one if the owner is gone.",
     ),
     Row(
         "partitions moved",

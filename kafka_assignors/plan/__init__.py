@@ -5,8 +5,8 @@ from __future__ import annotations
 from kafka_assignors.plan.assignment import Assignment
 from kafka_assignors.plan.bounds import lag_lower_bound, load_lower_bound, moves_lower_bound, quick_lag_bound
 from kafka_assignors.plan.check import Planned, as_assignment
-from kafka_assignors.plan.claims import CONTESTED, Claims, resolve
-from kafka_assignors.plan.explain import Reason, Why, explain
+from kafka_assignors.plan.claims import Claims, resolve
+from kafka_assignors.plan.explain import Reason, Why
 from kafka_assignors.plan.load.cooperative_lag_aware import plan_cooperative_lag_aware
 from kafka_assignors.plan.load.expected import enough_expected, with_expected
 from kafka_assignors.plan.load.lag_aware import plan_lag_aware
@@ -20,28 +20,17 @@ from kafka_assignors.plan.model import (
     Ownership,
     TopicPartition,
     listed,
-    seniority,
     shown,
 )
-from kafka_assignors.plan.rebalance import HoldBack, Planner, Rebalance, rebalance
+from kafka_assignors.plan.rebalance import Rebalance, rebalance
 from kafka_assignors.plan.rounds import Hold, this_round
 from kafka_assignors.plan.simple.failover import plan_failover, plan_seniors
 from kafka_assignors.plan.simple.range import plan_range
 from kafka_assignors.plan.simple.roundrobin import plan_roundrobin
-from kafka_assignors.plan.stateful import (
-    PlannedSubtopology,
-    StatefulGroup,
-    StatefulMember,
-    StatefulPlan,
-    Task,
-    TaskPlanOptions,
-    plan_stateful,
-)
 from kafka_assignors.plan.sticky.planner import plan_fair, plan_fairest_sticky, plan_sticky
 from kafka_assignors.plan.unlisted import keep_owned, unlisted_owners
 
 __all__ = [
-    "CONTESTED",
     "NO_GENERATION",
     "NO_MEMBER",
     "UNKNOWN_LAG",
@@ -49,25 +38,16 @@ __all__ = [
     "Claims",
     "Group",
     "Hold",
-    "HoldBack",
     "Member",
     "Metrics",
     "Ownership",
     "Planned",
-    "PlannedSubtopology",
-    "Planner",
     "Reason",
     "Rebalance",
-    "StatefulGroup",
-    "StatefulMember",
-    "StatefulPlan",
-    "Task",
-    "TaskPlanOptions",
     "TopicPartition",
     "Why",
     "as_assignment",
     "enough_expected",
-    "explain",
     "keep_owned",
     "lag_lower_bound",
     "listed",
@@ -82,12 +62,10 @@ __all__ = [
     "plan_range",
     "plan_roundrobin",
     "plan_seniors",
-    "plan_stateful",
     "plan_sticky",
     "quick_lag_bound",
     "rebalance",
     "resolve",
-    "seniority",
     "shown",
     "this_round",
     "unlisted_owners",

@@ -91,9 +91,9 @@ def explain(
         in_order: the strategy assigns in a fixed order and ignores history, so neither balance nor a rack is
             a reason for its moves.
         words: replaces reasons by the strategy's own, such as ``MOVED`` by ``ACTIVE``.
-        by_load: the strategy balances lag.  If the group has lag, a fixed order is by lag.  A partition then
-            moves for load if its old owner owned at most one partition more than the new one: the counts
-            give no reason for such a move.
+        by_load: the strategy balances lag.  With lag, a fixed order is an order by lag.  A move counts as one
+            for load if the counts do not explain it: the old owner owned at most one partition more than the
+            new one.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.

@@ -70,12 +70,7 @@ def rebalance(
 ) -> Rebalance:
     """Plan one round.
 
-    Args:
-        group: members and topics.  Members of an eager group hold no partition, so the round assigns the
-            whole target.
-        plan: the strategy's planner.
-        claims: the group's claims, if already resolved.
-        hold_back: selects the part of the target that this round assigns.
+    Members of an eager group hold no partition, so the round assigns the whole target.
     """
     claims = resolve(group) if claims is None else claims
     target = plan(group, claims)

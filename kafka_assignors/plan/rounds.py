@@ -37,12 +37,6 @@ def this_round(
       again in each round, so the hold becomes *overdue*.  If the member subscribes to the topic, it then gets
       the partition, because it may have the partition after all.  That makes its next claim true.
 
-    Args:
-        group: members and topics.
-        claims: the partitions that members own and hold.
-        target: the planned owner of each partition.
-        overdue: holds that should have ended in an earlier round.
-
     Returns:
         The assignment of this round, and the partitions that need another round to reach their target.
     """

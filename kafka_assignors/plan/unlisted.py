@@ -37,10 +37,6 @@ _TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[int]]]:
     """Find the owners of partitions that are not in ``group.topics``.
 
-    Args:
-        group: members, and topics as in the leader's metadata.
-        claims: the group's claims.  Only members with refused claims are examined.
-
     Returns:
         Member id -> topic -> partition numbers, ascending.  Linear in the refused claims.
     """
@@ -83,11 +79,7 @@ def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[in
 def keep_owned(group: Group, claims: Claims, unlisted: Mapping[str, Ownership]) -> Assignment:
     """Keep every partition with its owner; assign the rest to the subscribers with the fewest partitions.
 
-    Args:
-        group: members and topics.
-        claims: the partitions that members own.
-        unlisted: member id -> owned partitions that the group does not list.  They count as load and are not
-            planned.
+    The ``unlisted`` partitions count as load.
 
     Returns:
         The plan.  Seniority breaks ties.  Cost: for each topic a sort of its free partitions and subscribers.

@@ -14,10 +14,7 @@ _LEAST_S = 0.5
 class Consumption:
     """Counts arrived and read records as time advances.  `Readers` name the member that reads each partition.
 
-    Args:
-        history: the arrivals.
-        rates: by member, its service rate at pace 1 (``History.pace``), records/s.  A last entry, 0, stands
-            for no owner.
+    The last of ``rates``, 0, stands for no owner.
 
     Attributes:
         now: seconds since the start.

@@ -22,10 +22,6 @@ class KnownLag:
     A member fetches the lag of its partitions when it gets them, and every ``refresh_s`` after that.  It
     reports the last answer when it joins.  The leader fetches the lag that no member reports, and keeps the
     answers for ``refresh_s``.  The leader's answers take precedence over reports.
-
-    Args:
-        size: number of partitions.
-        refresh_s: seconds between two fetches.
     """
 
     def __init__(self, size: int, refresh_s: float) -> None:
@@ -58,13 +54,7 @@ class KnownLag:
         self._fetched, self._fetched_at = lag.copy(), np.full(len(lag), now)
 
     def lag(self, now: float, lag: Levels, leader: int) -> Levels:
-        """Return the lag that the leader plans with.
-
-        Args:
-            now: seconds.
-            lag: by partition, the real lag.
-            leader: number of the member that leads.
-        """
+        """Return the lag that the leader plans with."""
         if leader != self._leader:
             self._leader, self._fetched_at = leader, np.full(len(lag), -np.inf)
         is_recent = self._fetched_at > now - self._refresh_s
@@ -106,11 +96,7 @@ def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
 class Leader:
     """Knows the lag, and requests rebalances by the rules of the real ``SkewWatcher``.
 
-    Args:
-        history: the arrivals, with their forecasts.
-        scenario: the strategy; without a ``skew`` the leader requests no rebalance.
-        group: the simulated group.
-        names: names of all members, those that join later included.
+    It requests none for a strategy without a ``skew``.
     """
 
     def __init__(self, history: History, scenario: Scenario, group: GroupModel, names: Sequence[str]) -> None:

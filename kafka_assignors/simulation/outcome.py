@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.scenario import Parameter
@@ -66,42 +68,13 @@ class Series:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """The figures of one scenario; docs/reference/backtest.md defines each.
+    """The figures of one scenario; docs/reference/backtest.md defines those that are not below.
 
     Attributes:
-        group: group of the history.
         history: name of the history, as in the scenario.
-        strategy: name on the wire.
-        parameters: parameters of the strategy.
-        members: number of members at the start.
-        churn: the churn as text.
-        service_rate: records/s of one member.
-        arrived: all records, the lag at the start included.
-        served: records read.
-        left: records that were not read by the end; 0 if all were.
-        drain_s: seconds from the last arrival (from the start, if none) until all records were read.  None:
-            not within the limit.
-        recovery_s: longest time from the start, or from a step of the churn, until the group had
-            settled and the lag was at most that right before (at the start: 0), seconds.  None: not within
-            the limit.
-        largest_lag: largest lag of the whole group at any time, records.
-        mean_lag: mean from the start to the end of the history, records.
-        largest_member_lag: largest lag of one member at any time, records.
-        time_lag_p50: age of the oldest unread record, seconds: the median over all partitions and the time of
-            the history.
-        time_lag_p99: the same, 99th percentile.
-        time_lag_max: the largest such age at any time, the time after the history included.
-        moved: number of moves; a partition moves if another member than its last owner gains it.
-        r_score: sum over all moves of the partition's arrival rate (mean of the last 30 s) divided by the
-            service rate of its new owner.
-        r_score_mean: mean R-score of a rebalance; the rounds of a cooperative rebalance count together.
-        rebalances: number of rounds, second rounds of cooperative rebalances included.
-        pause_s: member-seconds that living members did not read, because of rebalances and warm-ups.
-        unserved_s: partition-seconds without a reader, for any cause, dead members included.
-        simulated_s: simulated seconds.
         moves: the moves one by one.
         series: the series; None if not requested.
-        time_lags: ``time_lag_max`` by partition; None without a series.
+        time_lags: ``time_lag_max`` by partition.
     """
 
     group: str
@@ -131,7 +104,7 @@ class Outcome:
     simulated_s: float
     moves: tuple[Move, ...] = ()
     series: Series | None = None
-    time_lags: Levels | None = None
+    time_lags: Levels = field(default_factory=lambda: np.zeros(0))
 
     @property
     def situation(self) -> Situation:

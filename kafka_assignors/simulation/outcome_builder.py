@@ -17,13 +17,7 @@ _RECENT_S = 30.0
 
 
 class OutcomeBuilder:
-    """Collects the figures of an `Outcome`.
-
-    Args:
-        history: the arrivals.
-        scenario: the simulated scenario.
-        rate: service rate of one member, records/s.
-    """
+    """Collects the figures of an `Outcome`."""
 
     def __init__(self, history: History, scenario: Scenario, rate: float) -> None:
         self._history, self._scenario, self._rate = history, scenario, rate
@@ -74,9 +68,7 @@ class OutcomeBuilder:
     def record_interval(self, interval: Interval, *, settled: bool) -> None:
         """Record an interval.
 
-        Args:
-            interval: the interval that has passed.
-            settled: whether no rebalance is running, and no member is starting, dead or pausing.
+        With ``settled`` no rebalance is running, and no member is starting, dead or pausing.
         """
         times, totals = interval.totals()
         self._largest = max(self._largest, float(totals.max()))
@@ -114,12 +106,7 @@ class OutcomeBuilder:
     def record_step(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:
         """Record the end of a step, or the start of the first one.
 
-        Args:
-            now: seconds.
-            arrived: records arrived until now, by partition.
-            read: records read until now, by partition.
-            lags: by member, its lag; the last is that of partitions without an owner.
-            members: number of members in the group.
+        The last of ``lags`` is that of partitions without an owner.
         """
         self.record_levels(now, arrived, read)
         self._step_ends.append(len(self._at) - 1)
@@ -163,7 +150,7 @@ class OutcomeBuilder:
             unserved_s=self.unserved_s,
             simulated_s=now,
             moves=tuple(self._moves),
-            time_lags=periods.largest if series else None,
+            time_lags=periods.largest,
             series=Series(
                 at=at,
                 lag=lag.sum(axis=1),

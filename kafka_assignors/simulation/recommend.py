@@ -138,11 +138,7 @@ def _tiers(
 ) -> list[_Tier]:
     """Split contenders that no earlier goal separates.
 
-    Args:
-        contenders: in the order of names.
-        number: index of the goal to begin with.
-        goal_before: the goal in which all of them are worse than the tier before; None: the first tier.
-        ahead: the best contender before them in that goal.
+    All of them are worse than ``ahead`` in ``goal_before``; both are None for the first tier.
     """
     if number == len(GOALS) or len(contenders) == 1:
         return [_Tier(contenders, goal_before, ahead)]

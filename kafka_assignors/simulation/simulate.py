@@ -1,8 +1,8 @@
 """A discrete-event simulation of a consumer group, with the real planners on recorded arrivals.
 
-The events are the end of a step, a join, leave or kill of a member, the start and end of a round, and the end
-of a warm-up.  Between two events no member starts or stops reading, and records arrive evenly.  So the
-records read between two events can be computed exactly, for any length of time (``serving``).
+``events`` lists the kinds of events; the end of a step is one more.  Between two events no member starts or
+stops reading, and records arrive evenly.  So the records read between two events can be computed exactly, for
+any length of time (``serving``).
 """
 
 from __future__ import annotations
@@ -50,10 +50,6 @@ class Simulation:
     """The state of one simulation.  `run` applies the churn of the scenario.
 
     A subclass may instead decide on the churn during the simulation, as ``bench.lag.autoscaler`` does.
-
-    Args:
-        history: the arrivals.
-        scenario: the strategy and the members; its churn names those that join later.
 
     Raises:
         OptionError: as ``simulate``.

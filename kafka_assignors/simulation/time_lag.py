@@ -62,12 +62,7 @@ def age_periods(times_s: Levels, arrived: Levels, read: Levels, until: float) ->
 
     The age rises by one second each second, and falls by the time between the arrivals of the records read.
     So its slope changes at the given times, and when all records that arrived until such a time are read.
-
-    Args:
-        times_s: as in ``ages``.
-        arrived: as in ``ages``.
-        read: as in ``ages``.
-        until: one of ``times_s``; time after it does not count.
+    Time after ``until``, one of ``times_s``, does not count.
     """
     parts: list[tuple[Levels, Levels, Levels]] = []
     largest = np.zeros(read.shape[1])

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from kafka_assignors.plan import Group, Member, plan_failover, resolve, seniority
+from kafka_assignors.plan import Group, Member, plan_failover, resolve
+from kafka_assignors.plan.model import seniority
 from tests.support import oracle
 from tests.support.builders import groups, next_generation, settled_groups, shuffled
 from tests.support.searching import times

@@ -61,8 +61,6 @@ class Cost:
 
     Attributes:
         member_s: real seconds of all members, including those that are starting.
-        most: the largest number of members.
-        scalings: number of changes of the size.
         started: member -> start of its process, ns.
     """
 
@@ -75,15 +73,7 @@ class Cost:
 def row(
     rule: str, lapse: Lapse, cost: Cost, driver: Sequence[Entry], members: Mapping[str, Sequence[Entry]]
 ) -> tuple[str, ...]:
-    """Return the row of a rule.  Times are real seconds, but member-hours are hours of the day.
-
-    Args:
-        rule: its name.
-        lapse: the day.
-        cost: of its group.
-        driver: the driver's log.
-        members: the members' logs.
-    """
+    """Return the row of a rule.  Times are real seconds, but member-hours are hours of the day."""
     waits = waits_of(driver, members)
     owned = find_holds(members, {}, max(entry.t for log in members.values() for entry in log))
     first = {hold.member: hold.start for hold in sorted(owned, key=lambda hold: -hold.start)}

@@ -75,12 +75,7 @@ class Members:
 
 
 class Served:
-    """The advice of ``size --serve``, as KEDA's metrics-api trigger reads it.
-
-    Args:
-        url: the page with the advice.
-        lapse: the day.
-    """
+    """The advice of ``size --serve``, as KEDA's metrics-api trigger reads it."""
 
     def __init__(self, url: str, lapse: Lapse) -> None:
         self._url = url
@@ -140,13 +135,7 @@ def play(
 ) -> tuple[str, ...]:
     """Let a group of its own read the day, scaled by a rule.
 
-    Args:
-        rule: its name in the row that is returned.
-        due: the traffic.
-        lapse: the day.
-        bootstrap: the broker.
-        folder: empty folder for logs.
-        autoscaler: starts the rule for a group; the group's topic has the same name.
+    The group's topic, which ``autoscaler`` gets, has the same name as the group.
     """
     topic, rate = f"day-{uuid.uuid4().hex[:8]}", rate_of(due, lapse)
 

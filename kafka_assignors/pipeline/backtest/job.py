@@ -38,7 +38,7 @@ class TrialResult:
 
     Attributes:
         number: number of the trial.
-        outcome: the outcome without moves and series; None if the trial failed.
+        outcome: the outcome without moves, time lags and series; None if the trial failed.
         series: the downsampled series; None if the trial failed.
         error: why the trial failed, in one line; empty if it did not.
     """
@@ -60,7 +60,7 @@ def try_out(history: History, trial: Trial) -> TrialResult:
         return TrialResult(trial.number, error=_one_line(f"{type(error).__name__}: {error}"))
     return TrialResult(
         trial.number,
-        outcome=replace(outcome, moves=(), series=None),
+        outcome=replace(outcome, moves=(), time_lags=np.zeros(0), series=None),
         series=None if outcome.series is None else downsampled(outcome.series),
     )
 

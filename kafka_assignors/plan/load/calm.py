@@ -30,14 +30,6 @@ def calm_owners(
 
     With a skew of 1, with equal subscriptions, or without a limit, no plan that keeps the rule moves fewer;
     otherwise this is a heuristic.  In all cases, exchanges without further moves then lower the largest load.
-
-    Args:
-        group: members and topics.
-        claims: the partitions that members own.
-        problem: the lag, subscriptions and capacities of the group.
-        rule: the rule of counts.
-        bounds: the lower bounds of the group's loads.
-        budget: the limit of the exchanges.
     """
     home = claims.owner
     planner = plan_sticky if rule.skew == 1 else plan_fairest_sticky

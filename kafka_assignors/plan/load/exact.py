@@ -130,14 +130,8 @@ def best_plan(
 ) -> Owners | None:
     """Find the plan that minimises the largest load, or the moves, within limits.
 
-    Args:
-        problem: lag, subscriptions and capacities.
-        home: by partition, its owner before.
-        limits: the largest load and the number of moves allowed.
-        by_moves: minimise the moves; else the largest load.
-        enough: end the search at this number of moves, or at this load.
-        largest_count: the most partitions of one member.
-        fits: whether a plan keeps the rule of counts (``counts.CountRule``).
+    ``limits`` are the largest load and the number of moves allowed.  The search ends at ``enough`` moves, or
+    at this load.
 
     Returns:
         The best plan found within a fixed number of nodes; None if there was none, or if the problem has more

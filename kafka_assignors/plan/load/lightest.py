@@ -40,17 +40,10 @@ def lightest(
 ) -> Lightest:
     """Search for the lowest largest load in several ways.  Deterministic.
 
-    The search first makes exchanges from the given plan.  If the result is not near the bound, it does
-    the same from a plan that deals all partitions by lag, and from the greedy plan if that keeps the rule.
-    Small groups are then searched exactly.
-
-    Args:
-        problem: lag, subscriptions and capacities.
-        rule: the rule of counts.
-        owners: the given plan; it keeps the rule.
-        greedy: KIP-169's plan.  If it keeps the rule, the result is no worse.
-        bound: lower bound of the load.
-        budget: limit of all exchanges together.
+    The search first makes exchanges from the given plan.  If the result is not near the bound, it does the
+    same from a plan that deals all partitions by lag, and from the greedy plan if that keeps the rule.  Small
+    groups are then searched exactly.  The result is no worse than the greedy plan, KIP-169's, if that keeps
+    the rule.
     """
     goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance
     greedy_load = None  # None: the greedy plan does not keep the rule

@@ -23,13 +23,7 @@ def with_few_moves(
 ) -> Owners:
     """Return a plan whose largest load is at most ``limit``, with few moves.
 
-    Args:
-        problem: lag, subscriptions and capacities.
-        rule: limits the differences between members' partition counts.
-        owners: the plan from which ``best`` was found; it keeps the rule.
-        best: the plan with the lowest load, and exchanges from ``owners`` that come near that load.
-        former_owners: by partition, its owner before.
-        limit: the largest load allowed; not below ``best.load``.
+    ``limit`` is not below ``best.load``.
     """
     plan = WorkingPlan(problem, owners)
     for exchange in best.exchanges:

@@ -23,16 +23,8 @@ class Exchange(NamedTuple):
 class LoadProblem:
     """The part of a load problem that exchanges do not change.
 
-    Attributes:
-        lag: by partition, records.
-        topic_of: by partition, its topic.
-        subscribed: whether each member subscribes to each topic, shape (topics, members).
-        kinds: the distinct sets of subscribers, as in ``Group.kinds``.
-        members: the number of members.
-        assignable: the partitions that have a subscriber.
-        subscribers: the members that subscribe to a topic that has partitions.
-        equal: whether all of ``subscribers`` subscribe to the same of these topics.
-        capacities: of the members; they convert records to loads.
+    ``subscribers`` are the members that subscribe to a topic with partitions; ``equal``: whether all of them
+    subscribe to the same of these topics.
     """
 
     def __init__(self, group: Group) -> None:
@@ -72,17 +64,7 @@ class LoadProblem:
 
 
 class WorkingPlan:
-    """A plan under change.
-
-    Attributes:
-        problem: the problem that it is a plan of.
-        owner: by partition, its member.
-        records: by member, the lag of its partitions.
-        loads: by member, its records weighted by capacity.
-        counts: by member, its number of partitions.
-        parts: by member, its partitions, lightest first.
-        lags: by member, the lags of these partitions.
-    """
+    """A plan under change.  ``parts`` are a member's partitions, lightest first; ``lags`` are theirs."""
 
     def __init__(self, problem: LoadProblem, owners: Owners) -> None:
         self.problem = problem

@@ -65,13 +65,8 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: Sequence[int]
     factor of 1 would take, only those are made that the balance factor asks for.
 
     If ``base`` itself is beyond the factor, balance in total ranks before balance in each subtopology: the
-    tasks fill up the members' loads.
-
-    Args:
-        history: the members' reports.
-        standing: by task, its standing owner.
-        kinds: the subtopologies.
-        base: by member, its tasks of other subtopologies; they count in the total.
+    tasks fill up the members' loads.  The tasks in ``base``, those of other subtopologies, count in the
+    total.
 
     Returns:
         By task: its owner; ``NO_MEMBER`` for tasks of other subtopologies.

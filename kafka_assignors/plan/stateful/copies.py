@@ -26,11 +26,6 @@ class Standbys:
     At first each task has existing copies as standbys.  ``place`` adds the missing ones; ``level.level`` then
     moves standbys.
 
-    Args:
-        history: the members' reports.
-        standing: by task, its standing owner.
-        actives: by task, its owner in the target.
-
     Attributes:
         of: by task, its standbys.
         spare: by task, members that have a copy and are not a standby of it.

@@ -10,15 +10,11 @@ from kafka_assignors.plan.stateful.history import TaskHistory
 
 
 def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
-    """Return the fewest and the most copies, active or standby, of each member in balance, standbys included.
+    """Return, by member, the fewest and the most copies (active tasks and standbys) of a balanced placement.
 
     A process holds at most one copy of a task, so a process with few members may be full before its members
     have as many as others.  The other members then share the rest.  A balance factor above 1 lowers the
     fewest and keeps the most.  So a new member needs fewer copies; only members above the most give some.
-
-    Args:
-        history: the members' reports.
-        tasks: the stateful active tasks and standbys of all members together.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)
@@ -65,8 +61,7 @@ class _Moves:
     def directly(self, surplus: Vector) -> bool:
         """Move one standby from a member with the most to a member with the least that may hold it.
 
-        Args:
-            surplus: by member, its load above the limit; negative below it.
+        ``surplus`` is negative for a member below the limit.
 
         Returns:
             Whether there was such a move.
@@ -98,12 +93,8 @@ class _Moves:
     def search(self, sources: Mask, sinks: Mask, *, with_new_copies: bool) -> bool:
         """Move standbys along the shortest chain from a source to a sink; return whether there is one.
 
-        Each member of the chain passes one standby on to the next.
-
-        Args:
-            sources: by member, whether a chain may start there.
-            sinks: by member, whether a chain may end there.
-            with_new_copies: whether new copies may be built for the moves.
+        Each member of the chain passes one standby on to the next.  New copies are built only with
+        ``with_new_copies``.
         """
         if not sources.any() or not sinks.any():
             return False

@@ -13,13 +13,8 @@ from kafka_assignors.plan.sticky.deal import turns
 def pick_tasks(history: TaskHistory, target: Vector, kinds: list[int], change: Matrix) -> None:
     """Move tasks to members that get more of a subtopology, from members that get less.
 
-    First tasks with state at the new member, then tasks that need a new copy anyway, then others.
-
-    Args:
-        history: the members' reports.
-        target: by task, its owner; changed in place.
-        kinds: the subtopologies.
-        change: tasks that each member gains, or loses if negative, shape (kinds, members); overwritten.
+    First tasks with state at the new member, then tasks that need a new copy anyway, then others.  Changes
+    ``target``, and overwrites ``change``, the gain of each member by subtopology.
     """
     free: list[int] = []
     cells: list[int] = []

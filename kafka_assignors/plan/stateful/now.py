@@ -19,8 +19,6 @@ class WarmUp(NamedTuple):
         is_new: whether the member has yet to begin it.
         rank: the rank of its copy, as in ``TaskHistory.ranks``.
         for_standby: whether it becomes a standby in the target, not the active task.
-        task: number of the task.
-        member: number of the member.
     """
 
     is_new: bool
@@ -49,14 +47,7 @@ class RolesNow(NamedTuple):
 def roles_now(
     history: TaskHistory, standing: list[int], active: list[int], standbys: list[list[int]]
 ) -> RolesNow:
-    """Return the target's roles where no member is more caught up, else those of the most caught-up ones.
-
-    Args:
-        history: the members' reports.
-        standing: by task, its standing owner.
-        active: by task, its owner in the target.
-        standbys: by task, its standbys in the target.
-    """
+    """Return the target's roles where no member is more caught up, else those of the most caught-up ones."""
     process = history.process
     now = RolesNow([], [], [], is_target=True)
     is_target = True

@@ -50,12 +50,8 @@ def _send(
 ) -> tuple[Mask, Mask]:
     """Send units from members with too many to members with too few, in the active parts.
 
-    Args:
-        residual: the network, without its hub.
-        excess_of: by member, units beyond the wanted load; negative where it has too few.
-        part: by member, its part.
-        active: by part, whether to send in it.
-        high: whether to report the excess left; else the deficit left.
+    ``excess_of`` is negative for a member with too few.  ``high`` asks for the excess left, else for the
+    deficit.
 
     Returns:
         By part, whether excess (or deficit) is left; by node, whether excess can reach it.

@@ -154,7 +154,7 @@ class Residual:
         return int(self.grow[member] if there == self.hub else self.take[member, there])
 
     def room(self, here: int, there: int) -> int:
-        """Return the units an arc takes before it is full, or its cost in the goal ``Moved`` changes."""
+        """Return how many units an arc takes before it is full, or its cost in the goal ``Moved`` changes."""
         if self.hub in (here, there):
             return 1
         if here < self.topics:

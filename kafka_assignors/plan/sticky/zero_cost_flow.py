@@ -103,15 +103,7 @@ def _lowest(
     rows: Vector,
     edges: Callable[[Vector], tuple[Vector, Vector]],
 ) -> Any:
-    """Return the labels of the columns, lowered by the arcs of some rows.
-
-    Args:
-        value: the labels of the columns.
-        costs: of the arcs, shape (rows, columns).
-        labels: the labels of the rows.
-        rows: the rows whose arcs count.
-        edges: returns the arcs of some rows as lists, as ``Edges`` does.
-    """
+    """Return the labels of the columns, lowered by the arcs of some rows."""
     if len(rows) == len(costs):
         return np.minimum(value, (costs + labels[:, None]).min(axis=0))
     if costs.size <= _SMALL_MATRIX:

@@ -200,11 +200,7 @@ class Search:
     def owners(self, members: int, load: Counts, topics: dict[str, int], names: Sequence[str]) -> Counts:
         """Return the owners after the strategy's rebalance to a size.
 
-        Args:
-            members: the size.
-            load: by partition, records.
-            topics: topic -> number of partitions.
-            names: of the members, those that leave included.
+        ``names`` include those of members that leave.
         """
         group = GroupModel(self._strategy, topics, names, self._of_size(len(names)))
         before = 0 if self._owners is None else self._present or 0
@@ -260,10 +256,7 @@ class Search:
             owners=tuple(names[owner] for owner in owners.tolist()),
             drain_limit_s=max(history.length_s, 2 * self._target.max_time_lag_s),
         )
-        time_lags = simulate(history, scenario).time_lags
-        if time_lags is None:
-            raise AssertionError("`simulate` returns time lags unless ``series=False``")
-        return time_lags
+        return simulate(history, scenario, series=False).time_lags
 
     def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
         """Return the partition, and its member, that make a size too small."""

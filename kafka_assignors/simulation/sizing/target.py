@@ -176,15 +176,7 @@ def hot_partitions(
 
 
 def _enough(arrivals: Counts, step_s: float, count: int, rate: float, target: Target) -> int:
-    """Return the least number of partitions with which these partitions would hold the target.
-
-    Args:
-        arrivals: of the hot partitions of a topic, shape (steps, partitions).
-        step_s: length of a step, seconds.
-        count: the number of partitions of the topic now.
-        rate: records/s of a member.
-        target: the time lag to hold.
-    """
+    """Return the least number of partitions with which these partitions would hold the target."""
 
     def holds(partitions: int) -> bool:
         each = arrivals * (count / partitions)

@@ -66,6 +66,12 @@ def test_wrong_options_are_usage_errors(arguments: str, message: str) -> None:
     assert message in result.stderr
 
 
+def test_pipeline_is_refused_without_a_scene_to_record() -> None:
+    result = call("--scene", "failover", "--pipeline", pipeline=True)
+    assert result.exit_code == 2, result.output
+    assert "--pipeline goes with the replay and the backlog, not with failover alone" in result.stderr
+
+
 def test_help_shows_the_defaults() -> None:
     result = call("--help")
     assert result.exit_code == 0
@@ -125,7 +131,7 @@ def test_pipeline_runs_unless_refused(
 
 @pytest.mark.parametrize(
     ("module", "scenes"),
-    [("pyspark", ()), ("rocksdict", ()), ("pyspark", ("--pipeline", "--scene", "failover"))],
+    [("pyspark", ()), ("rocksdict", ()), ("pyspark", ("--scene", "failover"))],
 )
 def test_package_of_a_part_that_does_not_run_need_not_be_installed(
     asked: dict[str, Any],

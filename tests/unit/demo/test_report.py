@@ -127,7 +127,7 @@ def test_largest_lag_stands_beside_that_of_an_optimal_plan(results: Results) -> 
 def test_one_strategy_without_churn_is_drawn_too(results: Results) -> None:
     del results["strategies"][1]
     one = results["strategies"][0]
-    one["steps"], one["pauses"], one["waits"] = [], [], []
+    one["steps"], one["waits"] = [], []
     assert "The group does not change." in text_of(render(results))
     assert "answer-standstill" not in drawn(results)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kafka_assignors.plan import CONTESTED, NO_MEMBER, Claims, Group, Member, resolve
+from kafka_assignors.plan import NO_MEMBER, Claims, Group, Member, resolve
+from kafka_assignors.plan.claims import CONTESTED
 from tests.support.builders import member
 
 

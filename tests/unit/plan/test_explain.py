@@ -17,12 +17,12 @@ from kafka_assignors.plan import (
     Reason,
     TopicPartition,
     Why,
-    explain,
     plan_fair,
     plan_sticky,
     resolve,
     this_round,
 )
+from kafka_assignors.plan.explain import explain
 from tests.support.builders import groups, member
 from tests.support.oracle import by_partition, lots, owners, wanted
 

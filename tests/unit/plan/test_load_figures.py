@@ -13,12 +13,12 @@ from kafka_assignors.plan import (
     Ownership,
     Reason,
     Why,
-    explain,
     measure,
     plan_cooperative_lag_aware,
     resolve,
     this_round,
 )
+from kafka_assignors.plan.explain import explain
 from tests.support.builders import member
 
 

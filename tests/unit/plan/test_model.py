@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, listed, seniority
+from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, listed
+from kafka_assignors.plan.model import seniority
 from tests.support.builders import member
 
 

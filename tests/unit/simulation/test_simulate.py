@@ -357,6 +357,12 @@ def test_series_has_the_start_and_the_end_of_each_step() -> None:
     assert simulate(history([1]), Scenario("h", BY_RANGE, 1), series=False).series is None
 
 
+def test_time_lags_by_partition_do_not_need_a_series() -> None:
+    scenario = Scenario("h", BY_RANGE, 1, service_rate=10)
+    outcomes = [simulate(history([30, 0]), scenario, series=series) for series in (True, False)]
+    assert [outcome.time_lags.tolist() for outcome in outcomes] == [near_list([2, 0])] * 2
+
+
 def near_list(values: list[float]) -> object:
     return pytest.approx(values, abs=1e-6)
 

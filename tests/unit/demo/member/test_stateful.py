@@ -49,6 +49,20 @@ def test_only_changes_are_logged(tmp_path: Path) -> None:
     ]
 
 
+def test_probing_rebalance_is_logged_when_the_member_requests_it(tmp_path: Path) -> None:
+    member, path = Looked(), tmp_path / "log"
+    state, now = looks(path, member)
+    for tick, duties in (
+        (100, Duties(probe_at=1.0, generation=4)),
+        (120, Duties(generation=4)),  # requested
+        (140, Duties(probe_at=2.0, generation=5)),
+        (160, Duties(generation=6)),  # another member's rebalance came first
+    ):
+        member.duties, now[0] = duties, tick * MS
+        state.look()
+    assert [entry for entry in read_log(path) if entry.event == "probe"] == [Entry(120 * MS, "probe")]
+
+
 def test_restored_records_are_logged_before_the_task_is_ready(tmp_path: Path) -> None:
     member, path = Looked(), tmp_path / "log"
     state, now = looks(path, member)

@@ -138,6 +138,14 @@ def test_exception_of_a_simulation_is_the_result_of_its_trial(monkeypatch: pytes
     assert (found.outcome, found.series, found.error) == (None, None, "ZeroDivisionError: a mistake of ours")
 
 
+def test_outcome_of_a_trial_has_no_moves_time_lags_or_series() -> None:
+    of = [recorded()]
+    [trial, *_] = grid().trials([of[0].history])
+    outcome = try_out(of[0].history, trial).outcome
+    assert outcome is not None
+    assert (outcome.moves, outcome.time_lags.size, outcome.series) == ((), 0, None)
+
+
 def test_churn_beyond_the_history_keeps_its_error_message() -> None:
     of = recorded()
     [trial, *_] = grid().trials([of.history])

@@ -6,16 +6,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafka_assignors.plan import (
-    Group,
-    Member,
-    Reason,
-    explain,
-    plan_failover,
-    plan_seniors,
-    resolve,
-    this_round,
-)
+from kafka_assignors.plan import Group, Member, Reason, plan_failover, plan_seniors, resolve, this_round
+from kafka_assignors.plan.explain import explain
 from tests.support.builders import member
 
 TOPICS = {"t0": 2, "t1": 3}
