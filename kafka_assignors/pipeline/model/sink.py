@@ -7,7 +7,8 @@ Rules:
   a batch are moved, a reader may see only some of its days.
 - Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
-  the checkpoint is lost, or one of them does not match, nothing is written.  The model goes on without rows.
+  the checkpoint is gone, or one of them does not match, nothing is written.  If only the rows are gone, the
+  model goes on and writes new ones.
 """
 
 from __future__ import annotations
@@ -66,13 +67,7 @@ def bound_model(storage: Storage) -> dict[str, Any] | None:
 
 
 class LoadSink:
-    """Writes the folder ``load/``.
-
-    Args:
-        storage: folder of the pipeline.
-        settings: settings of the model.
-        writers: existing writers of samples.
-    """
+    """Writes the folder ``load/``."""
 
     def __init__(self, storage: Storage, settings: LoadSettings, writers: tuple[str, ...]) -> None:
         self._storage = storage

@@ -136,12 +136,7 @@ class _Batch(_Reader, DataSourceReader):
 
 
 class _Stream(_Reader, DataSourceStreamReader):
-    """Reads a batch of samples each tick.
-
-    Args:
-        clock: seconds since 1970.
-        monotonic: a clock that is never set, seconds.
-    """
+    """Reads a batch of samples each tick."""
 
     def __init__(
         self,

@@ -141,9 +141,7 @@ def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:
 def rows_of(group: GroupOffsets, now: datetime) -> Iterator[Row]:
     """Yield a row for each partition, and one for the group if it has a problem.
 
-    Args:
-        group: the offsets of one group.
-        now: time of the rows with a problem.
+    Rows with a problem have the time ``now``.
     """
     if group.problem is not None:
         yield problem_row(now, group.group_id, group.problem)
