@@ -115,7 +115,7 @@ class LoadSink:
             raise PipelineError(
                 f"{storage.root}: load/ and checkpoints/load are of two models: {_LEARN_AGAIN}"
             )
-        known = {"zone": self._settings["zone"], **bound["settings"]}  # older models do not name it
+        known = bound["settings"]
         if known != self._settings:
             changed = ", ".join(
                 f"{name} was {known.get(name)}, not {value}"
@@ -123,8 +123,6 @@ class LoadSink:
                 if known.get(name) != value
             )
             raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
-        if known != bound["settings"]:
-            storage.write(f"{CHECKPOINT}/_model.json", json.dumps({**bound, "settings": known}))
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):
                 storage.remove(f"load/{folder}")
