@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from re import Pattern
 from typing import Any
@@ -30,17 +30,6 @@ Row = tuple[
 
 _SOURCE = "sampler"
 _OPTIONS = ("groups", "groups_like", "topics_like", "every", "timeout", "num_partitions")
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """The connection to the cluster, pickled with the reader.  Its ``repr`` hides the settings.
-
-    Attributes:
-        settings: connection settings of ``KafkaConsumer``.
-    """
-
-    settings: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
