@@ -35,7 +35,7 @@ _SMALL = _SEEN + 8 * WEEK_QUARTERS  # single bytes without the shares
 
 
 def encode(partition: Partition) -> bytes:
-    """Encode the whole state; takes about 30 µs."""
+    """Encode the whole state."""
     model, season = partition.model, partition.model.season
     ints = [*encoded_settings(partition.settings), *_counters(partition)]
     ints += [model.seen, model.run, model.total, model.scored, season.quarter, season.steps, season.quarters]

@@ -24,7 +24,7 @@ class EndMark(NamedTuple):
     end: int
     epoch: int
     far: bool  # the sample that completed the step came more than a step after the sample before it
-    through: bool  # `far`, and that sample is after this time, not at it
+    through: bool  # `far`, and the step's end lies between the two samples, not at the second
 
 
 class GroupMark(NamedTuple):

@@ -88,7 +88,7 @@ class Season:
         return above + self._week_adds(hour_of_week(quarter))
 
     def before(self, quarter: int) -> tuple[float, float, float]:
-        """Return the latest rates of the time on the weekday before and on this weekday, and the usual one.
+        """Return the rate of this quarter of an hour a day ago and a week ago, and its usual rate.
 
         They are in records/s; NaN: unknown.
         """

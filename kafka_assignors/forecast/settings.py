@@ -1,4 +1,4 @@
-"""Settings of the load model: step, horizon, delay and gap."""
+"""Settings of the load model: step, horizon, delay, gap, reset and time zone."""
 
 from __future__ import annotations
 

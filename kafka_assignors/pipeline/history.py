@@ -36,7 +36,10 @@ _USED = ("group", "time", "topic", "partition", *_NUMBERS)
 """Columns of the load table that a history is made of."""
 
 CELLS = 1_000_000
-"""Steps x partitions, or one partition, that the driver reads at a time: 300 bytes each, as much in Java."""
+"""Steps x partitions that the driver reads at a time, at least one partition.
+
+A cell takes 300 bytes in Python and as many in Java.
+"""
 
 MOST_IN_FILES = 500_000_000
 """Maximum steps x partitions of a group with its arrays in files.  In a worker, the two arrays take 8 GB."""

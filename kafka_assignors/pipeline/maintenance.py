@@ -193,7 +193,7 @@ class _Listed:
         entries = self.lists[self._newest]
         token, read = self._read_by_model()
         if read is not None:
-            # The model reads the oldest files first, so it has read every file before one that it has read.
+            # The model reads files in this order, so all files up to the last one that it has read are read.
             batches = sorted(batch for batch in self.lists if batch >= self._newest)
             paths = [_below_writer(entry["path"]) for batch in batches for entry in self.lists[batch]]
             entries = entries[: max((n + 1 for n, path in enumerate(paths) if path in read), default=0)]

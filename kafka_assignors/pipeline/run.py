@@ -49,7 +49,7 @@ class PipelineOptions:
         groups: names of groups.
         groups_like: pattern of the whole names of more groups; Spark's own groups are excluded.
         every_s: seconds between two samples, and between two batches.
-        load: settings of the load model.
+        load: settings of the load model; None: record only, without a model and a feed.
         forget_s: the model drops the state of a partition without samples after this time, seconds.
         sampler: whether to sample the groups.
         offsets_topic: whether to record the commits in ``__consumer_offsets``.
@@ -62,7 +62,7 @@ class PipelineOptions:
     groups: Sequence[str] = ()
     groups_like: str | None = None
     every_s: float = 10.0
-    load: LoadSettings = field(default_factory=LoadSettings)
+    load: LoadSettings | None = None
     forget_s: float = FORGET_S
     sampler: bool = True
     offsets_topic: bool = True
@@ -100,23 +100,6 @@ class PipelineReport:
 OnReport = Callable[[PipelineReport], None]
 
 
-def record(
-    spark: SparkSession, options: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
-) -> PipelineReport:
-    """Run only the recording; see `run_pipeline`."""
-    report = PipelineReport()
-    if stop is None:
-        _record_once(spark, options, report)
-        maintain(spark, options.root, keep_days=options.keep_days)
-        on_report(report)
-        return report
-    with _running(report) as streams:
-        for name, start in _recorders(spark, options).items():
-            streams[name] = RestartingQuery(name, start)
-        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, options))
-    return report
-
-
 def run_pipeline(
     spark: SparkSession, options: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
 ) -> PipelineReport:
@@ -139,59 +122,62 @@ def run_pipeline(
         OptionError: a setting is invalid.
     """
     report = PipelineReport()
-    feeding, topic = None, options.feed_topic
     if stop is None:
-        kafka_options = {} if topic is None else connector_options(options.settings)
-        _record_once(spark, options, report)
-        on_report(report)
-        report.load = run_load_model(
-            spark, options.root, options.load, available_now=True, forget_s=options.forget_s
-        )
-        if topic is not None:
-            report.fed = write_feed(spark, options.root, kafka_options, topic)
-        maintain(spark, options.root, keep_days=options.keep_days)
-        on_report(report)
+        _run_once(spark, options, report, on_report)
         return report
-
+    feeding, caught_up, load = None, None, options.load
     model_options: dict[str, Any] = {"every_s": options.every_s, "forget_s": options.forget_s}
-    if topic is not None:
-        feeding = Feeding(
-            lambda: Feed(spark, connector_options(options.settings), topic),
-            newest_records,
-            partial(landed_records, spark, options.root),
-            stop,
-        )
-        model_options["on_batch"] = feeding.batch
-
-    # The model reads only the writers that exist at its first start.
-    with one_line(f"the folder {options.root}"):
-        for is_wanted, writer in ((options.sampler, "sampler"), (options.offsets_topic, "offsets-topic")):
-            if is_wanted:
-                Storage(spark, options.root).make(f"samples/{writer}")
-    caught_up = _catch_up(spark, options, report, stop, on_report)
-    if stop.is_set():
-        return report
+    if load is not None:
+        if (topic := options.feed_topic) is not None:
+            feeding = Feeding(
+                lambda: Feed(spark, connector_options(options.settings), topic),
+                newest_records,
+                partial(landed_records, spark, options.root),
+                stop,
+            )
+            model_options["on_batch"] = feeding.batch
+        # The model reads only the writers that exist at its first start.
+        with one_line(f"the folder {options.root}"):
+            for is_wanted, writer in ((options.sampler, "sampler"), (options.offsets_topic, "offsets-topic")):
+                if is_wanted:
+                    Storage(spark, options.root).make(f"samples/{writer}")
+        caught_up = _catch_up(spark, options, report, stop, on_report)
+        if stop.is_set():
+            return report
     with ExitStack() as ending, _running(report) as streams:
         if feeding is not None:
             ending.callback(feeding.close)  # runs after the model has stopped
         for name, start in _recorders(spark, options).items():
             streams[name] = RestartingQuery(name, start, before=caught_up if name == "offsets" else None)
-        start_model = partial(start_load_model, spark, options.root, options.load, **model_options)
-        streams["load"] = RestartingQuery("load", start_model, has_worked=lambda load: load.batches > 0)
+        if load is not None:
+            start_model = partial(start_load_model, spark, options.root, load, **model_options)
+            streams["load"] = RestartingQuery("load", start_model, has_worked=lambda run: run.batches > 0)
         _run(streams, report, stop, on_report, maintenance=_maintenance(spark, options), feeding=feeding)
     _note_feed(feeding, report)
     return report
 
 
+def _run_once(
+    spark: SparkSession, options: PipelineOptions, report: PipelineReport, on_report: OnReport
+) -> None:
+    """Process the existing records."""
+    root, load, topic = options.root, options.load, options.feed_topic
+    kafka_options = {} if topic is None else connector_options(options.settings)
+    if options.offsets_topic:
+        report.offsets = record_offsets_once(spark, options.settings, root, **options.group_arguments)
+    if options.sampler:
+        report.samples = record_samples_once(spark, options.settings, root, **options.group_arguments)
+    if load is not None:
+        on_report(report)
+        report.load = run_load_model(spark, root, load, available_now=True, forget_s=options.forget_s)
+        if topic is not None:
+            report.fed = write_feed(spark, root, kafka_options, topic)
+    maintain(spark, root, keep_days=options.keep_days)
+    on_report(report)
+
+
 def _maintenance(spark: SparkSession, options: PipelineOptions) -> Maintenance:
     return Maintenance(partial(maintain, spark, options.root, keep_days=options.keep_days))
-
-
-def _record_once(spark: SparkSession, options: PipelineOptions, report: PipelineReport) -> None:
-    if options.offsets_topic:
-        report.offsets = record_offsets_once(spark, options.settings, options.root, **options.group_arguments)
-    if options.sampler:
-        report.samples = record_samples_once(spark, options.settings, options.root, **options.group_arguments)
 
 
 def _catch_up(

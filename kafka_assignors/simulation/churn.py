@@ -28,7 +28,8 @@ class ChurnStep:
     at: float
 
     def __str__(self) -> str:
-        return f"{self.kind}@{self.at:g}"
+        """Return the step as in the script, with its exact time, because the script identifies an outcome."""
+        return f"{self.kind}@{float(self.at)!r}".removesuffix(".0")
 
 
 @dataclass(frozen=True, slots=True)

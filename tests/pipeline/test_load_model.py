@@ -324,23 +324,6 @@ def test_writer_added_later_is_reported_as_unread(spark: SparkSession, tmp_path:
     assert run(spark, tmp_path).unread == ("second",)
 
 
-def test_model_stored_without_its_time_zone_gets_that_of_its_next_start(
-    spark: SparkSession, tmp_path: Path
-) -> None:
-    """Models of earlier versions do not name it."""
-    land(spark, tmp_path, busy(1, 30))
-    run(spark, tmp_path)
-    storage, name = Storage(spark, str(tmp_path)), "checkpoints/load/_model.json"
-    bound = json.loads(storage.read(name) or "")
-    assert bound["settings"].pop("zone") == "UTC"
-    storage.write(name, json.dumps(bound))
-    run(spark, tmp_path)
-    with pytest.raises(PipelineError, match="zone was UTC, not Europe/Berlin"):
-        run_load_model(
-            spark, str(tmp_path), dataclasses.replace(SETTINGS, zone="Europe/Berlin"), available_now=True
-        )
-
-
 def test_checkpoint_with_states_of_another_version_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     land(spark, tmp_path, busy(1, 30))
     run(spark, tmp_path)

@@ -10,12 +10,12 @@ from pyspark import cloudpickle
 
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.pipeline.record import sampler
-from kafka_assignors.pipeline.record.sampling import Connection, SamplerOptions
+from kafka_assignors.pipeline.record.sampling import SamplerOptions
 
 # kafka-python 3.0 does not close the socket of a connection that was refused.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
-UNREACHABLE = Connection({"bootstrap_servers": ["127.0.0.1:1"]})
+UNREACHABLE = {"bootstrap_servers": ["127.0.0.1:1"]}
 
 
 class Clocks:
@@ -89,7 +89,7 @@ def test_new_tick_samples_all_groups_and_no_tick_none() -> None:
 
 
 def test_planning_a_tick_without_a_cluster_gives_a_problem_and_the_named_groups() -> None:
-    unreachable = Connection({"bootstrap_servers": [f"127.0.0.1:{free_ports(1)[0]}"]})
+    unreachable = {"bootstrap_servers": [f"127.0.0.1:{free_ports(1)[0]}"]}
     wanted = SamplerOptions.from_options({"groups": '["a"]', "groups_like": ".*", "timeout": "0.5"})
     named, problem = sampler._Stream(unreachable, wanted).partitions({"tick": 4}, {"tick": 5})
     assert (named.groups, named.problem) == (("a",), None)
@@ -110,3 +110,11 @@ def test_settings_are_pickled_with_the_class_and_not_shown() -> None:
     for shown in (made, source, source.reader(None), source.streamReader(None), source.connection):
         assert "pa55word" not in f"{shown!r} {shown}"
     assert there.name() == sampler.NAME
+
+
+def test_source_and_reader_do_not_show_the_settings_that_are_pickled_with_them() -> None:
+    settings = {"sasl_plain_password": "pa55word"}
+    source = sampler.group_samples(settings)({"groups": '["a"]'})
+    for reader in (source.reader(None), source.streamReader(None)):
+        assert "pa55word" not in f"{source!r} {source} {reader!r} {reader}"
+        assert pickle.loads(pickle.dumps(reader))._settings == settings  # noqa: S301  # our own bytes

@@ -23,7 +23,7 @@ from kafka_assignors.cli.backtest.options import (
     read_strategies,
     read_whole,
 )
-from kafka_assignors.cli.backtest.request import BacktestRequest
+from kafka_assignors.cli.backtest.request import assumptions
 from kafka_assignors.cli.backtest.view import backtest_lines, show_scenarios
 from kafka_assignors.cli.common import option_as_usage_error, output_option, sigterm_as_interrupt
 from kafka_assignors.cli.pipeline.spark import (
@@ -37,7 +37,7 @@ from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.files import prepare, save
-from kafka_assignors.pipeline.backtest.grid import Trial, candidates
+from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
 from kafka_assignors.pipeline.backtest.recorded import Recorded, missing_times
 from kafka_assignors.pipeline.backtest.results import Results, RunResult
@@ -182,9 +182,6 @@ def command(
     if replicates > 1 and churn and not any(churn):
         raise click.UsageError("--replicates draws the times of --churn, and there is none")
     history_folder = recording_folder("HISTORY", history)
-    request = BacktestRequest(
-        strategies, parameters, members, churn, scales or (1.0,), service_rates or (None,), replicates, seed
-    )
     with option_as_usage_error(_option):  # refuses invalid combinations before the history is read
         candidates(strategies, parameters.choices, forecasts=True)
     require_plotly("spark")
@@ -216,22 +213,34 @@ def command(
                 step_s=step_s,
                 scratch=Path(scratch),
             )
-            requested = request.trials(recorded)
-        trial_results, seconds = _run(spark, recorded, requested.trials, view)
+            histories = [group.history for group in recorded]
+            forecasts = any(history.expected is not None for history in histories)
+            grid = Grid(
+                candidates(strategies, parameters.choices, forecasts=forecasts),
+                members=members,
+                churn=churn,
+                scales=scales or (1.0,),
+                service_rates=service_rates or (None,),
+                surroundings=parameters.surroundings,
+                replicates=replicates,
+                seed=seed,
+            )
+            trials = grid.trials(histories)
+        trial_results, seconds = _run(spark, recorded, trials, view)
         view.step(Progress("writing the results"))
         run = RunResult(
             history=history,
             cores=spark.sparkContext.defaultParallelism,
-            scenarios=len(requested.trials),
+            scenarios=len(trials),
             failed=sum(result.outcome is None for result in trial_results),
             seconds=round(seconds, 3),
         )
         results = summed_up(
-            recorded, requested.trials, trial_results, run=run, started=started, left_out=requested.left_out
+            recorded, trials, trial_results, run=run, started=started, left_out=grid.left_out(histories)
         )
         save(folder, results, trial_results)
     print_notes(missing for group in recorded if (missing := missing_times(group, since, until)))
-    print_notes(request.assumptions(recorded, requested, recorded_members))
+    print_notes(assumptions(grid, recorded, trials, recorded_members))
     _show(results, f"{local or out.rstrip('/')}/report.html", output)
     if run["failed"]:
         failed = f"{run['failed']:,} of {run['scenarios']:,} scenarios failed"

@@ -22,7 +22,7 @@ from kafka_assignors.validators import seconds
 N = TypeVar("N", bound=float)
 
 BY_DEFAULT = tuple(name for name in STRATEGIES if name != "failover")
-"""All but ``failover``: a group that needs one active member has no other choice to compare."""
+"""All but ``failover``: a group that needs a single active member can use no other strategy."""
 
 _LONGEST = 500
 """Maximum number of values of one option."""

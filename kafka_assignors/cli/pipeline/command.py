@@ -15,7 +15,6 @@ from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
 from kafka_assignors.pipeline.model.model import FORGET_S
-from kafka_assignors.pipeline.run import run_pipeline
 
 DAY_S = 86_400.0
 FEED = "kafka-assignors-load"
@@ -118,7 +117,7 @@ def run(
     if not no_feed:
         print_notes(notes_on_feed(load, options.every_s))
     hint = f"try strategies on it: kafka-assignors backtest {options.root}"
-    recording.run("kafka-assignors pipeline", run_pipeline, options, hint)
+    recording.run("kafka-assignors pipeline", options, hint)
 
 
 def notes_on_feed(load: LoadSettings, every_s: float) -> Iterator[str]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import click
 
 from kafka_assignors.cli.pipeline.recording import RecordingOptions, recording_command
-from kafka_assignors.pipeline.run import record
 
 
 @click.command("record")
@@ -29,4 +28,4 @@ def command(recording: RecordingOptions, *, source: str) -> None:
     options = replace(
         recording.pipeline, sampler=source != "offsets-topic", offsets_topic=source != "sampler"
     )
-    recording.run("kafka-assignors record", record, options)
+    recording.run("kafka-assignors record", options)

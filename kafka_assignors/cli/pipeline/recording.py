@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 import click
 
@@ -24,13 +24,8 @@ from kafka_assignors.cli.common import (
 from kafka_assignors.cli.pipeline.spark import spark_size_options
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
-from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport
+from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport, run_pipeline
 from kafka_assignors.pipeline.session import session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from kafka_assignors.pipeline.run import OnReport
 
 _EVENTS = {
     "late": "samples were late",
@@ -48,26 +43,17 @@ _LINE_EVERY_S = 10.0  # between two lines of progress, if not on a terminal
 
 @dataclass(frozen=True, slots=True)
 class RecordingOptions:
-    """The options of both commands.
-
-    Args:
-        pipeline: options of the pipeline; a command adds its own ones.
-        for_s: how long to record, seconds; None: until interrupted.
-        once: process the available data, then end.
-        cores: number of cores of the local Spark; None: all.
-        memory: memory of the local Spark.
-        as_json: print the results as JSON.
-    """
+    """The options of both commands; a command adds its own ones to ``pipeline``."""
 
     pipeline: PipelineOptions
-    for_s: float | None
+    for_s: float | None  # None: until interrupted
     once: bool
     cores: int | None
     memory: str
     as_json: bool
 
-    def run(self, name: str, runner: PipelineRunner, options: PipelineOptions, *hints: str) -> None:
-        """Call ``runner`` with a Spark session and a progress view, then print the results and ``hints``."""
+    def run(self, name: str, options: PipelineOptions, *hints: str) -> None:
+        """Run the pipeline with a Spark session and a progress view, then print the results and ``hints``."""
         with (
             ProgressView(_LINE_EVERY_S) as view,
             session(name, cores=self.cores, memory=self.memory, on_progress=view.step) as spark,
@@ -77,25 +63,11 @@ class RecordingOptions:
                 view.update(in_a_line(report))
 
             with option_as_usage_error(str), nullcontext() if self.once else stopping(self.for_s) as stop:
-                report = runner(spark, options, stop=stop, on_report=show_totals)
+                report = run_pipeline(spark, options, stop=stop, on_report=show_totals)
         if self.as_json:
             click.echo(json.dumps(as_json(report, options.root)))
         else:
             click.echo("\n".join([*lines(report), *hints]))
-
-
-class PipelineRunner(Protocol):
-    """``pipeline.run.record`` or ``run_pipeline``."""
-
-    def __call__(
-        self,
-        spark: SparkSession,
-        options: PipelineOptions,
-        *,
-        stop: threading.Event | None,
-        on_report: OnReport,
-    ) -> PipelineReport:
-        """Run until ``stop`` is set.  None: process the available data once."""
 
 
 def recording_command(command: Callable[..., None]) -> Callable[..., None]:

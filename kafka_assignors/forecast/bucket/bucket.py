@@ -1,9 +1,9 @@
 """Many partitions at once: samples in, rows of the load table out, equal to those of ``forecast.fold``.
 
-Steady partitions are folded together, in numpy, unless they are few.  All others, such as those with a reset
-or a gap, go through ``Partition``, one by one.  Both ways give the same results, bit for bit, so a partition
-may change between them at any time.  A state that the arrays of ``table`` can hold is *plain*; other states
-are *odd*.
+Steady partitions are folded together, in numpy, unless they are few.  All others go through ``Partition`` one
+by one: those with commits from the offsets topic, a reset or a gap.  Both ways give the same results, bit for
+bit, so a partition may change between them at any time.  A state that the arrays of ``table`` can hold is
+*plain*; other states are *odd*.
 """
 
 from __future__ import annotations

@@ -11,11 +11,11 @@ file             purpose                                                 key nam
 ``job``          the trials on Spark, one task each                      ``run_trials``
 ``results``      the shape of results.json                               ``Results``
 ``summary``      outcomes of trials as results                           ``summed_up``
-``files``        results.parquet, series.parquet, results.json           ``save``, ``prepare``
+``files``        the results as Parquet and JSON, and report.html        ``save``, ``prepare``
 ``phrases``      the results as sentences and as rows of a table         ``verdict``, ``ROWS``
 ``figures``      plots; imports plotly                                   ``drawn``, ``course``
 ``page``         the HTML report, made with ``templates``                ``render``
 ===============  ======================================================  ====================================
 
-All but ``job`` and ``files`` are pure.
+All but ``job``, ``files`` and ``page`` are pure; ``page`` reads its templates.
 """

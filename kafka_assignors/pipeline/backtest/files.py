@@ -49,9 +49,6 @@ SERIES: dict[str, str] = {
 def prepare(folder: Path | Storage) -> None:
     """Create the folder of the results before the back-test starts.
 
-    Args:
-        folder: a local one, or one on Spark's storage.
-
     Raises:
         KafkaAssignorsError: the folder cannot be created, or is not empty.
     """

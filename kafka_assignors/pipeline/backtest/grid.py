@@ -193,10 +193,11 @@ def draws(
     """
     random = np.random.default_rng(seed)
     halfway = [(step.at + after.at) / 2 for step, after in itertools.pairwise(churn)]
+    narrowest = min(end - start for start, end in itertools.pairwise([0.0, *halfway, length_s]))
+    digits = max(3, 2 - math.floor(math.log10(narrowest)))  # milliseconds, or finer for narrow intervals
     while True:
         times = random.uniform([0.0, *halfway], [*halfway, length_s]).tolist()
-        # Rounded as in the churn script, because the script identifies an outcome.
-        steps = tuple(ChurnStep(step.kind, float(f"{at:g}")) for step, at in zip(churn, times, strict=True))
+        steps = tuple(ChurnStep(step.kind, round(at, digits)) for step, at in zip(churn, times, strict=True))
         ascending = [0.0, *(step.at for step in steps), length_s]
         if all(at < after for at, after in itertools.pairwise(ascending)):
             yield steps

@@ -205,14 +205,8 @@ def check_size(group: str, steps: int, partitions: int, most: int = MOST) -> Non
         )
 
 
-def step_length(group: str, shortest: float, longest: float, partition: int) -> int:
-    """Return the length of the steps, microseconds.
-
-    Args:
-        group: id of the group.
-        shortest: length of its shortest step, seconds.
-        longest: length of its longest step.
-        partition: lowest number of a partition.
+def step_length(group: str, shortest: float, longest: float, lowest_partition: int) -> int:
+    """Return the length of the steps in microseconds, from the shortest and the longest in seconds.
 
     Raises:
         HistoryError: steps have different lengths or no length, or the number is negative.
@@ -224,8 +218,8 @@ def step_length(group: str, shortest: float, longest: float, partition: int) -> 
         )
     if (step_us := round(shortest * MICROSECONDS)) <= 0:
         raise HistoryError(f"group {group!r}: steps of {shortest:g} s")
-    if partition < 0:
-        raise HistoryError(f"group {group!r}: a partition with the number {partition}")
+    if lowest_partition < 0:
+        raise HistoryError(f"group {group!r}: a partition with the number {lowest_partition}")
     return step_us
 
 

@@ -131,9 +131,8 @@ def reasons(results: Results) -> list[str]:
 
 def about_figures(results: Results) -> str:
     """Describe how the figures of a candidate follow from its scenarios."""
-    means = f"means over {results['judged_by']:,} situations that compare candidates"
     if (replicates := results["replicates"]) == 1:
-        return f"figures are {means}"
+        return f"figures are means; candidates are ranked by {results['judged_by']:,} situations"
     return (
         f"figures are medians, and in brackets the 5th and 95th percentile, over {replicates:,} draws of the "
         "times of joins, leaves and kills"

@@ -61,12 +61,6 @@ def assemble(
 
     Cost: O(rows + steps x partitions), and a few arrays of that size.
 
-    Args:
-        group: id of the group.
-        rows: rows of this group, at least one.
-        recorded_members: number of members of the group; see ``service_rate``.
-        make_array: makes the arrays of the history.
-
     Raises:
         HistoryError: the history is too large, its steps differ in length or do not follow each other, a
             partition has a step twice, or no arrivals are known.
@@ -84,13 +78,9 @@ def joined(
     recorded_members: int | None = None,
     make_array: MakeArray = in_memory,
 ) -> Recorded:
-    """Join the parts of a history.  If ``parts`` is an iterator, at most two are in memory at a time.
+    """Join the parts of a history, which have each partition once, in any order.
 
-    Args:
-        frame: the steps and partitions.
-        parts: parts that have each partition once, in any order.
-        recorded_members: number of members of the group; see ``service_rate``.
-        make_array: makes the arrays of the history.
+    If ``parts`` is an iterator, at most two are in memory at a time.
 
     Raises:
         HistoryError: no arrivals are known.

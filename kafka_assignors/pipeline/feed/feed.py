@@ -119,15 +119,10 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
 
 
 class Feed:
-    """Writes forecasts to one topic.  It reads the topic before the first write.
+    """Writes forecasts to one topic, created if it is missing.  It reads the topic before the first write.
 
     Takes about 200 bytes per partition in the driver, and 400 per record to write.  Other jobs may write
     forecasts of other groups to the topic, so the topic is read again before old records are removed.
-
-    Args:
-        spark: the session.
-        kafka_options: connection options of Spark's connector, such as ``kafka.bootstrap.servers``.
-        topic: topic of the feed; created if it is missing.
     """
 
     def __init__(self, spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> None:

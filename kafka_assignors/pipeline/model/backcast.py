@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.scoring import Score, Totals, compare, score
 from kafka_assignors.pipeline.model.steps import KEY
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
 
 _COUNTS = ("forecasts", "strong", "judged", "within")
 _TOTALS = ", ".join(f"{name} {'bigint' if name in _COUNTS else 'double'}" for name in Totals._fields)
@@ -18,7 +19,7 @@ _SCHEMA = f"group string, horizon_s double, {_TOTALS}"
 _COLUMNS = ("arrived", "forecast", "forecast_error")
 """Columns of ``LOAD`` that `compare` takes."""
 
-_Key = tuple["pa.Scalar", ...]
+_Key = tuple[pa.Scalar, ...]
 
 
 class Backcast(NamedTuple):
@@ -31,17 +32,12 @@ class Backcast(NamedTuple):
 
 def forecast_errors(load: DataFrame) -> list[Backcast]:
     """Compare the forecasts in rows of ``LOAD`` to the arrivals, by group and horizon."""
-    from pyspark.sql import functions as F
-
     time_us = F.unix_micros("time").alias("at")
     rows = load.select(*KEY, time_us, "step_s", "horizon_s", *_COLUMNS)
     return _scored(rows.groupBy(*KEY, "step_s", "horizon_s").applyInArrow(_over_load, _SCHEMA))
 
 
 def _over_load(key: _Key, table: pa.Table) -> pa.Table:
-    import numpy as np
-    import pyarrow as pa
-
     group, _, _, step_s, horizon_s = (part.as_py() for part in key)
     settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
     times = table["at"].to_numpy()
@@ -55,15 +51,11 @@ def _over_load(key: _Key, table: pa.Table) -> pa.Table:
 
 
 def _arrow_schema() -> pa.Schema:
-    import pyarrow as pa
-
     sums = [(name, pa.int64() if name in _COUNTS else pa.float64()) for name in Totals._fields]
     return pa.schema([("group", pa.string()), ("horizon_s", pa.float64()), *sums])
 
 
 def _scored(sums: DataFrame) -> list[Backcast]:
-    from pyspark.sql import functions as F
-
     rows = (
         sums.groupBy("group", "horizon_s")
         .agg(*(F.sum(name).alias(name) for name in Totals._fields))

@@ -165,13 +165,6 @@ def run_load_model(
 class LoadRun:
     """A running stream of the load model.
 
-    Args:
-        storage: folder of the pipeline.
-        sink: the sink of its rows.
-        settings: settings of the model.
-        report: report to start from.
-        on_batch: see `start_load_model`.
-
     Attributes:
         query: the stream; end it with `stop`.
     """

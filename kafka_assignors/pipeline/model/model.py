@@ -9,7 +9,8 @@ Rules:
 - Spark's watermark is ``forget_s`` behind the newest sample of all partitions.  The state of a partition
   behind it is flushed and dropped.  Spark drops and counts samples behind it.
 - A hash of group, topic and partition selects one of `BUCKETS` buckets.  Spark keeps a state for each bucket,
-  and one call folds all its partitions (``forecast.bucket``).  So Spark's cost for a key is per bucket.
+  and one call folds all its partitions (``forecast.bucket``).  So Spark pays its cost per key for 64 buckets,
+  not for each partition.
 """
 
 from __future__ import annotations
@@ -50,11 +51,6 @@ def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True
 
 def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float = FORGET_S) -> DataFrame:
     """Run the model over a stream of samples.
-
-    Args:
-        samples: a streaming DataFrame with rows of ``SAMPLES``.
-        settings: settings of the model.
-        forget_s: see `FORGET_S`.
 
     Returns:
         A streaming DataFrame with rows of ``steps.STEPS``, for ``as_load``.

@@ -7,7 +7,8 @@ Rules:
   a batch are moved, a reader may see only some of its days.
 - Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
-  the checkpoint is lost, or one of them does not match, nothing is written.  The model goes on without rows.
+  the checkpoint is gone, or one of them does not match, nothing is written.  If only the rows are gone, the
+  model goes on and writes new ones.
 """
 
 from __future__ import annotations
@@ -66,13 +67,7 @@ def bound_model(storage: Storage) -> dict[str, Any] | None:
 
 
 class LoadSink:
-    """Writes the folder ``load/``.
-
-    Args:
-        storage: folder of the pipeline.
-        settings: settings of the model.
-        writers: existing writers of samples.
-    """
+    """Writes the folder ``load/``."""
 
     def __init__(self, storage: Storage, settings: LoadSettings, writers: tuple[str, ...]) -> None:
         self._storage = storage
@@ -120,7 +115,7 @@ class LoadSink:
             raise PipelineError(
                 f"{storage.root}: load/ and checkpoints/load are of two models: {_LEARN_AGAIN}"
             )
-        known = {"zone": self._settings["zone"], **bound["settings"]}  # older models do not name it
+        known = bound["settings"]
         if known != self._settings:
             changed = ", ".join(
                 f"{name} was {known.get(name)}, not {value}"
@@ -128,8 +123,6 @@ class LoadSink:
                 if known.get(name) != value
             )
             raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
-        if known != bound["settings"]:
-            storage.write(f"{CHECKPOINT}/_model.json", json.dumps({**bound, "settings": known}))
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):
                 storage.remove(f"load/{folder}")

@@ -122,11 +122,7 @@ def decode_batches(batches: Iterable[Any], groups: Groups) -> Iterator[Any]:
 
 
 def decode_batch(batch: Any, groups: Groups) -> Any:
-    """Decode each record of a batch.
-
-    Args:
-        batch: a record batch with ``key``, ``value``, ``partition``, ``offset`` and ``timestamp``.
-        groups: the wanted groups.
+    """Decode each record of a batch with ``key``, ``value``, ``partition``, ``offset`` and ``timestamp``.
 
     Returns:
         A batch with ``COLUMNS`` and a row for each record.  ``landed``: whether the record is a commit or

@@ -37,7 +37,6 @@ from kafka_assignors.lag.fetch.group_offsets import fetch_groups, find_groups
 from kafka_assignors.pipeline.record.own_groups import selects
 from kafka_assignors.pipeline.record.sampling import (
     ROWS,
-    Connection,
     Row,
     SamplerOptions,
     deal,
@@ -55,11 +54,11 @@ def group_samples(settings: Mapping[str, Any]) -> type[DataSource]:
         settings: connection settings of ``KafkaConsumer``; they must be picklable.
     """
     # A class that is made at run time is pickled with its attributes; one of a module is pickled by name.
-    return type("GroupSamples", (_GroupSamples,), {"connection": Connection(dict(settings))})
+    return type("GroupSamples", (_GroupSamples,), {"settings": dict(settings)})
 
 
 class _GroupSamples(DataSource):
-    connection: ClassVar[Connection]
+    settings: ClassVar[Mapping[str, Any]]
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
@@ -73,10 +72,10 @@ class _GroupSamples(DataSource):
         return ROWS
 
     def reader(self, schema: Any) -> DataSourceReader:
-        return _Batch(self.connection, self._wanted)
+        return _Batch(self.settings, self._wanted)
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return _Stream(self.connection, self._wanted)
+        return _Stream(self.settings, self._wanted)
 
 
 class _Share(InputPartition):
@@ -91,8 +90,8 @@ class _Share(InputPartition):
 class _Reader:
     """The part that batch and streaming readers share."""
 
-    def __init__(self, connection: Connection, wanted: SamplerOptions) -> None:
-        self._connection = connection
+    def __init__(self, settings: Mapping[str, Any], wanted: SamplerOptions) -> None:
+        self._settings = settings
         self._wanted = wanted
 
     def _shares(self) -> list[InputPartition]:
@@ -105,9 +104,7 @@ class _Reader:
         groups, problem = list(wanted.groups), None
         if wanted.groups_like is not None:
             _silence_kafka_python()
-            like, problem = find_groups(
-                self._connection.settings, wanted.groups_like, wanted.timeout_s * 1000
-            )
+            like, problem = find_groups(self._settings, wanted.groups_like, wanted.timeout_s * 1000)
             groups += [name for name in like if selects(wanted.groups_like, name)]
         shares = [_Share(share) for share in deal(groups, wanted.num_partitions)]
         return [*shares, *([_Share((), problem)] if problem is not None else [])]
@@ -120,7 +117,7 @@ class _Reader:
             yield problem_row(datetime.now(timezone.utc), "", partition.problem)
         wanted = self._wanted
         for group in fetch_groups(
-            self._connection.settings, partition.groups, wanted.timeout_s * 1000, wanted.topics_like
+            self._settings, partition.groups, wanted.timeout_s * 1000, wanted.topics_like
         ):
             yield from rows_of(group, datetime.now(timezone.utc))
 
@@ -136,21 +133,16 @@ class _Batch(_Reader, DataSourceReader):
 
 
 class _Stream(_Reader, DataSourceStreamReader):
-    """Reads a batch of samples each tick.
-
-    Args:
-        clock: seconds since 1970.
-        monotonic: a clock that is never set, seconds.
-    """
+    """Reads a batch of samples each tick."""
 
     def __init__(
         self,
-        connection: Connection,
+        settings: Mapping[str, Any],
         wanted: SamplerOptions,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(connection, wanted)
+        super().__init__(settings, wanted)
         self._clock = clock
         self._monotonic = monotonic
         self._last = 0  # tick

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from re import Pattern
 from typing import Any
@@ -30,17 +30,6 @@ Row = tuple[
 
 _SOURCE = "sampler"
 _OPTIONS = ("groups", "groups_like", "topics_like", "every", "timeout", "num_partitions")
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """The connection to the cluster, pickled with the reader.  Its ``repr`` hides the settings.
-
-    Attributes:
-        settings: connection settings of ``KafkaConsumer``.
-    """
-
-    settings: Mapping[str, Any] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +130,7 @@ def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:
 def rows_of(group: GroupOffsets, now: datetime) -> Iterator[Row]:
     """Yield a row for each partition, and one for the group if it has a problem.
 
-    Args:
-        group: the offsets of one group.
-        now: time of the rows with a problem.
+    Rows with a problem have the time ``now``.
     """
     if group.problem is not None:
         yield problem_row(now, group.group_id, group.problem)

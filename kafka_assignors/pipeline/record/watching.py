@@ -88,11 +88,6 @@ def _watch(tally: BatchTally[Any]) -> Any:
 class Recording(Generic[Report_co]):
     """A running stream that records.
 
-    Args:
-        spark: the session.
-        query: the stream.
-        watch: the listener of the stream.
-
     Attributes:
         query: the stream; end it with ``stop``.
     """

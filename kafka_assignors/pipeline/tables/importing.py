@@ -63,7 +63,8 @@ def import_samples(
         root: folder of the pipeline.
 
     Raises:
-        PipelineError: the input cannot be read, no line is valid, or the folder cannot be written.
+        PipelineError: the input cannot be read; the input has lines, and none is valid; or the folder cannot
+            be written.
     """
     with one_line("importing samples"):
         if isinstance(rows, (str, Path)):

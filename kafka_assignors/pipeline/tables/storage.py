@@ -18,11 +18,7 @@ _SPECIAL = re.compile(r"[\\{}\[\]*?^]")  # special characters of Hadoop's patter
 
 
 class Storage:
-    """The files under one folder.
-
-    Args:
-        spark: the session.
-        root: the folder, a path or a URI for Spark.
+    """The files under one folder, a path or a URI for Spark.
 
     Raises:
         PipelineError: Spark does not support the storage.  If an operation fails, methods

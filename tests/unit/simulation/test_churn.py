@@ -20,6 +20,13 @@ def test_steps_are_sorted_by_time() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "script", ["join@1000001,leave@1000004", "join@0.25,kill@1209599.999", "join@100,leave@123456.789"]
+)
+def test_script_has_the_exact_times(script: str) -> None:
+    assert ",".join(map(str, parse(script))) == script
+
+
 def test_empty_churn_has_no_steps() -> None:
     assert parse("") == ()
 

@@ -1,28 +1,40 @@
-"""Requests to ``backtest``, with groups that have no usable history."""
+"""Assumptions of ``backtest``, with groups that have no usable history."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from kafka_assignors.cli.backtest.options import Parameters
-from kafka_assignors.cli.backtest.request import BacktestRequest
+from kafka_assignors.cli.backtest.request import assumptions
 from kafka_assignors.errors import OptionError
-from kafka_assignors.pipeline.backtest.grid import NO_RATE
+from kafka_assignors.pipeline.backtest.grid import NO_RATE, Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from tests.unit.pipeline.backtest.trials import recorded
 
-REQUEST = BacktestRequest(("range", "cooperative-lag-aware"), Parameters({}, {}), (), (), (1.0,), (None,))
+GRID = Grid(candidates(("range", "cooperative-lag-aware"), {}, forecasts=False))
+FED_GRID = Grid(candidates(("range", "cooperative-lag-aware"), {}, forecasts=True))
+
+
+def trials_of(grid: Grid, of: Sequence[Recorded]) -> list[Trial]:
+    return grid.trials([recording.history for recording in of])
+
+
+def left_out(grid: Grid, of: Sequence[Recorded]) -> dict[str, str]:
+    return grid.left_out([recording.history for recording in of])
+
+
+def assumed(grid: Grid, of: Sequence[Recorded]) -> list[str]:
+    return list(assumptions(grid, of, trials_of(grid, of), None))
 
 
 def test_idle_group_is_left_out_without_assumptions() -> None:
     of = [recorded("idle", rate=None), recorded("busy")]
-    asked = replace(REQUEST, scales=(1.0, 2.0))
-    tried = asked.trials(of)
-    assert tried.left_out == {"idle": NO_RATE}
-    assert {trial.group for trial in tried.trials} == {"busy"}
-    rate, members, churn = asked.assumptions(of, tried, None)
+    grid = replace(GRID, scales=(1.0, 2.0))
+    assert left_out(grid, of) == {"idle": NO_RATE}
+    assert {trial.group for trial in trials_of(grid, of)} == {"busy"}
+    rate, members, churn = assumed(grid, of)
     assert rate == (
         "group 'busy': a member reads 60.0 records/s, the rate of the fastest partition during a "
         "backlog, a lower bound if its member read other partitions, too (--service-rate)"
@@ -35,25 +47,24 @@ def test_idle_group_is_left_out_without_assumptions() -> None:
 
 
 def test_drawn_churn_is_an_assumption_without_its_times() -> None:
-    of, asked = [recorded("g")], replace(REQUEST, replicates=20)
-    *_, churn = asked.assumptions(of, asked.trials(of), None)
+    *_, churn = assumed(replace(GRID, replicates=20), [recorded("g")])
     assert churn == "group 'g': churn join, leave, kill, 20 draws of their times (--churn)"
 
 
 def test_service_rate_is_required_if_every_group_is_idle() -> None:
     of = [recorded("a", rate=None), recorded("b", rate=None)]
     with pytest.raises(OptionError, match="2 groups were never behind for long enough"):
-        REQUEST.trials(of)
-    notes = replace(REQUEST, service_rates=(20.0,))
-    assert notes.trials(of).left_out == {}
-    assert not any("--service-rate" in note for note in notes.assumptions(of, notes.trials(of), None))
+        trials_of(GRID, of)
+    grid = replace(GRID, service_rates=(20.0,))
+    assert left_out(grid, of) == {}
+    assert not any("--service-rate" in note for note in assumed(grid, of))
 
 
 def test_forecasts_are_tried_on_groups_with_forecasts() -> None:
-    tried = REQUEST.trials([recorded("plain"), recorded("foreseen", forecasts=True)])
-    fed = {trial.group for trial in tried.trials if trial.scenario.strategy.by_load}
+    trials = trials_of(FED_GRID, [recorded("plain"), recorded("foreseen", forecasts=True)])
+    fed = {trial.group for trial in trials if trial.scenario.strategy.by_load}
     assert fed == {"foreseen"}
-    assert {trial.group for trial in tried.trials} == {"plain", "foreseen"}
+    assert {trial.group for trial in trials} == {"plain", "foreseen"}
 
 
 def test_age_of_forecasts_is_an_assumption() -> None:
@@ -61,8 +72,8 @@ def test_age_of_forecasts_is_an_assumption() -> None:
     long = replace(short, history=replace(short.history, horizon_s=3600.0))
 
     def notes(of: Recorded, **surroundings: list[float]) -> list[str]:
-        asked = replace(REQUEST, parameters=Parameters({}, surroundings))
-        return [note for note in asked.assumptions([of], asked.trials([of]), None) if "forecasts" in note]
+        grid = replace(FED_GRID, surroundings=surroundings)
+        return [note for note in assumed(grid, [of]) if "forecasts" in note]
 
     assert notes(long) == [
         "group 'g': forecasts are known 130 s after their step, the default --delay and --every of a "

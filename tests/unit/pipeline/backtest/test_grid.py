@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import pickle
 from dataclasses import replace
 
@@ -15,6 +16,7 @@ from kafka_assignors.pipeline.backtest.grid import (
     Candidate,
     Grid,
     candidates,
+    draws,
     usual_churn,
     usual_members,
 )
@@ -154,6 +156,25 @@ def test_replicates_draw_the_times_of_each_churn_by_a_seed() -> None:
     assert not {trial.scenario.script for trial in other} - {""} & {trial.scenario.script for trial in trials}
     more = {trial.scenario.script for trial in replace(grid, replicates=30).trials([history()])}
     assert {trial.scenario.script for trial in trials if len(trial.scenario.churn) == 2} <= more
+
+
+@pytest.mark.parametrize(
+    "script", ["leave@1000001,leave@1000002,join@1000003,join@1000004", "join@1e-4,kill@2e-4"]
+)
+def test_steps_close_together_are_drawn(script: str) -> None:
+    churn, length_s = parse(script), 14 * 86_400.0
+    drawn = list(itertools.islice(draws(churn, length_s, (0, 0)), 5))
+    assert len(set(drawn)) == 5
+    for steps in drawn:
+        assert [step.kind for step in steps] == [step.kind for step in churn]
+        assert parse(",".join(map(str, steps))) == steps
+
+
+def test_churns_that_differ_late_in_a_long_history_have_scripts_of_their_own() -> None:
+    churns = (parse("join@1000001"), parse("join@1000004"))
+    grid = Grid(candidates(["range"], {}, forecasts=False), members=(3,), churn=churns)
+    trials = grid.trials([history(steps=14 * 8_640)])
+    assert [trial.scenario.script for trial in trials] == ["join@1000001", "join@1000004"]
 
 
 def test_churn_beyond_the_history_is_not_drawn() -> None:
