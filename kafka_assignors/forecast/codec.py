@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from itertools import islice
+from itertools import accumulate, islice, pairwise
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.forecast.counters import EndMark, GroupMark
@@ -32,7 +32,10 @@ def check_settings(encoded: list[int], settings: LoadSettings, what: str) -> Non
 
 
 def encode(steps: Steps) -> list[int]:
-    """Encode counters: about a hundred integers, and five for each mark that waits for an end offset."""
+    """Encode counters: about a hundred integers, and five for each mark that waits for an end offset.
+
+    Points of the growth are differences, which compress well.
+    """
     ends, commits, growth = steps.ends, steps.commits, steps.growth
     ints = [ends.time, ends.begin, ends.end, ends.epoch, int(ends.doubted)]
     ints += (commits.time, commits.committed, commits.start, commits.position)
@@ -41,7 +44,9 @@ def encode(steps: Steps) -> list[int]:
     ints.append(len(commits.marks))
     for mark in commits.marks:
         ints += mark
-    ints += (len(growth.times), *growth.times, *growth.ends)
+    ints.append(len(growth.times))
+    for points in (growth.times, growth.ends):
+        ints += (point - before for before, point in pairwise([0, *points]))
     ints += map(int, steps.last_end)
     ints.append(int(steps.last_group is not None))
     ints += steps.last_group or ()
@@ -64,7 +69,7 @@ def decode(ints: Iterator[int], settings: LoadSettings) -> Steps:
     commits.order.pending, commits.order.since, marks = take(3)
     commits.marks = [GroupMark(*take(5)) for _ in range(marks)]
     (points,) = take(1)
-    growth.times, growth.ends = take(points), take(points)
+    growth.times, growth.ends = list(accumulate(take(points))), list(accumulate(take(points)))
     at, end, epoch, far, through = take(5)
     steps.last_end = EndMark(at, end, epoch, far=bool(far), through=bool(through))
     (has_group,) = take(1)

@@ -152,11 +152,11 @@ def _encode_odd(bucket: Bucket) -> bytes:
     ints = [len(bucket.odd)]
     for row, counters in bucket.odd.items():
         ints += (row, *partition_codec.encode(counters))
-    return bytes(np.array(ints, "<i8").tobytes())
+    return zlib.compress(np.array(ints, "<i8").tobytes(), 1)
 
 
 def _decode_odd(bucket: Bucket, content: bytes) -> None:
-    ints = iter(np.frombuffer(content, "<i8").tolist())
+    ints = iter(np.frombuffer(zlib.decompress(content), "<i8").tolist())
     for _ in range(next(ints)):
         row = next(ints)
         bucket.odd[row] = partition_codec.decode(ints, bucket.settings)
