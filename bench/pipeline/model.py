@@ -6,10 +6,11 @@
   partition), three sizes.  The figures are the median and the longest time from one finished batch to the
   next, and the longest of the first batches, in which all partitions end their first step.
 - **Fold**: samples/s of the fold alone, without Spark, three sizes.
-- **State**: bytes of a partition, and bytes of them written for a look every 10 s.
+- **State**: bytes of a partition, and for a look every 10 s the bytes of them written and the processor time.
 - **Forecasts**: the flights of 2013, in steps of a quarter of an hour, beside naive forecasts.
 
-Batches and fold are printed as a table in Markdown, and so are the forecasts.
+With ``--commits`` looks and state have commits of the offsets topic between two looks, as in a pipeline that
+records it.  Batches and fold are printed as a table in Markdown, and so are the forecasts.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -29,10 +31,9 @@ import numpy as np
 from bench.machine import machine
 from demo.data.events import find_archive, read_flights
 from demo.data.flight_samples import sample_flights
-from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.bucket import codec
-from kafka_assignors.forecast.bucket.bucket import Bucket
-from kafka_assignors.forecast.bucket.steps import Samples
+from kafka_assignors.forecast import UNKNOWN, LoadSettings
+from kafka_assignors.forecast.bucket import Bucket, Samples, codec
+from kafka_assignors.forecast.bucket.steps import joined
 from kafka_assignors.forecast.scoring import Score
 from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.pipeline.model.job import run_load_model
@@ -108,17 +109,31 @@ def streamed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, fl
     return {"samples": partitions * LOOKS, "seconds": took}
 
 
-def followed(spark: SparkSession, partitions: int, folder: Path) -> dict[str, float]:
-    """Model the history as a stream with one sample a partition in each file and batch."""
+def with_commits(samples: DataFrame, commits: int) -> DataFrame:
+    """Add commits of the offsets topic after each look, 3 s apart."""
+    from pyspark.sql import functions as F
+
+    for number in range(1, commits + 1):
+        later = F.timestamp_seconds(F.unix_seconds("time") + 3 * number)
+        unknown = F.lit(None).cast("bigint")
+        only_commits = samples.where("source = 'import'").withColumns(
+            {"time": later, "begin_offset": unknown, "end_offset": unknown, "source": F.lit("offsets")}
+        )
+        samples = samples.unionByName(only_commits)
+    return samples
+
+
+def followed(spark: SparkSession, partitions: int, folder: Path, commits: int) -> dict[str, float]:
+    """Model the history as a stream with one look at each partition in each file and batch."""
     root = folder / f"looks-{partitions}"
     place = str(root / "samples" / "bench")
-    samples = history(spark, partitions, FOLLOWED)
+    samples = with_commits(history(spark, partitions, FOLLOWED), commits)
     for look in range(FOLLOWED):
-        batch = samples.where(f"unix_seconds(time) = {1_384_000_200 + look * 15}")
+        batch = samples.where(f"(unix_seconds(time) - 1384000200) div 15 = {look}")
         batch.coalesce(1).write.mode("append").partitionBy("date").parquet(place)
     run_load_model(spark, str(root), SETTINGS, available_now=True, files_per_batch=1)
-    commits = (root / CHECKPOINT / "commits").glob("[0-9]*")
-    ends = sorted(file.stat().st_mtime for file in commits)
+    ended = (root / CHECKPOINT / "commits").glob("[0-9]*")
+    ends = sorted(file.stat().st_mtime for file in ended)
     assert len(ends) >= FOLLOWED
     apart = [after - before for before, after in pairwise(ends)]
     half = FOLLOWED // 2  # the first steps end in the first half
@@ -195,28 +210,39 @@ def look_rows(results: dict[str, Any]) -> list[str]:
     return rows
 
 
-def state_size() -> tuple[float, float]:
-    """Return the bytes of a partition's state after a day, and the mean bytes written for a look after it."""
+def state_size(commits: int) -> tuple[float, float, float]:
+    """Measure a partition after a day: bytes of its state, bytes written for a look, seconds of a look."""
     partitions, looks, chance = 100, 8640 + 360, np.random.default_rng(1)
     ends = np.cumsum(chance.integers(0, 100, (looks, partitions)), axis=0)
     stored: dict[str, bytes] = {}
-    written = 0
+    written, seconds = 0, 0.0
     for look, end in enumerate(ends):
+        began = time.process_time()
         bucket = codec.decode(SETTINGS, stored.get)
         row = bucket.rows_of([("bench", "topic", partition) for partition in range(partitions)])
         time_ = (1_384_000_200 + 10 * look) * SECOND + row * 10_000
-        bucket.take(Samples(row, time_, row * 0, end, end * 9 // 10))
+        several, unknown = [Samples(row, time_, row * 0, end, end * 9 // 10)], row * 0 + UNKNOWN
+        for number in range(1, commits + 1):
+            later = time_ + 3 * number * SECOND
+            several.append(Samples(row, later, unknown, unknown, end * 9 // 10 + number))
+        bucket.take(joined(several))
         changed = codec.encode(bucket)
         stored |= changed
-        written += sum(map(len, changed.values())) if look >= 8640 else 0
-    return sum(map(len, stored.values())) / partitions, written / 360 / partitions
+        if look >= 8640:
+            written += sum(map(len, changed.values()))
+            seconds += time.process_time() - began
+    state = sum(map(len, stored.values()))
+    return state / partitions, written / 360 / partitions, seconds / 360 / partitions
 
 
-def without_spark(days: float | None) -> dict[str, Any]:
+def without_spark(days: float | None, commits: int) -> dict[str, Any]:
     """Measure and print state, fold and forecasts."""
-    state, written = state_size()
-    found: dict[str, Any] = {"state_bytes": state, "written_bytes": written}
-    print(f"state: {state:,.0f} bytes a partition, {written:,.0f} of them written for a look")
+    state, written, seconds = state_size(commits)
+    found: dict[str, Any] = {"state_bytes": state, "written_bytes": written, "look_seconds": seconds}
+    print(f"state: {state:,.0f} bytes a partition; a look writes {written:,.0f} of them, "
+          f"and takes {1e6 * seconds:.0f} µs of processor time")  # fmt: skip
+    if not days:
+        return found
     for partitions in LOOKED_AT.values():
         rate, begun = folded(partitions)
         found[f"fold {partitions}"] = rate
@@ -231,14 +257,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.model", description=__doc__)
     parser.add_argument("--sizes", nargs="*", default=[*SIZES, "1000x"], choices=[*SIZES, "1000x"])
-    parser.add_argument("--days", type=float, help="of the flights; by default the whole year")
+    parser.add_argument("--days", type=float, default=365.0, help="of the flights; 0: only the state's size")
+    parser.add_argument("--commits", type=int, default=0, help="of the offsets topic between two looks")
     parser.add_argument("--only", choices=["at once", "stream", "a look"], help="only this, on Spark")
     parser.add_argument("--cores", type=int, default=1, help="that Spark may use (default 1)")
     parser.add_argument("--out", type=Path, default=Path("out/bench-model.json"), metavar="FILE")
     options = parser.parse_args(arguments)
     found: dict[str, Any] = {"machine": machine()}
     if options.only is None:
-        found |= without_spark(options.days)
+        found |= without_spark(options.days, options.commits)
     if options.sizes:
         with (
             tempfile.TemporaryDirectory(prefix="bench-model-") as place,
@@ -249,7 +276,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 kinds = (
                     ("at once", at_once, SIZES),
                     ("stream", streamed, STREAMED),
-                    ("a look", followed, LOOKED_AT),
+                    ("a look", partial(followed, commits=options.commits), LOOKED_AT),
                 )
                 for kind, measure, sizes in kinds:
                     if size not in sizes or options.only not in (None, kind):

@@ -11,33 +11,26 @@ file              purpose                                                       
 ``season``        daily and weekly season                                          ``Season``
 ``forecasters``   the forecasters of the mixture and its constants                 ``FORECASTERS``, ``favour``
 ``model``         level, trend, season; the forecast and its error                 ``Model``, ``Outlook``
-``fold``          samples of one partition, in any order, to rows                  ``Partition``, ``LoadRow``
-``codec``         the state of a partition as bytes                                ``encode``, ``decode``
-``bucket/``       many partitions at once; bit for bit the same results            ``Bucket``
+``codec``         the counters of a partition as integers                          ``encode``, ``decode``
+``bucket/``       samples of many partitions, in any order, to rows                ``Bucket``
 ``scoring``       forecasts compared to arrivals                                   ``compare``, ``score``
 ================  ===============================================================  ==========================
 """
 
 from __future__ import annotations
 
-from kafka_assignors.forecast.codec import decode, encode
-from kafka_assignors.forecast.fold import LoadRow, Partition, SampleCounts
 from kafka_assignors.forecast.model import Outlook
-from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample
+from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample, SampleCounts
 from kafka_assignors.forecast.settings import LoadSettings
 from kafka_assignors.forecast.steps import LoadStep, Quality
 
 __all__ = [
     "NO_COMMIT",
     "UNKNOWN",
-    "LoadRow",
     "LoadSettings",
     "LoadStep",
     "Outlook",
-    "Partition",
     "Quality",
     "Sample",
     "SampleCounts",
-    "decode",
-    "encode",
 ]

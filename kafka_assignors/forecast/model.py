@@ -153,6 +153,17 @@ class Model:
         self.run = 0
         self.trends = [trend * self.keep**steps for trend in self.trends]
 
+    def take(self, at: int, arrived: int | None, steps: int, *, seen: bool) -> Outlook | None:
+        """Take a `LoadStep`, and forecast from its end on.
+
+        If the end offset is known after a gap or a reset, the level before it is the best estimate.
+        """
+        if arrived is None:
+            self.skip(steps)
+            return self.outlook(at) if seen else None
+        self.learn(at, arrived)
+        return self.outlook(at)
+
     def outlook(self, at: int) -> Outlook | None:
         """Forecast from the end of a step on; None if no step was learnt."""
         if not self.seen:

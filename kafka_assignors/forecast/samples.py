@@ -1,16 +1,24 @@
-"""Samples of a partition, and the position of a group in it.  Pure."""
+"""Samples of a partition, their counts, and the position of a group in the partition.  Pure."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from kafka_assignors.forecast.settings import Reset
+from kafka_assignors.forecast.settings import SECOND, Reset
 
 UNKNOWN = -2
 """Stands for an unknown offset or time.  It is a number, so samples can be sorted and encoded."""
 
 NO_COMMIT = -1
 """Stands for a missing committed offset: the group never committed, or its commit was removed."""
+
+
+AHEAD = 60 * SECOND
+"""A sample may be ahead of the current time by this much, or by ``delay`` if that is longer.
+
+Synchronised clocks differ by less.  When a clock that was ahead is corrected, its samples are late until they
+are newer than those taken before: for this long at most.
+"""
 
 
 class Sample(NamedTuple):
@@ -25,11 +33,13 @@ class Sample(NamedTuple):
     committed: int  # offset of the next record to be read, or `NO_COMMIT`
 
 
-def plausible(sample: Sample) -> Sample:
-    """Replace impossible offsets with ``UNKNOWN``."""
-    begin, end = (offset if offset >= 0 else UNKNOWN for offset in sample[1:3])
-    committed = sample.committed if sample.committed >= NO_COMMIT else UNKNOWN
-    return Sample(sample.time, begin, end, committed)
+class SampleCounts(NamedTuple):
+    """Counts of the samples given to `Bucket.take`."""
+
+    samples: int  # all of them
+    late: int
+    duplicates: int
+    ahead: int = 0
 
 
 def position(begin: int, end: int, committed: int, reset: Reset) -> int:

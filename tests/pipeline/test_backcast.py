@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_assignors.forecast import LoadSettings, Partition, Sample
+from kafka_assignors.forecast import LoadSettings, Sample
 from kafka_assignors.forecast.scoring import Totals, compare, score
 from kafka_assignors.pipeline.model.backcast import forecast_errors
 from kafka_assignors.pipeline.model.model import model_load
 from tests.pipeline.samples import START, Look, samples_df
+from tests.support.one_partition import Partition
 
 SETTINGS = LoadSettings(step_s=300, horizon_s=900)
 PARTITIONS = 3

@@ -11,13 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.forecast import UNKNOWN, LoadRow, LoadSettings, Partition, Sample, SampleCounts, encode
+from kafka_assignors.forecast import UNKNOWN, LoadSettings, Sample, SampleCounts
 from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket, Key
-from kafka_assignors.forecast.bucket.rows import LoadRows
+from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples
+from kafka_assignors.forecast.bucket.table import last_samples
+from kafka_assignors.forecast.codec import encode
+from kafka_assignors.forecast.model import Model
+from kafka_assignors.forecast.season import Season
 from kafka_assignors.forecast.settings import SECOND
+from kafka_assignors.forecast.steps import Steps
 from tests.property.test_load_model import SETTINGS, START, steady, two_writers, wild
+from tests.support.one_partition import LoadRow, Partition
 
 Given = list[tuple[int, Sample]]
 
@@ -61,18 +67,10 @@ class Both:
         assert sorted(self.together) == sorted(self.one_by_one)
         bucket = self.bucket()
         for row, (_, _, number) in enumerate(bucket.keys):
-            assert comparable(partition_of(bucket, row)) == comparable(self.alone[number])
+            assert state_in(bucket, row) == state_of(self.alone[number])
 
     def _add_one(self, number: int, rows: list[LoadRow]) -> None:
-        self.one_by_one += listed(LoadRows.of((0, row) for row in rows), [key(number)])
-
-
-def partition_of(bucket: Bucket, row: int) -> Partition:
-    """Return the state of a partition, with its waiting samples."""
-    partition = bucket.odd_state(row) if row in bucket.odd else bucket.table.restore(row)
-    columns = [column.tolist() for column in bucket.waiting.where(bucket.waiting.row == row)[1:]]
-    partition.waiting = [Sample(*values) for values in zip(*columns, strict=True)]
-    return partition
+        self.one_by_one += [(key(number), *values_of(row)) for row in rows]
 
 
 def key(number: int) -> Key:
@@ -85,14 +83,46 @@ def listed(rows: LoadRows, keys: list[Key]) -> list[tuple[Any, ...]]:
     return [(keys[row], *values) for row, *values in zip(*columns, strict=True)]
 
 
-def comparable(partition: Partition) -> bytes:
-    """Encode a state without the parts that have no effect any more."""
-    steps = partition.steps
+def state_in(bucket: Bucket, row: int) -> list[Any]:
+    """Return the state of a partition in a bucket."""
+    table, waiting = bucket.table, bucket.waiting.where(bucket.waiting.row == row)
+    counters = bucket.odd[row] if row in bucket.odd else table.restore(row)
+    samples = [Sample(*values) for values in zip(*(column.tolist() for column in waiting[1:]), strict=True)]
+    last = Sample(*(int(column[0]) for column in last_samples(table, np.array([row]))))
+    return [int(table.newest[row]), last, samples, comparable(counters), learnt(table.model(row))]
+
+
+def state_of(partition: Partition) -> list[Any]:
+    """Return the state of a partition alone."""
+    counters, model = comparable(partition.steps), learnt(partition.model)
+    return [partition.newest, partition.last, partition.waiting, counters, model]
+
+
+def comparable(steps: Steps) -> list[int]:
+    """Encode counters without the parts that have no effect any more."""
     steps.commits.marks = [mark for mark in steps.commits.marks if mark.at > steps.last_end.at]
     if steps.commits.order.pending == UNKNOWN:
         steps.commits.order.since = UNKNOWN
     steps.last_end = steps.last_end._replace(far=False)
-    return encode(partition)
+    return encode(steps)
+
+
+def learnt(model: Model) -> list[Any]:
+    """Return what a model has learnt, without its caches."""
+    caches = {"settings", "season", "weights", "forecasts", "forecasts_at", "ahead", "ahead_of"}
+    of_season = set(Season.__slots__) - {"changes", "slots", "zone"}
+    return [
+        *((name, getattr(model, name)) for name in sorted(set(Model.__slots__) - caches)),
+        *((name, getattr(model.season, name)) for name in sorted(of_season)),
+    ]
+
+
+def values_of(row: LoadRow) -> tuple[Any, ...]:
+    """Return a row's values as `listed` does."""
+    step, outlook = row
+    counts = (MISSING if count is None else count for count in step[1:5])
+    forecast = [-1.0] * 5 if outlook is None else [-1.0 if value is None else value for value in outlook]
+    return (step.at, *counts, QUALITIES.index(step.quality), *forecast)
 
 
 def in_batches(both: Both, several: list[list[Sample]], chance: Any, *, clock: bool) -> None:

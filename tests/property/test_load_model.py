@@ -7,17 +7,9 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_assignors.forecast import (
-    NO_COMMIT,
-    UNKNOWN,
-    LoadRow,
-    LoadSettings,
-    Partition,
-    Sample,
-    decode,
-    encode,
-)
+from kafka_assignors.forecast import NO_COMMIT, UNKNOWN, LoadSettings, Sample
 from kafka_assignors.forecast.settings import SECOND
+from tests.support.one_partition import Alone, LoadRow, Partition
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=200, max_gap_s=600)
 START = 1_384_000_200 * SECOND
@@ -83,7 +75,7 @@ def two_writers(draw: st.DrawFn) -> list[Sample]:
 
 
 def rows_of(samples: list[Sample]) -> list[LoadRow]:
-    partition = Partition(SETTINGS)
+    partition = Alone(SETTINGS)
     rows, _ = partition.take(samples)
     return rows + partition.flush()
 
@@ -119,14 +111,13 @@ def test_order_repetition_and_batches_do_not_change_the_rows(samples: list[Sampl
         [*samples, *samples[::3]],
         key=lambda sample: sample.time + chance.randrange(SETTINGS.delay),  # type: ignore[attr-defined]
     )
-    partition, emitted = Partition(SETTINGS), []
+    partition, emitted = Alone(SETTINGS), []
     while queue:
         size = chance.randrange(1, 6)  # type: ignore[attr-defined]
         rows, counts = partition.take(queue[:size])
         assert counts.late <= len(samples[::3])  # a repeated sample counts as late
         emitted += rows
         queue = queue[size:]
-        partition = decode(encode(partition), SETTINGS)
     assert emitted + partition.flush() == expected
 
 
@@ -146,16 +137,6 @@ def test_numbers_are_never_negative_or_above_the_samples(samples: list[Sample]) 
         if row.outlook is not None:
             assert row.outlook.arrivals >= 0
             assert all(math.isfinite(value) for value in row.outlook if value is not None)
-
-
-@given(wild())
-def test_encoding_and_decoding_keeps_the_state(samples: list[Sample]) -> None:
-    partition, emitted = Partition(SETTINGS), []
-    for sample in samples:
-        rows, _ = partition.take([sample])
-        emitted += rows
-        partition = decode(encode(partition), SETTINGS)
-    assert emitted + partition.flush() == rows_of(samples)
 
 
 @given(two_writers())

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from demo.data.flight_samples import FlightSamples
-from kafka_assignors.forecast import LoadRow, LoadSettings, Partition
+from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.scoring import Score, Totals, compare, score
+from tests.support.one_partition import LoadRow, Partition
 
 
 def scored(samples: FlightSamples, settings: LoadSettings) -> Score:

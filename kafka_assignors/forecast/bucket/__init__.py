@@ -4,3 +4,8 @@
 - ``model``: the forecast, also by parts of the horizon.
 - ``bucket``: samples in, ``rows`` of the load table out.  ``codec``: the state as bytes.
 """
+
+from kafka_assignors.forecast.bucket.bucket import Bucket
+from kafka_assignors.forecast.bucket.steps import Samples
+
+__all__ = ["Bucket", "Samples"]

@@ -1,31 +1,48 @@
-"""Many partitions at once: samples in, rows of the load table out, equal to those of ``forecast.fold``.
+"""Many partitions: samples in, rows of the load table out.  No I/O.
 
-Steady partitions are folded together, in numpy, unless they are few.  All others go through ``Partition`` one
-by one: those with commits from the offsets topic, a reset or a gap.  Both ways give the same results, bit for
-bit, so a partition may change between them at any time.  A state that the arrays of ``table`` can hold is
-*plain*; other states are *odd*.
+Samples arrive in any order, some of them twice.  Each waits until the newest sample of its partition is
+``delay`` ahead of it.  Then samples are taken in the order of their times.  So the rows do not depend on how
+the samples were cut into batches, unless a sample arrives later than ``delay``.  Such a sample is still taken
+if no later one was.  Otherwise it is *late*: dropped and counted.
+
+The time of the newest sample is the clock of its partition.  So delayed samples of one group do not make
+those of other groups late, and a sample from the future ends the wait only for its own partition.  But if
+samples from the future span more than ``delay``, the first of them are taken, and all correct ones are late
+from then on.  So callers pass the current time if they know it: samples *ahead* of it are dropped and
+counted.
+
+First samples become steps.  Those of steady partitions are counted together, in numpy.  All others are
+counted one by one: those with commits from the offsets topic, a reset or a gap.  Counters that the arrays of
+``table`` can hold are *plain*; others are *odd*.  Then the models of all partitions learn the steps together,
+unless the partitions are few.  All ways give the same results, bit for bit, so a partition may change
+between them at any time.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 
 from kafka_assignors.forecast.bucket import steps
-from kafka_assignors.forecast.bucket.model import Models
-from kafka_assignors.forecast.bucket.rows import LoadRows
+from kafka_assignors.forecast.bucket.model import Models, Outlooks
+from kafka_assignors.forecast.bucket.rows import MISSING, DoneSteps, LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples, joined
-from kafka_assignors.forecast.bucket.table import Bools, Ints, Table, last_samples
-from kafka_assignors.forecast.fold import AHEAD, Partition, SampleCounts
-from kafka_assignors.forecast.samples import NO_COMMIT, UNKNOWN, Sample
+from kafka_assignors.forecast.bucket.table import Bools, Floats, Ints, Table, last_samples
+from kafka_assignors.forecast.samples import AHEAD, NO_COMMIT, UNKNOWN, Sample, SampleCounts
 from kafka_assignors.forecast.settings import LoadSettings
+from kafka_assignors.forecast.steps import LoadStep, Steps
 
 Key = tuple[str, str, int]
 """Group, topic and partition."""
 
-_FEW = 16
-"""For one step, numpy takes about as long as ``Partition`` takes for this many partitions."""
+_TOGETHER, _ALONE = 9, 18
+"""Cost of a step of any number of partitions in numpy, and of a partition that learns alone.
+
+The unit is a step of that partition, some 60 µs.
+"""
 _AT_ONCE = 200_000
 """Maximum number of samples folded at once, or eight per partition if that is more; one takes 700 bytes."""
 _NONE = Samples(*(np.empty(0, np.int64),) * 5)
@@ -36,10 +53,10 @@ class Bucket:
 
     Attributes:
         keys: the partitions, by row.
-        table: the plain states, and the last sample of each partition.
-        odd: row -> state that is not plain.
+        table: models, plain counters, and the last sample of each partition.
+        odd: row -> counters that are not plain.
         waiting: samples that wait for earlier ones, in the order of rows and times.
-        changed: ``names`` if ``keys`` changed, ``odd`` if a state that was odd may have changed.
+        changed: ``names`` if ``keys`` changed, ``odd`` if counters that were odd may have changed.
     """
 
     __slots__ = ("_models", "_row_of", "changed", "keys", "odd", "settings", "table", "waiting")
@@ -48,7 +65,7 @@ class Bucket:
         self.settings = settings
         self.keys: list[Key] = []
         self.table = Table(settings)
-        self.odd: dict[int, Partition] = {}
+        self.odd: dict[int, Steps] = {}
         self.waiting = _NONE
         self.changed = {"names"}
         self._row_of: dict[Key, int] = {}
@@ -107,17 +124,11 @@ class Bucket:
         self.table.keep(kept)
         self.keys = [key for key, keep in zip(self.keys, kept.tolist(), strict=True) if keep]
         self._row_of = {key: number for number, key in enumerate(self.keys)}
-        self.odd = {int(row[old]): partition for old, partition in self.odd.items() if kept[old]}
+        self.odd = {int(row[old]): counters for old, counters in self.odd.items() if kept[old]}
         waiting = self.waiting.where(kept[self.waiting.row])
         self.waiting = waiting._replace(row=row[waiting.row])
         self.changed |= {"names", "odd"}
         self._models.clear()
-
-    def odd_state(self, row: int) -> Partition:
-        """Return an odd state without its waiting samples, which are in ``waiting``."""
-        partition = self.odd[row]
-        partition.newest, partition.waiting = int(self.table.newest[row]), []
-        return partition
 
     def _duplicate_or_late(self, samples: Samples) -> tuple[Bools, Bools]:
         """Return which samples are duplicates, and which are before the last one of their partition."""
@@ -136,68 +147,84 @@ class Bucket:
 
     def _fold(self, samples: Samples) -> LoadRows:
         """Fold samples that are in order."""
-        if not len(samples.row):
-            return LoadRows.of(())
         table = self.table
         odd = np.zeros(table.size, np.bool_)
         odd[list(self.odd)] = True
         odd[samples.row[~steps.steady(table, samples)]] = True
-        together = ~odd[samples.row]
-        if self._are_few(samples.where(together)):
-            together[:] = False
-        rows = [self._fold_together(samples.where(together))]
-        if not together.all():
-            rows.append(self._fold_each(samples.where(~together)))
-        return LoadRows.joined(rows)
+        one_by_one = odd[samples.row]
+        done = self._steps_together(samples.where(~one_by_one))
+        done.append(DoneSteps.of(self._steps_each(samples.where(one_by_one))))
+        return self._learn(DoneSteps.in_turn(done))
 
-    def _are_few(self, samples: Samples) -> bool:
-        """Return whether the steps have so few partitions that folding them one by one is faster."""
-        done = samples.time // self.settings.step
-        if not len(done):
-            return False
-        known = self.table.time[samples.row]
-        # Time of the partition's last sample.  A new partition has none, and counts from its first sample.
-        starts = np.where(np.diff(samples.row, prepend=-1) != 0, np.arange(len(done)), 0)
-        since = np.where(known == UNKNOWN, samples.time[np.maximum.accumulate(starts)], known)
-        most_steps = int((done - since // self.settings.step).max())
-        return most_steps > 4 and bool(np.count_nonzero(np.diff(samples.row)) < _FEW - 1)
-
-    def _fold_together(self, samples: Samples) -> LoadRows:
-        """Fold steady samples in numpy, one step of all partitions after the other."""
-        marks = steps.take(self.table, samples)
-        order = np.argsort(marks.at, kind="stable")
-        ends = marks.at[order]
-        several = []
-        for chosen in np.split(order, np.flatnonzero(np.diff(ends)) + 1) if len(order) else ():
+    def _steps_together(self, samples: Samples) -> list[DoneSteps]:
+        """Count steady samples in numpy, one end of a step of all partitions after the other."""
+        marks, done = steps.take(self.table, samples), []
+        for chosen in _by_end(np.argsort(marks.at, kind="stable"), marks.at):
             mark = marks.where(chosen)
-            age = steps.time_lags(self.table, mark)
-            mark, age = mark.where(~mark.is_start), age[~mark.is_start]
-            if not len(mark.row):
-                continue
-            whole = slice(None) if len(mark.row) == self.table.size else mark.row
-            outlooks = self._models.learn(whole, int(mark.at[0]), mark.arrived)
-            several.append(
-                LoadRows(mark.row, mark.at, mark.arrived, mark.served, mark.lag, age, mark.quality, *outlooks)
-            )
-        return LoadRows.joined(several)
+            age, ends = steps.time_lags(self.table, mark), ~mark.is_start
+            mark, age, one = mark.where(ends), age[ends], np.ones(int(ends.sum()), np.int64)
+            counted = (mark.row, mark.at, mark.arrived, mark.served, mark.lag, age, mark.quality)
+            done.append(DoneSteps(*counted, seen=one > 0, steps=one))
+        return done
 
-    def _fold_each(self, samples: Samples) -> LoadRows:
-        """Fold samples by ``Partition``, one partition after the other."""
-        table, rows = self.table, []
-        starts = np.flatnonzero(np.append(True, np.diff(samples.row)))
-        values = list(zip(*(column.tolist() for column in samples[1:]), strict=True))
-        for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(values)], strict=True):
-            row = int(samples.row[start])
+    def _steps_each(self, samples: Samples) -> Iterator[tuple[int, LoadStep]]:
+        """Count samples by ``Steps``, one partition after the other; yield the row of each step, too."""
+        table, values = self.table, zip(*(column.tolist() for column in samples), strict=True)
+        for row, several in groupby(values, itemgetter(0)):
             if row in self.odd:
                 self.changed.add("odd")
-            partition = self.odd.pop(row) if row in self.odd else table.restore(row)
-            rows += [(row, result) for result in partition.fold([Sample(*v) for v in values[start:stop]])]
-            table.time[row], table.begin[row], table.end[row], table.committed[row] = partition.last
-            if not table.absorb(row, partition):
+            counters = self.odd.pop(row) if row in self.odd else table.restore(row)
+            for _, *sample in several:
+                for step in counters.take(Sample(*sample)):
+                    yield row, step
+            table.time[row], table.begin[row], table.end[row], table.committed[row] = sample
+            if not table.absorb(row, counters):
                 table.clear(row)
-                self.odd[row] = partition
+                self.odd[row] = counters
+
+    def _learn(self, done: DoneSteps) -> LoadRows:
+        """Let the models learn steps that are in order, and forecast from their ends."""
+        outlooks = np.full((len(Outlooks._fields), len(done.row)), np.nan)
+        ends = _by_end(np.arange(len(done.at)), done.at)
+        rows = np.unique(done.row)
+        if _ALONE * len(rows) + len(done.row) < _TOGETHER * len(ends):
+            self._learn_alone(rows, done, outlooks)
+        else:
+            for chosen in ends:
+                part = slice(chosen[0], chosen[-1] + 1)
+                self._learn_together(DoneSteps(*(column[part] for column in done)), outlooks[:, part])
+        return LoadRows(*done[:7], *outlooks)
+
+    def _learn_together(self, done: DoneSteps, outlooks: Floats) -> None:
+        """Learn steps that end at the same time; write into ``outlooks``."""
+        at, known = int(done.at[0]), done.arrived != MISSING
+        if known.all():
+            whole = slice(None) if len(known) == self.table.size else done.row
+            outlooks[:] = self._models.learn(whole, at, done.arrived)
+            return
+        if known.any():
+            outlooks[:, known] = self._models.learn(done.row[known], at, done.arrived[known])
+        self._models.skip(done.row[~known], done.steps[~known])
+        if (seen := ~known & done.seen).any():
+            outlooks[:, seen] = self._models.outlook(done.row[seen], at)
+
+    def _learn_alone(self, rows: Ints, done: DoneSteps, outlooks: Floats) -> None:
+        """Learn the steps of one partition after the other; write into ``outlooks``."""
+        columns = (done.at, done.arrived, done.steps, done.seen)
+        for row in rows.tolist():
+            model = self.table.model(row)
+            for index in np.flatnonzero(done.row == row).tolist():
+                at, arrived, length, seen = (column[index].item() for column in columns)
+                known = None if arrived == MISSING else arrived
+                if (outlook := model.take(at, known, length, seen=seen)) is not None:
+                    outlooks[:, index] = [np.nan if value is None else value for value in outlook]
+            self.table.store(row, model)
         self._models.clear()
-        return LoadRows.of(rows)
+
+
+def _by_end(order: Ints, at: Ints) -> list[Ints]:
+    """Split the indices of steps, in the order of their ends ``at``, into those of each end."""
+    return np.split(order, np.flatnonzero(np.diff(at[order])) + 1) if len(order) else []
 
 
 def _ordered(samples: Samples) -> Samples:

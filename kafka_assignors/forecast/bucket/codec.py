@@ -7,10 +7,10 @@ part        contents                                                    changes
 ``hot``     the arrays of ``hot``, and the waiting samples              with each sample
 ``scores``  the arrays of ``scores``                                    with forecasts to be scored
 ``season``  the arrays of ``season``                                    every quarter of an hour
-``odd``     states that no array can hold, by ``forecast.codec``        with their samples
+``odd``     counters that no array can hold, by ``forecast.codec``      with their samples
 ==========  ==========================================================  ===========================
 
-Version 5, little-endian: a version byte, the CRC-32 of the content, and the content.  The content of ``hot``
+Version 6, little-endian: a version byte, the CRC-32 of the content, and the content.  The content of ``hot``
 begins with the settings.  An integer is stored as its difference from the least one of all partitions, in
 as few bytes as the largest difference needs.  ``scores`` and ``season`` are read when they are needed.  The
 format is private to the checkpoints of one job.
@@ -29,14 +29,13 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.forecast import codec as partition_codec
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.steps import Samples
-from kafka_assignors.forecast.bucket.table import Table, last_samples
+from kafka_assignors.forecast.bucket.table import COUNTERS, Table, last_samples
 from kafka_assignors.forecast.settings import LoadSettings
 from kafka_assignors.forecast.steps import MOST_POINTS
 
-VERSION = 5
+VERSION = 6
 PARTS = ("names", "hot", "scores", "season", "odd")
 _WIDTHS = (0, 1, 2, 4, 8)
-_SAMPLE = ("time", "begin", "end", "committed", "newest", "plain")
 _NEAR = {
     "newest": "time",
     "committed": "end",
@@ -98,9 +97,7 @@ def _encode_hot(bucket: Bucket) -> bytes:
     for name, near in _NEAR.items():
         arrays[name] = table.arrays[near] - arrays[name]
     packed = [
-        _pack(
-            array if name in _SAMPLE or array.dtype == "f8" else np.where(live, array, 0).astype(array.dtype)
-        )
+        _pack(np.where(live, array, 0).astype(array.dtype) if name in COUNTERS else array)
         for name, array in arrays.items()
     ]
     packed.append(_pack(np.bincount(waiting.row, minlength=table.size)))
@@ -130,8 +127,8 @@ def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -
     table.arrays["point_at"] = (table.time // table.settings.step - table.point_at) * table.settings.step
     table.arrays["point_end"] = table.end - table.point_end
     for name, field in table.fields.items():
-        if field.part == "hot" and field.kind == "i8" and name not in _SAMPLE:
-            table.arrays[name] = np.where(live, table.arrays[name], int(field.start))
+        if name in COUNTERS:
+            table.arrays[name] = np.where(live, table.arrays[name], int(field.start)).astype(field.kind)
     row = np.repeat(np.arange(table.size), reader.take("i8", (), table.size))
     if len(row) != waiting:
         raise CodecError("state of partitions: waiting samples are missing")
@@ -152,18 +149,17 @@ def _decode_part(table: Table, part: str, data: bytes | None) -> dict[str, Any]:
 
 
 def _encode_odd(bucket: Bucket) -> bytes:
-    states = [partition_codec.encode(bucket.odd_state(row)) for row in bucket.odd]
-    head = [len(states), *bucket.odd, *map(len, states)]
-    return b"".join((np.array(head, "<i8").tobytes(), *states))
+    ints = [len(bucket.odd)]
+    for row, counters in bucket.odd.items():
+        ints += (row, *partition_codec.encode(counters))
+    return zlib.compress(np.array(ints, "<i8").tobytes(), 1)
 
 
 def _decode_odd(bucket: Bucket, content: bytes) -> None:
-    count = int(np.frombuffer(content, "<i8", 1)[0])
-    rows, lengths = np.frombuffer(content, "<i8", 2 * count, 8).reshape(2, count).tolist()
-    start = 8 + 16 * count
-    for row, length in zip(rows, lengths, strict=True):
-        bucket.odd[row] = partition_codec.decode(content[start : start + length], bucket.settings)
-        start += length
+    ints = iter(np.frombuffer(zlib.decompress(content), "<i8").tolist())
+    for _ in range(next(ints)):
+        row = next(ints)
+        bucket.odd[row] = partition_codec.decode(ints, bucket.settings)
 
 
 def _pack(array: Any) -> bytes:

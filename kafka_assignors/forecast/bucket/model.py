@@ -88,6 +88,24 @@ class Models:
                 table.due_forecasts[slot, index, rows] = forecast
         return self._outlooks(rows, at, weights, forecasts, mixture)
 
+    def skip(self, rows: Ints, steps: Ints) -> None:
+        """Take a number of unknown steps, as ``Model.skip``."""
+        table, keep = self._table, self._table.scale.keep
+        table.total[rows] = table.run[rows] = 0
+        # numpy's power may differ from Python's in the last bit.
+        table.trends[:, rows] *= np.array([keep**number for number in steps.tolist()])
+        if table.due[:, rows].any():
+            table.changed.add("scores")
+            table.due[:, rows] = table.due_total[:, rows] = 0
+            table.due_forecasts[:, :, rows] = 0.0
+
+    def outlook(self, rows: Ints, at: int) -> Outlooks:
+        """Forecast from a time on; NaN for partitions of which no step was learnt."""
+        weights, forecasts = self._weights(rows), self._each(rows, at)
+        outlooks = self._outlooks(rows, at, weights, forecasts, _mean(weights, forecasts))
+        unseen = self._table.seen[rows] == 0
+        return Outlooks(*(np.where(unseen, np.nan, column) for column in outlooks))
+
     def _scale(self, rows: RowIndex, rate: Floats, usual: Floats) -> None:
         """Update the means of recent and usual arrivals, where the usual ones are known."""
         table, gain = self._table, self._table.scale.scale_gain

@@ -1,6 +1,6 @@
 """The states of many partitions as arrays: the last dimension of each has an entry for each partition.
 
-The arrays hold only *plain* states, and the rest of this folder relies on that:
+The arrays hold all models, but only *plain* counters, and the rest of this folder relies on that:
 
 - The last sample has the begin and end of the log.  Its commit is known, or no sample so far had a known one.
 - The last step ended at the last step boundary up to that sample, with known offsets.  Or no step ended yet.
@@ -21,13 +21,12 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.forecast.counters import EndMark, GroupMark
-from kafka_assignors.forecast.fold import Partition
 from kafka_assignors.forecast.forecasters import FORECASTERS, NORMAL, OTHERS
 from kafka_assignors.forecast.model import Model, Pending
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, position
 from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS, WHOLE, slots_of
 from kafka_assignors.forecast.settings import LoadSettings
-from kafka_assignors.forecast.steps import MOST_POINTS
+from kafka_assignors.forecast.steps import MOST_POINTS, Steps
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -40,16 +39,26 @@ ERRORS = MODELS + OTHERS
 
 
 class State(IntEnum):
-    """Whether the table holds the state of a partition: an entry of the array ``plain``."""
+    """Whether the table holds the counters of a partition: an entry of the array ``plain``."""
 
-    NONE = 0  # the partition is new, or its state is not plain
+    NONE = 0  # the partition is new, or its counters are not plain
     PLAIN = 1
-    BEGUN = 2  # the state is plain, and the first step has not ended
+    BEGUN = 2  # the counters are plain, and the first step has not ended
 
 
+_OF_MODEL = (
+    *("seen", "run", "total", "scored", "levels", "trends", "misses"),
+    *("miss", "deviation", "spread", "recent", "expected"),
+)
 # Lists of `Season`.
 _LISTED = ("day", "day_seen", "week", "week_seen", "latest", "usual", "usual_seen", "shares", "counts")
 _SAMPLE = ("time", "begin", "end", "committed", "newest")
+COUNTERS = (
+    *("recorded", "plain", "epoch", "commit_epoch", "resets", "served"),
+    *("mark_end", "mark_served", "mark_position", "mark_through"),
+    *("point_first", "points", "point_at", "point_end"),
+)
+"""The arrays that have no meaning for a partition whose counters are not plain."""
 
 
 class Field(NamedTuple):
@@ -113,7 +122,7 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
 
 
 class Table:
-    """Arrays of plain states of ``size`` partitions, by the names of `fields`.
+    """Arrays of ``size`` partitions, by the names of `fields`.
 
     Attributes:
         scale: a new model, for its constants.
@@ -177,19 +186,18 @@ class Table:
         return more if array is None else np.concatenate((array, more), axis=-1)
 
     def clear(self, row: int) -> None:
-        """Reset the hot arrays that `absorb` sets; the next `absorb` overwrites the others."""
-        for name, field in self.fields.items():
-            if field.part == "hot" and name not in _SAMPLE:
-                self.arrays[name][..., row] = field.start
+        """Reset the counters."""
+        for name in COUNTERS:
+            self.arrays[name][..., row] = self.fields[name].start
 
-    def absorb(self, row: int, partition: Partition) -> bool:
-        """Take over the state of a partition; return whether it is plain."""
-        if plain := self._is_plain(partition):
-            self._write(row, partition)
+    def absorb(self, row: int, steps: Steps) -> bool:
+        """Take over the counters of a partition if they are plain; return whether they are."""
+        last = Sample(*(int(self.arrays[name][row]) for name in _SAMPLE[:4]))
+        if plain := self._is_plain(steps, last):
+            self._write(row, steps)
         return plain
 
-    def _is_plain(self, partition: Partition) -> bool:
-        steps, last = partition.steps, partition.last
+    def _is_plain(self, steps: Steps, last: Sample) -> bool:
         ends, commits, before = steps.ends, steps.commits, steps.last_end
         step_end = last.time // self.settings.step * self.settings.step
         return (
@@ -198,73 +206,52 @@ class Table:
             and (before.at, before.epoch) == (step_end, ends.epoch)
             and (commits.order.committed[0], commits.order.pending) == (last.committed, UNKNOWN)
             and all(waiting.at <= before.at for waiting in commits.marks)
-            and self._has_plain_commit(partition)
+            and self._has_plain_commit(steps, last)
         )
 
-    def _has_plain_commit(self, partition: Partition) -> bool:
-        commits, last, group = partition.steps.commits, partition.last, partition.steps.last_group
+    def _has_plain_commit(self, steps: Steps, last: Sample) -> bool:
+        commits, group = steps.commits, steps.last_group
         if last.committed == UNKNOWN or group is None:
             return last.committed == commits.time == UNKNOWN and group is None
         known_position = position(last.begin, last.end, last.committed, self.settings.reset)
         known = (last.time, last.committed, last.begin, known_position)
-        step_end = partition.steps.last_end.at
         return (
             (commits.time, commits.committed, commits.start, commits.position) == known
-            and (group.at, group.epoch, group.resets) == (step_end, commits.epoch, commits.resets)
+            and (group.at, group.epoch, group.resets) == (steps.last_end.at, commits.epoch, commits.resets)
             and group.position >= 0
         )
 
-    def _write(self, row: int, partition: Partition) -> None:
-        steps, model, season = partition.steps, partition.model, partition.model.season
+    def _write(self, row: int, steps: Steps) -> None:
         commits, growth, group = steps.commits, steps.growth, steps.last_group
-        values: dict[str, Any] = {
+        self.clear(row)
+        values = {
             "recorded": commits.order.committed[1], "plain": State.PLAIN,
             "epoch": steps.ends.epoch, "commit_epoch": commits.epoch, "resets": commits.resets,
             "served": commits.served, "mark_end": steps.last_end.end, "mark_through": steps.last_end.through,
             "points": len(growth.times),
-            "seen": model.seen, "run": model.run, "total": model.total, "scored": model.scored,
-            "levels": model.levels, "trends": model.trends, "misses": model.misses,
-            "miss": model.miss, "deviation": model.deviation, "spread": model.spread,
-            "recent": model.recent, "expected": model.expected,
-            "last": np.nan if model.last is None else model.last,
-            "quarter": season.quarter, "quarter_steps": season.steps, "quarters": season.quarters,
-            "quarter_sum": season.sum, "above": season.above, "season_mean": season.mean,
-            **{name: getattr(season, name) for name in _LISTED},
         }  # fmt: skip
         if group is not None:
             values |= {"mark_served": group.served, "mark_position": group.position}
-        self.clear(row)
+        for name, value in values.items():
+            self.arrays[name][row] = value
         self.point_at[: len(growth.times), row] = growth.times
         self.point_end[: len(growth.ends), row] = growth.ends
-        for name in ("due", "due_total", "due_forecasts"):
-            values[name] = np.zeros(self.fields[name].depth, self.fields[name].kind)
-        for pending in model.pending:
-            slot = self.slot(pending.due - self.settings.horizon)
-            values["due"][slot], values["due_total"][slot] = pending.due, pending.total
-            values["due_forecasts"][slot] = pending.forecasts
-        for name, value in values.items():
-            part, array = self.fields[name].part, getattr(self, name)
-            if part == "hot" or not np.array_equal(array[..., row], value):
-                self.changed |= {part} - {"hot"}
-                array[..., row] = value
 
     def slot(self, at: int) -> int:
         """Return the index in ``due`` of a forecast made at the end of a step."""
         return int(at // (self.scale.stride * self.settings.step) % len(self.due))
 
-    def restore(self, row: int) -> Partition:
-        """Return the state of a partition."""
-        partition = Partition(self.settings)
-        steps = partition.steps
+    def restore(self, row: int) -> Steps:
+        """Return the counters of a partition."""
+        steps = Steps(self.settings)
+        if self.plain[row] == State.NONE:
+            return steps
         ends, commits, growth = steps.ends, steps.commits, steps.growth
 
         def whole(name: str) -> int:
-            return int(getattr(self, name)[row])
+            return int(self.arrays[name][row])
 
-        partition.newest = whole("newest")
-        last = partition.last = Sample(*map(whole, _SAMPLE[:4]))
-        if self.plain[row] == State.NONE:
-            return partition
+        last = Sample(*map(whole, _SAMPLE[:4]))
         step_end = last.time // self.settings.step * self.settings.step
         ends.time, ends.begin, ends.end, ends.epoch = last.time, last.begin, last.end, whole("epoch")
         commits.served, commits.epoch, commits.resets = map(whole, ("served", "commit_epoch", "resets"))
@@ -275,13 +262,12 @@ class Table:
             mark = (step_end, whole("mark_served"), whole("mark_position"), commits.epoch, commits.resets)
             steps.last_group = GroupMark(*mark) if self.plain[row] == State.PLAIN else None
         if self.plain[row] == State.BEGUN:
-            return partition
+            return steps
         through = bool(self.mark_through[row])
         steps.last_end = EndMark(step_end, whole("mark_end"), ends.epoch, far=through, through=through)
         ring = (whole("point_first") + np.arange(whole("points"))) % MOST_POINTS
         growth.times, growth.ends = self.point_at[ring, row].tolist(), self.point_end[ring, row].tolist()
-        partition.model = self.model(row)
-        return partition
+        return steps
 
     def model(self, row: int) -> Model:
         """Return the model of a partition."""
@@ -313,6 +299,28 @@ class Table:
         for name in _LISTED:
             setattr(season, name, listed(name))
         return model
+
+    def store(self, row: int, model: Model) -> None:
+        """Write the model of a partition back, after `model`."""
+        season = model.season
+        values: dict[str, Any] = {
+            **{name: getattr(model, name) for name in _OF_MODEL},
+            "last": np.nan if model.last is None else model.last,
+            "quarter": season.quarter, "quarter_steps": season.steps, "quarters": season.quarters,
+            "quarter_sum": season.sum, "above": season.above, "season_mean": season.mean,
+            **{name: getattr(season, name) for name in _LISTED},
+        }  # fmt: skip
+        for name in ("due", "due_total", "due_forecasts"):
+            values[name] = np.zeros(self.fields[name].depth, self.fields[name].kind)
+        for pending in model.pending:
+            slot = self.slot(pending.due - self.settings.horizon)
+            values["due"][slot], values["due_total"][slot] = pending.due, pending.total
+            values["due_forecasts"][slot] = pending.forecasts
+        for name, value in values.items():
+            part, array = self.fields[name].part, getattr(self, name)
+            if part == "hot" or not np.array_equal(array[..., row], value):
+                self.changed |= {part} - {"hot"}
+                array[..., row] = value
 
 
 def last_samples(table: Table, row: Ints) -> tuple[Ints, Ints, Ints, Ints]:

@@ -3,7 +3,7 @@
 Rules:
 - A stream and a batch give the same rows for the same samples, unless samples are later than ``delay_s`` or
   from the future.
-- The newest sample of a partition decides which of its samples are late (``forecast.fold``).  Samples too
+- The newest sample of a partition decides which of its samples are late (``forecast.bucket``).  Samples too
   far ahead of the time of their batch, by the clock of Spark's driver, are dropped.  Late samples and samples
   ahead are counted with the rows.
 - Spark's watermark is ``forget_s`` behind the newest sample of all partitions.  The state of a partition

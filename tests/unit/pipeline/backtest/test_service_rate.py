@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from kafka_assignors.forecast import LoadSettings, Partition, Sample
+from kafka_assignors.forecast import LoadSettings, Sample
 from kafka_assignors.pipeline.backtest.service_rate import COMMIT_S, largest_rates
 from kafka_assignors.pipeline.backtest.service_rate import service_rate as high_rate
+from tests.support.one_partition import Partition
 
 Floats = npt.NDArray[np.float64]
 

@@ -7,8 +7,9 @@ import random
 
 import pytest
 
-from kafka_assignors.forecast import Partition, Sample, SampleCounts, decode, encode
+from kafka_assignors.forecast import Sample, SampleCounts
 from kafka_assignors.forecast.settings import SECOND
+from tests.support.one_partition import Alone
 from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of
 
 
@@ -26,7 +27,7 @@ def growing(count: int = 400) -> list[Sample]:
 
 def test_step_is_final_when_no_sample_before_its_end_can_arrive() -> None:
     """With a delay of two minutes, the step of the first minute is final with a sample at 3:00."""
-    partition = Partition(SETTINGS)
+    partition = Alone(SETTINGS)
     rows, _ = partition.take([look(0, 0), look(60, 5), look(179, 9)])
     assert rows == []
     rows, _ = partition.take([look(180, 10)])
@@ -37,7 +38,7 @@ def test_samples_out_of_order_give_the_same_rows() -> None:
     samples = growing()
     expected = rows_of(samples)
     assert len(expected) > 100
-    partition, chance, got = Partition(SETTINGS), random.Random(7), []
+    partition, chance, got = Alone(SETTINGS), random.Random(7), []
     for first in range(0, len(samples), 5):  # 5 samples are 100 s, less than the delay
         batch = samples[first : first + 5]
         chance.shuffle(batch)
@@ -46,18 +47,9 @@ def test_samples_out_of_order_give_the_same_rows() -> None:
     assert got + partition.flush() == expected
 
 
-def test_encoding_and_decoding_after_each_sample_gives_the_same_rows() -> None:
-    samples, partition, got = growing(), Partition(SETTINGS), []
-    for sample in samples:
-        rows, _ = partition.take([sample])
-        got += rows
-        partition = decode(encode(partition), SETTINGS)
-    assert got + partition.flush() == rows_of(samples)
-
-
 def test_duplicate_sample_counts_once() -> None:
     samples = growing(40)
-    partition = Partition(SETTINGS)
+    partition = Alone(SETTINGS)
     first, tally = partition.take([*samples, *samples[::2]])
     assert tally == SampleCounts(60, 0, 20)
     again, tally = partition.take(samples[-3:])
@@ -67,7 +59,7 @@ def test_duplicate_sample_counts_once() -> None:
 
 def test_sample_is_late_once_a_later_one_was_taken() -> None:
     """A late sample is counted and changes nothing."""
-    partition = Partition(SETTINGS)
+    partition = Alone(SETTINGS)
     partition.take([look(0, 0), look(60, 5), look(120, 9), look(300, 20)])
     rows, tally = partition.take([look(90, 7)])
     assert (rows, tally) == ([], SampleCounts(1, 1, 0))
@@ -76,13 +68,13 @@ def test_sample_is_late_once_a_later_one_was_taken() -> None:
 
 
 def test_duplicate_of_an_earlier_sample_than_the_last_is_late() -> None:
-    partition = Partition(SETTINGS)
+    partition = Alone(SETTINGS)
     partition.take([look(0, 0), look(60, 5), look(120, 9), look(300, 20)])
     assert partition.take([look(60, 5)])[1] == SampleCounts(1, 1, 0)
 
 
 def test_sample_older_than_the_delay_is_taken_if_no_later_one_was() -> None:
-    partition = Partition(SETTINGS)
+    partition = Alone(SETTINGS)
     partition.take([look(0, 0), look(600, 20)])
     _, tally = partition.take([look(60, 5)])
     assert tally == SampleCounts(1, 0, 0)
@@ -90,7 +82,7 @@ def test_sample_older_than_the_delay_is_taken_if_no_later_one_was() -> None:
 
 def test_one_sample_from_the_future_makes_no_other_late() -> None:
     """The clock was a day ahead once; later samples are still taken in their order."""
-    partition, got = Partition(SETTINGS), []
+    partition, got = Alone(SETTINGS), []
     samples = growing(60)
     for sample in [*samples[:30], look(86_400, 10**6), *samples[30:]]:
         rows, tally = partition.take([sample])
@@ -102,18 +94,18 @@ def test_one_sample_from_the_future_makes_no_other_late() -> None:
 @pytest.mark.parametrize(("delay_s", "most"), [(0, 60), (120, 120)])
 def test_sample_ahead_by_more_than_a_minute_or_the_delay_is_dropped(delay_s: float, most: int) -> None:
     """A sample ahead is counted and changes nothing."""
-    partition = Partition(dataclasses.replace(SETTINGS, delay_s=delay_s))
+    partition = Alone(dataclasses.replace(SETTINGS, delay_s=delay_s))
     now = look(60).time
     _, tally = partition.take([look(0, 5), look(60 + most, 6), look(61 + most, 7), look(61 + most, 7)], now)
     assert tally == SampleCounts(4, 0, 0, 2)
-    assert partition.newest == look(60 + most).time
+    assert partition.bucket.table.newest == look(60 + most).time
     assert partition.take([look(61 + most, 7)], now + SECOND)[1] == SampleCounts(1, 0, 0, 0)
     assert partition.take([look(90_000, 8)])[1] == SampleCounts(1, 0, 0, 0)  # the time is unknown
 
 
 def test_clock_an_hour_ahead_for_ten_minutes_loses_only_those_samples() -> None:
     """Samples after the correction of the clock are taken in their order."""
-    partition, got = Partition(SETTINGS), []
+    partition, got = Alone(SETTINGS), []
     late = ahead = 0
     right = [(at, look(at, at, at)) for at in range(0, 14_400, 10)]
     sampled = [(at, look(at + 3_600, at, at) if 3_600 <= at < 4_200 else sample) for at, sample in right]
