@@ -20,15 +20,17 @@ def encoded_settings(settings: LoadSettings) -> list[int]:
     return [settings.step, settings.horizon, settings.max_gap, settings.delay, zone]
 
 
-def check_settings(encoded: list[int], settings: LoadSettings, what: str) -> None:
-    """Raise CodecError if the state of ``what`` was encoded with other settings."""
+def check_settings(encoded: list[int], settings: LoadSettings) -> None:
+    """Raise CodecError if the state was encoded with other settings."""
     *times, zone = encoded
     *expected, expected_zone = encoded_settings(settings)
     if times != expected:
         old, new = (", ".join(f"{time / 1e6:g}" for time in several) for several in (times, expected))
-        raise CodecError(f"state of {what}: made with step, horizon, gap and delay of {old} s, not {new} s")
+        raise CodecError(
+            f"state of partitions: made with step, horizon, gap and delay of {old} s, not {new} s"
+        )
     if zone != expected_zone:
-        raise CodecError(f"state of {what}: made with another time zone than {settings.zone}")
+        raise CodecError(f"state of partitions: made with another time zone than {settings.zone}")
 
 
 def encode(steps: Steps) -> list[int]:

@@ -60,8 +60,8 @@ def load_rows(rows: LoadRows) -> list[LoadRow]:
     for _, at, *counts, quality, level, trend, season, arrivals, error in zip(
         *(column.tolist() for column in rows), strict=True
     ):
-        known = (None if count == MISSING else count for count in counts)
-        step = LoadStep(at, *known, QUALITIES[quality], seen=True, steps=1)
+        arrived, served, lag, time_lag = (None if count == MISSING else count for count in counts)
+        step = LoadStep(at, arrived, served, lag, time_lag, QUALITIES[quality], seen=True, steps=1)
         outlook = Outlook(level, trend, season, arrivals, None if math.isnan(error) else error)
         result.append(LoadRow(step, None if math.isnan(level) else outlook))
     return result

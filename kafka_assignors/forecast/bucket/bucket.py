@@ -192,7 +192,7 @@ class Bucket:
         else:
             for chosen in ends:
                 part = slice(chosen[0], chosen[-1] + 1)
-                self._learn_together(DoneSteps(*(column[part] for column in done)), outlooks[:, part])
+                self._learn_together(done.where(part), outlooks[:, part])
         return LoadRows(*done[:7], *outlooks)
 
     def _learn_together(self, done: DoneSteps, outlooks: Floats) -> None:

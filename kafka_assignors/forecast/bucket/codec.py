@@ -111,7 +111,7 @@ def _decode_hot(bucket: Bucket, keys: list[tuple[str, str, int]], data: bytes) -
     table, content = bucket.table, _checked("hot", data)
     head = np.frombuffer(content, "<i8", partition_codec.SETTINGS + 2).tolist()
     *settings, size, waiting = head
-    partition_codec.check_settings(settings, table.settings, "partitions")
+    partition_codec.check_settings(settings, table.settings)
     if size != len(keys):
         raise CodecError(f"state of partitions: {size} states of {len(keys)} partitions")
     bucket.rows_of(keys)

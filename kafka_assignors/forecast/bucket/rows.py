@@ -13,7 +13,7 @@ from kafka_assignors.forecast.steps import LoadStep, Quality
 MISSING = int(np.iinfo(np.int64).min)
 """Stands for None in a column of integers."""
 
-QUALITIES: tuple[str, ...] = get_args(Quality)
+QUALITIES: tuple[Quality, ...] = get_args(Quality)
 OK, INTERPOLATED = QUALITIES.index("ok"), QUALITIES.index("interpolated")
 
 
@@ -41,12 +41,16 @@ class DoneSteps(NamedTuple):
         columns = np.array(values, np.int64).reshape(-1, len(DoneSteps._fields)).T
         return DoneSteps(*columns)._replace(seen=columns[7].astype(np.bool_))
 
+    def where(self, chosen: Any) -> DoneSteps:
+        """Return the chosen steps."""
+        columns: list[Any] = [column[chosen] for column in self]
+        return DoneSteps(*columns)
+
     @staticmethod
     def in_turn(several: Sequence[DoneSteps]) -> DoneSteps:
         """Join steps in the order of their ends, then of partitions."""
         columns: list[Any] = [np.concatenate(column) for column in zip(*several, strict=True)]
-        order = np.lexsort((columns[0], columns[1]))
-        return DoneSteps(*(column[order] for column in columns))
+        return DoneSteps(*columns).where(np.lexsort((columns[0], columns[1])))
 
 
 class LoadRows(NamedTuple):

@@ -138,7 +138,7 @@ def test_damaged_or_missing_part_is_refused(stored: dict[str, bytes], part: str)
             codec.decode(SETTINGS, parts.get).take(samples(541, 560))
 
 
-def test_state_of_another_version_or_of_one_partition_is_refused(stored: dict[str, bytes]) -> None:
+def test_state_of_another_version_is_refused(stored: dict[str, bytes]) -> None:
     for version in (5, 9):
         other = {**stored, "hot": bytes([version]) + stored["hot"][1:]}
         with pytest.raises(CodecError, match=f"version {version}, know only 6"):
@@ -148,6 +148,23 @@ def test_state_of_another_version_or_of_one_partition_is_refused(stored: dict[st
 def test_state_encoded_with_other_settings_is_refused(stored: dict[str, bytes]) -> None:
     with pytest.raises(CodecError, match="of 60, 900, 600, 120 s, not 60, 1800, 600, 120 s"):
         codec.decode(dataclasses.replace(SETTINGS, horizon_s=1800), stored.get)
+    with pytest.raises(CodecError, match="another time zone than Asia/Tokyo"):
+        codec.decode(dataclasses.replace(SETTINGS, zone="Asia/Tokyo"), stored.get)
+
+
+def test_damaged_odd_counters_are_refused() -> None:
+    """A gap makes counters that no array can hold."""
+    bucket = Bucket(SETTINGS)
+    row = bucket.rows_of([("group", "topic", 0)])
+    for sample in (look(0, 0, 0), look(60, 5, 5), look(300, None, 7, begin=None), look(600, 9, 8)):
+        bucket.take(Samples(row, *np.array([sample]).T))
+    assert bucket.odd
+    parts = codec.encode(bucket)
+    assert codec.encode(codec.decode(SETTINGS, parts.get))["odd"] == parts["odd"]
+    whole = parts["odd"]
+    for damaged in (b"", whole[:3], whole[:-1], whole + b"\0", whole[:40] + b"\xff" + whole[41:]):
+        with pytest.raises(CodecError, match=r"state of partitions \(odd\)"):
+            codec.decode(SETTINGS, {**parts, "odd": damaged}.get)
 
 
 def test_forgotten_partitions_leave_the_rows_of_the_others(stored: dict[str, bytes]) -> None:
