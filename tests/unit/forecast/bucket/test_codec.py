@@ -46,9 +46,9 @@ def test_look_writes_less_than_a_kilobyte_a_partition(stored: dict[str, bytes]) 
         assert not changed.keys() & {"names", "odd"}
         written.append(sum(map(len, changed.values())) / PARTITIONS)
         parts |= changed
-    assert np.mean(written) < 700
-    assert np.median(written) < 600
-    assert sum(size > 2_000 for size in written) <= 5
+    assert np.mean(written) < 350
+    assert np.median(written) < 300
+    assert sum(size > 1_000 for size in written) <= 5
 
 
 def test_new_partitions_are_folded_together() -> None:
@@ -65,7 +65,7 @@ def test_new_partitions_are_folded_together() -> None:
     assert steps == 3 * PARTITIONS
 
 
-def test_commits_from_the_offsets_topic_cost_a_few_hundred_bytes_more() -> None:
+def test_commits_from_the_offsets_topic_cost_a_few_bytes_more() -> None:
     """Counters of such partitions are odd; their models stay in the arrays, which change little."""
     parts, written = dict[str, bytes](), []
     for n in range(1, 200):
@@ -79,8 +79,8 @@ def test_commits_from_the_offsets_topic_cost_a_few_hundred_bytes_more() -> None:
         written.append(sum(map(len, changed.values())) / PARTITIONS)
         parts |= changed
     assert len(bucket.odd) == PARTITIONS
-    assert np.median(written[100:]) < 1_500
-    assert sum(size > 3_000 for size in written[100:]) <= 4
+    assert np.median(written[100:]) < 450
+    assert sum(size > 1_000 for size in written[100:]) <= 4
 
 
 @pytest.mark.parametrize(("partitions", "looks", "is_alone"), [
