@@ -28,9 +28,9 @@ PHASES_ON_PAGE = ("fresh", "one joins")
 LEGEND = (
     "Milliseconds, medians: `assign()` / with encoding (first call in the process). **Bold** is ours. "
     "`decode` and `memory` (peak MB of the call): our sticky / cooperative. `> 10 s`: ended; `(> 10 s)`: "
-    "skipped, because a smaller group was ended or lets expect more than twice this time; `-`: not measured. "
-    "*Faster*: with encoding, sticky / cooperative. `moved`: partitions taken from live members, ours / "
-    "kafka-python's / Java's; `†`: less fair than ours, `‡`: fairer."
+    "skipped, because a smaller group was ended, or its time predicts more than twice this; `-`: not "
+    "measured. *Faster*: with encoding, sticky / cooperative. `moved`: partitions taken from live members, "
+    "ours / kafka-python's / Java's; `†`: less fair than ours, `‡`: fairer."
 )
 
 

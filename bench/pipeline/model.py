@@ -257,8 +257,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure, print and save."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.model", description=__doc__)
     parser.add_argument("--sizes", nargs="*", default=[*SIZES, "1000x"], choices=[*SIZES, "1000x"])
-    parser.add_argument("--days", type=float, default=365.0, help="of the flights; 0: only the state's size")
-    parser.add_argument("--commits", type=int, default=0, help="of the offsets topic between two looks")
+    parser.add_argument(
+        "--days", type=float, default=365.0, help="of the flights; 0: without flights and fold"
+    )
+    parser.add_argument(
+        "--commits", type=int, default=0, choices=range(4), help="of the offsets topic between two looks"
+    )
     parser.add_argument("--only", choices=["at once", "stream", "a look"], help="only this, on Spark")
     parser.add_argument("--cores", type=int, default=1, help="that Spark may use (default 1)")
     parser.add_argument("--out", type=Path, default=Path("out/bench-model.json"), metavar="FILE")

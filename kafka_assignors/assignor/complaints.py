@@ -65,7 +65,8 @@ class Complaints:
 
 
 def _line(member_id: str, complaints: list[str]) -> str:
-    consequence = "" if complaints == [_NO_TOPIC] else "; the leader ignores this data"
+    wrong = len(complaints) - (_NO_TOPIC in complaints)
+    consequence = f"; the leader ignores {'that part' if wrong == 1 else 'those parts'}" if wrong else ""
     return f"member {shown(member_id)} {', '.join(complaints)}{consequence}"
 
 

@@ -40,7 +40,7 @@ class PlanReport:
         target: the planned owner of every partition.
         assignment: this round's assignment: ``target`` without the partitions that others still hold.
         metrics: of ``target``.
-        milliseconds: milliseconds from the first decoded subscription to the finished plan, including the
+        milliseconds: time from the first decoded subscription to the finished plan, including the
             wait for lag.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
         forecasts: number of partitions with a forecast; None for a strategy without forecasts.  If there are

@@ -44,7 +44,7 @@ class LagSource(Protocol):
 
 
 class ClusterLag:
-    """Fetches lag from a consumer's cluster; it connects at the first call.
+    """Fetches lag from a consumer's cluster.  Connects at the first call.
 
     Raises:
         OptionError: invalid configuration.

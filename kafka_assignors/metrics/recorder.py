@@ -183,7 +183,7 @@ class Recorder:
 
     @_guarded
     def add_gauge(self, group: str, name: str, value: Callable[[float], float]) -> None:
-        """Add a gauge, from the time in kafka-python's milliseconds; it is NaN while its function raises."""
+        """Add a gauge; it is NaN while ``value``, a function of kafka-python's milliseconds, raises."""
 
         def measure(_config: object, now_ms: float) -> float:
             try:

@@ -14,7 +14,7 @@ _LEAST_S = 0.5
 class Consumption:
     """Counts arrived and read records as time advances.  `Readers` name the member that reads each partition.
 
-    The last of ``rates``, 0, stands for no owner.
+    ``rates`` are by member, records/s at pace 1; the last one, 0, stands for no owner.
 
     Attributes:
         now: seconds since the start.

@@ -174,6 +174,7 @@ def faulty(number: int, looks: int, chance: Random) -> list[Sample]:
     return samples
 
 
+@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize(
     ("settings", "looks"),
     [
@@ -184,9 +185,11 @@ def faulty(number: int, looks: int, chance: Random) -> list[Sample]:
     ],
 )
 def test_bucket_gives_the_rows_of_days(
-    settings: LoadSettings, looks: int, monkeypatch: pytest.MonkeyPatch
+    settings: LoadSettings, looks: int, alone: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The longest samples span two weeks, so that the season of the week counts."""
+    if alone:  # so that no number of partitions learns together
+        monkeypatch.setattr("kafka_assignors.forecast.bucket.bucket._TOGETHER", 10**9)
     monkeypatch.setattr("kafka_assignors.forecast.bucket.bucket._AT_ONCE", 500)
     chance, stretch = Random(settings.horizon_s), round(settings.step_s / 60)
     both = Both(settings)

@@ -89,7 +89,10 @@ class CoordinatorFacts:
         return generation if isinstance(generation, int) and generation >= 0 else None
 
     def synced_generation(self) -> int | None:
-        """Return the generation of the last assignment the broker sent, even if it never took effect."""
+        """Return the generation of the last assignment the broker sent, even if it never took effect.
+
+        None before the first assignment, and without a consumer.
+        """
         generation: int | None = getattr(self._live(), SYNCED, None)
         return generation
 
@@ -144,7 +147,8 @@ class CoordinatorFacts:
             **coordinator._manager.config,
             "group_id": coordinator.group_id,
             "auto_offset_reset": _RESETS.get(reset, "none"),
-            "isolation_level": coordinator.config.get("isolation_level", "read_uncommitted"),
+            # Parsed: kafka-python takes more spellings than lag fetching.
+            "isolation_level": int(getattr(coordinator, "_isolation_level", 0)),
         }
 
     def _live(self) -> ConsumerCoordinator | None:

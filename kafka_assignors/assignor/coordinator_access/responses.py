@@ -28,8 +28,9 @@ _UNFOLDS = "_kafka_assignors_unfolds"
 def add_step(coordinator: ConsumerCoordinator, method: str, step: Callable[[Any, Any], Any]) -> bool:
     """Pass the result of a method through ``step``, after the steps that were added before.
 
-    The method is no coroutine.  The step takes the coordinator and the method's result, and is not called if
-    the method raises.  It is an attribute of the coordinator, so that the class stays as it is.
+    ``method`` names a method that is not a coroutine.  The step takes the coordinator and the method's
+    result, and is not called if the method raises.  It is an attribute of the coordinator, so that the class
+    stays as it is.
 
     Returns:
         Whether the coordinator has the method; an unknown version of kafka-python may not.

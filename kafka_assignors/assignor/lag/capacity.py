@@ -56,8 +56,8 @@ class MeasuredCapacities:
     ) -> list[tuple[Member, MemberReport]]:
         """Return the members with their capacities.
 
-        The rounds of one rebalance (``is_settling`` after the first) plan with the same capacities, so that
-        they reach the same target.
+        ``is_settling``: the last round held partitions back.  The rounds of one rebalance plan with the same
+        capacities, so that they reach the same target.
         """
         measuring = [report for _member, report in reports if report.service_rate is not None]
         if not measuring:

@@ -27,8 +27,8 @@ class LoadForecasts:
     def with_planned_forecasts(self, group: Group, *, is_settling: bool) -> Group:
         """Return the group with load instead of lag; unchanged if there are too few forecasts.
 
-        The rounds of one rebalance (``is_settling`` after the first) plan with the same forecasts, so that
-        they reach the same target.
+        ``is_settling``: the last round held partitions back.  The rounds of one rebalance plan with the same
+        forecasts, so that they reach the same target.
         """
         self.count = 0
         partitions = _partitions(group)

@@ -54,8 +54,8 @@ def download(into: Path) -> Downloader:
                 return context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
             except RuntimeError:  # jgo hides the status: no such file, or an error that may pass
                 why = "it answers without the file"
-            except OSError as error:  # requests' errors are OSErrors without an errno
-                if error.errno in NOT_WRITABLE:
+            except (OSError, ValueError) as error:  # requests': OSErrors without an errno, or of the URL
+                if getattr(error, "errno", None) in NOT_WRITABLE:
                     raise
                 why = _why(error)
         raise BrokerError(f"cannot fetch {jar.filename} from {where} ({why}); {_ADVICE}")

@@ -12,7 +12,7 @@ from typing import BinaryIO
 import click
 
 from kafka_assignors.cli.common import client_settings, connection_options, output_option, reset_option
-from kafka_assignors.cli.lag.limits import Limit, failures, limit
+from kafka_assignors.cli.lag.limits import Limit, failures, parse_limit
 from kafka_assignors.cli.lag.reader import LagReader, is_pattern
 from kafka_assignors.cli.lag.report import GroupsReport
 from kafka_assignors.cli.lag.view import groups_lines, lag_lines, watched_groups_lines, watched_lines
@@ -39,7 +39,7 @@ _SETTLE_S, _AGAIN_S = 10.0, 0.5
 @click.option(
     "--fail-above",
     "accepted",
-    type=limit,
+    type=parse_limit,
     multiple=True,
     metavar="LIMIT",
     help="End with exit code 1 if a group has more lag: 10000 (records), or 30s, 5m, 2h, 1d (age of its "

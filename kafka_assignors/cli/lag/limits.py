@@ -23,7 +23,7 @@ class Limit:
     in_time: bool
 
 
-def limit(value: str) -> Limit:
+def parse_limit(value: str) -> Limit:
     """Parse a value of ``--fail-above``.
 
     Raises:
@@ -46,13 +46,13 @@ def failures(report: Report, accepted: Iterable[Limit]) -> list[str]:
     """Return a line for each limit that a group exceeds, or may exceed, because its lag is unknown."""
     lines = []
     name = shown(report.group.group_id)
-    for most in accepted:
-        value = (report.time_lag_ms or 0.0) if most.in_time else report.lag
-        unknown = report.unknown + (report.time_unknown if most.in_time else 0)
-        what, text = ("time lag", duration) if most.in_time else ("lag", _records)
+    for limit in accepted:
+        value = (report.time_lag_ms or 0.0) if limit.in_time else report.lag
+        unknown = report.unknown + (report.time_unknown if limit.in_time else 0)
+        what, text = ("time lag", duration) if limit.in_time else ("lag", _records)
         why = ", counting all commits, because the group is rebalancing" * report.counts_all_commits
-        if value > most.value:
-            lines.append(f"{name}: {what} {text(value)} is above {text(most.value)}{why}")
+        if value > limit.value:
+            lines.append(f"{name}: {what} {text(value)} is above {text(limit.value)}{why}")
         elif unknown:
             lines.append(f"{name}: {what} of {counted(unknown, 'partition')} is unknown{why}")
     return lines

@@ -237,7 +237,7 @@ def _strategy(name: str, group_id: str | None) -> type[Assignor]:
     if group_id is None:
         raise click.UsageError(
             f"strategy: unknown {name!r}, expected one of {', '.join((STATEFUL, *STRATEGIES))}; "
-            "your own goes by --strategy MODULE:CLASS"
+            "or --strategy MODULE:CLASS for your own"
         )
     raise click.UsageError(
         f"group {group_id!r} runs {name!r}, which is not in this package: give --strategy, {KNOWN}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, cast
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ from kafka_assignors.cli.fields import (
     keyed,
 )
 from kafka_assignors.cli.plan.problem import VERSION, check_total, check_version
+from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.plan.stateful import (
     PlannedSubtopology,
@@ -97,10 +98,16 @@ def parse_stateful(value: object, given: Mapping[str, Any]) -> tuple[StatefulGro
 
 
 def _options(in_file: Mapping[str, object], given: Mapping[str, Any]) -> TaskPlanOptions:
-    values: dict[str, Any] = {**in_file, **given}
-    with option_as_usage_error(lambda name: f"{'--option ' if name in given else 'options.'}{name}"):
-        known_names(values, [field.name for field in fields(TaskPlanOptions)])
-        return TaskPlanOptions(**values)
+    known = [field.name for field in fields(TaskPlanOptions)]
+    try:
+        known_names(in_file, known)
+        in_file = {name: value for name, value in in_file.items() if name not in given}
+        TaskPlanOptions(**cast("dict[str, Any]", in_file))
+    except OptionError as error:
+        raise ProblemError(f"options.{error.option}: {error.reason}") from error
+    with option_as_usage_error(lambda name: f"--option {name}"):
+        known_names(given, known)
+        return TaskPlanOptions(**cast("dict[str, Any]", {**in_file, **given}))
 
 
 def _records(path: str, given: Mapping[str, object], kind: Any) -> dict[Task, int]:

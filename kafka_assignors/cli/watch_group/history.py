@@ -45,7 +45,7 @@ class Move:
     """A partition with a new owner."""
 
     tp: TopicPartition
-    old: str | None  # the last known owner, may have revoked it in an earlier round; None: no owner is known
+    old: str | None  # last known owner, which may have revoked it before; None: no owner is known
     new: str | None  # None: it has no owner now
     why: MoveReason
 

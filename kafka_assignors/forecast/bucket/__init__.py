@@ -2,7 +2,8 @@
 
 - ``table``: their states as arrays.  ``steps``: counters.  ``season``: daily and weekly season.
 - ``model``: the forecast, also by parts of the horizon.
-- ``bucket``: samples in, ``rows`` of the load table out.  ``codec``: the state as bytes.
+- ``bucket``: samples in, ``rows`` of the load table out; between them ``DoneSteps``.  ``codec``: the state as
+  bytes.
 """
 
 from kafka_assignors.forecast.bucket.bucket import Bucket

@@ -11,11 +11,11 @@ samples from the future span more than ``delay``, the first of them are taken, a
 from then on.  So callers pass the current time if they know it: samples *ahead* of it are dropped and
 counted.
 
-First samples become steps.  Those of steady partitions are counted together, in numpy.  All others are
-counted one by one: those with commits from the offsets topic, a reset or a gap.  Counters that the arrays of
-``table`` can hold are *plain*; others are *odd*.  Then the models of all partitions learn the steps together,
-unless the partitions are few.  All ways give the same results, bit for bit, so a partition may change
-between them at any time.
+First samples become steps.  Samples of steady partitions are counted together, in numpy; of others, such as
+those with commits from the offsets topic, a reset or a gap, one partition after the other.  Counters that the
+arrays of ``table`` can hold are *plain*; others are *odd*.  Then the models of all partitions learn the steps
+together, unless the partitions are few.  All ways give the same results, bit for bit, so a partition may
+change between them at any time.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ Key = tuple[str, str, int]
 """Group, topic and partition."""
 
 _TOGETHER, _ALONE = 9, 18
-"""Cost of a step of any number of partitions in numpy, and of a partition that learns alone.
+"""Cost of a step of any number of partitions in numpy; and of copying one model out of the arrays and back.
 
-The unit is a step of that partition, some 60 µs.
+The unit is a step of one partition alone, some 60 µs.
 """
 _AT_ONCE = 200_000
 """Maximum number of samples folded at once, or eight per partition if that is more; one takes 700 bytes."""
@@ -154,7 +154,7 @@ class Bucket:
         one_by_one = odd[samples.row]
         done = self._steps_together(samples.where(~one_by_one))
         done.append(DoneSteps.of(self._steps_each(samples.where(one_by_one))))
-        return self._learn(DoneSteps.in_turn(done))
+        return self._learn(DoneSteps.in_order(done))
 
     def _steps_together(self, samples: Samples) -> list[DoneSteps]:
         """Count steady samples in numpy, one end of a step of all partitions after the other."""
@@ -162,9 +162,9 @@ class Bucket:
         for chosen in _by_end(np.argsort(marks.at, kind="stable"), marks.at):
             mark = marks.where(chosen)
             age, ends = steps.time_lags(self.table, mark), ~mark.is_start
-            mark, age, one = mark.where(ends), age[ends], np.ones(int(ends.sum()), np.int64)
+            mark, age, whole = mark.where(ends), age[ends], np.ones(int(ends.sum()), np.int64)
             counted = (mark.row, mark.at, mark.arrived, mark.served, mark.lag, age, mark.quality)
-            done.append(DoneSteps(*counted, seen=one > 0, steps=one))
+            done.append(DoneSteps(*counted, seen=whole.astype(np.bool_), steps=whole))
         return done
 
     def _steps_each(self, samples: Samples) -> Iterator[tuple[int, LoadStep]]:
@@ -181,6 +181,7 @@ class Bucket:
             if not table.absorb(row, counters):
                 table.clear(row)
                 self.odd[row] = counters
+                self.changed.add("odd")
 
     def _learn(self, done: DoneSteps) -> LoadRows:
         """Let the models learn steps that are in order, and forecast from their ends."""
@@ -204,9 +205,11 @@ class Bucket:
             return
         if known.any():
             outlooks[:, known] = self._models.learn(done.row[known], at, done.arrived[known])
-        self._models.skip(done.row[~known], done.steps[~known])
-        if (seen := ~known & done.seen).any():
-            outlooks[:, seen] = self._models.outlook(done.row[seen], at)
+        skipped = ~known & (self.table.seen[done.row] > 0)  # without a step learnt there is nothing to skip
+        if skipped.any():
+            self._models.skip(done.row[skipped], done.steps[skipped])
+        if (forecast := skipped & done.seen).any():
+            outlooks[:, forecast] = self._models.outlook(done.row[forecast], at)
 
     def _learn_alone(self, rows: Ints, done: DoneSteps, outlooks: Floats) -> None:
         """Learn the steps of one partition after the other; write into ``outlooks``."""

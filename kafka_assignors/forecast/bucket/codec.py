@@ -10,7 +10,8 @@ part        contents                                                    changes
 ``odd``     counters that no array can hold, by ``forecast.codec``      with their samples
 ==========  ==========================================================  ===========================
 
-Version 6, little-endian: a version byte, the CRC-32 of the rest, and the content compressed by zlib.  The
+Version 7, little-endian: a version byte, the CRC-32 of the rest, and the content, compressed by zlib in
+``hot`` and ``odd``; the floats of the others hardly shrink once they are weeks old.  The
 content of ``hot`` begins with the settings.  An integer is stored as its difference from the least one of all
 partitions, in as few bytes as the largest difference needs.  ``scores`` and ``season`` are read when they are
 needed.  The format is private to the checkpoints of one job.
@@ -33,8 +34,9 @@ from kafka_assignors.forecast.bucket.table import COUNTERS, Table, last_samples
 from kafka_assignors.forecast.settings import LoadSettings
 from kafka_assignors.forecast.steps import MOST_POINTS
 
-VERSION = 6
+VERSION = 7
 PARTS = ("names", "hot", "scores", "season", "odd")
+_COMPRESSED = ("hot", "odd")
 _WIDTHS = (0, 1, 2, 4, 8)
 _NEAR = {
     "newest": "time",
@@ -53,13 +55,13 @@ def encode(bucket: Bucket) -> dict[str, bytes]:
     changed = {"hot": _encode_hot(bucket)}
     if "names" in bucket.changed:
         changed["names"] = json.dumps(bucket.keys, separators=(",", ":")).encode()
-    if bucket.odd or "odd" in bucket.changed:
+    if "odd" in bucket.changed:
         changed["odd"] = _encode_odd(bucket)
     for part in bucket.table.changed & {"scores", "season"}:
         changed[part] = b"".join(_pack(array) for array in bucket.table.part(part).values())
     bucket.changed.clear()
     bucket.table.changed.clear()
-    return {part: _with_checksum(data) for part, data in changed.items()}
+    return {part: _with_checksum(part, data) for part, data in changed.items()}
 
 
 def decode(settings: LoadSettings, load: Load) -> Bucket:
@@ -71,7 +73,8 @@ def decode(settings: LoadSettings, load: Load) -> Bucket:
             ``season`` later, when it needs them.
 
     Raises:
-        CodecError: as ``forecast.codec.decode``.
+        CodecError: a part is missing, damaged, or of another version; or a setting other than ``reset``
+            differs from the encoder's.
     """
     bucket = Bucket(settings)
     names, hot, odd = (load(part) for part in ("names", "hot", "odd"))
@@ -208,8 +211,8 @@ class _Reader:
         return numbers
 
 
-def _with_checksum(content: bytes) -> bytes:
-    packed = zlib.compress(content, 1)  # a third of the bytes, in 10 µs a partition
+def _with_checksum(part: str, content: bytes) -> bytes:
+    packed = zlib.compress(content, 1) if part in _COMPRESSED else content
     return bytes([VERSION]) + zlib.crc32(packed).to_bytes(4, "little") + packed
 
 
@@ -220,4 +223,4 @@ def _checked(part: str, data: bytes | None) -> bytes:
         raise CodecError(f"state of partitions ({part}): version {version}, know only {VERSION}")
     if zlib.crc32(data[5:]).to_bytes(4, "little") != data[1:5]:
         raise CodecError(f"state of partitions ({part}): it is damaged")
-    return zlib.decompress(data[5:])
+    return zlib.decompress(data[5:]) if part in _COMPRESSED else data[5:]

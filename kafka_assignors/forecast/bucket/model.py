@@ -100,11 +100,9 @@ class Models:
             table.due_forecasts[:, :, rows] = 0.0
 
     def outlook(self, rows: Ints, at: int) -> Outlooks:
-        """Forecast from a time on; NaN for partitions of which no step was learnt."""
+        """Forecast from a time on."""
         weights, forecasts = self._weights(rows), self._each(rows, at)
-        outlooks = self._outlooks(rows, at, weights, forecasts, _mean(weights, forecasts))
-        unseen = self._table.seen[rows] == 0
-        return Outlooks(*(np.where(unseen, np.nan, column) for column in outlooks))
+        return self._outlooks(rows, at, weights, forecasts, _mean(weights, forecasts))
 
     def _scale(self, rows: RowIndex, rate: Floats, usual: Floats) -> None:
         """Update the means of recent and usual arrivals, where the usual ones are known."""

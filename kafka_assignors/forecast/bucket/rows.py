@@ -47,7 +47,7 @@ class DoneSteps(NamedTuple):
         return DoneSteps(*columns)
 
     @staticmethod
-    def in_turn(several: Sequence[DoneSteps]) -> DoneSteps:
+    def in_order(several: Sequence[DoneSteps]) -> DoneSteps:
         """Join steps in the order of their ends, then of partitions."""
         columns: list[Any] = [np.concatenate(column) for column in zip(*several, strict=True)]
         return DoneSteps(*columns).where(np.lexsort((columns[0], columns[1])))

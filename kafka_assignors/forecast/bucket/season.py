@@ -25,6 +25,9 @@ from kafka_assignors.forecast.season import (
 )
 from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
 
+_MOST_CACHED = 4 * QUARTERS
+"""Quarters of an hour whose values are kept."""
+
 
 class Seasons:
     """Learns seasons, and caches additions and earlier rates until a season changes."""
@@ -47,6 +50,8 @@ class Seasons:
         """Return the addition to each level in a quarter of an hour, records/s."""
         added = self._added.get(quarter)
         if added is None:
+            if len(self._added) > _MOST_CACHED:  # steps of unknown arrivals clear nothing
+                self.clear()
             table, local = self._table, self._local(quarter)
             index = local % QUARTERS
             seen = table.day_seen[index].astype(np.float64)

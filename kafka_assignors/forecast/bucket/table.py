@@ -6,9 +6,9 @@ The arrays hold all models, but only *plain* counters, and the rest of this fold
 - The last step ended at the last step boundary up to that sample, with known offsets.  Or no step ended yet.
 - No report of a reset is pending (``commit_order``), and no mark of a commit waits for an end offset.
 
-Samples of the sampler alone, without gaps and resets, lead only to such states.  `absorb` returns whether a
-state is plain.  Arrays belong to *parts*, which change at different times: ``hot`` with each sample,
-``scores`` with each forecast to be scored, ``season`` with each quarter of an hour.
+Samples of the sampler alone lead to such states, apart from gaps, resets and a group's first commit.
+`absorb` returns whether a state is plain.  Arrays belong to *parts*, which change at different times: ``hot``
+with each sample, ``scores`` with each forecast to be scored, ``season`` with each quarter of an hour.
 """
 
 from __future__ import annotations

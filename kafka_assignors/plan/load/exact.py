@@ -130,8 +130,9 @@ def best_plan(
 ) -> Owners | None:
     """Find the plan that minimises the largest load, or the moves, within limits.
 
-    ``limits`` are the largest load and the number of moves allowed.  The search ends at ``enough`` moves, or
-    at this load.
+    ``home`` are the owners before, ``limits`` the largest load and the number of moves allowed.
+    ``largest_count`` is the most partitions of a member, and ``fits`` whether a plan keeps the rule of
+    counts.  The search ends at ``enough`` moves, or at this load.
 
     Returns:
         The best plan found within a fixed number of nodes; None if there was none, or if the problem has more

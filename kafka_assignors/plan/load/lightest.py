@@ -40,10 +40,10 @@ def lightest(
 ) -> Lightest:
     """Search for the lowest largest load in several ways.  Deterministic.
 
-    The search first makes exchanges from the given plan.  If the result is not near the bound, it does the
-    same from a plan that deals all partitions by lag, and from the greedy plan if that keeps the rule.  Small
-    groups are then searched exactly.  The result is no worse than the greedy plan, KIP-169's, if that keeps
-    the rule.
+    The search first makes exchanges from ``owners``, which keep the rule.  If the result is not near the
+    bound, it does the same from a plan that deals all partitions by lag, and from the greedy plan if that
+    keeps the rule.  Small groups are then searched exactly.  The result is no worse than the greedy plan,
+    KIP-169's, if that keeps the rule.
     """
     goal = bound + bound // TOLERANCE  # no plan is better than this by more than the tolerance
     greedy_load = None  # None: the greedy plan does not keep the rule

@@ -23,7 +23,7 @@ def with_few_moves(
 ) -> Owners:
     """Return a plan whose largest load is at most ``limit``, with few moves.
 
-    ``limit`` is not below ``best.load``.
+    ``owners`` keep the rule; ``best`` was found from them.  ``limit`` is not below ``best.load``.
     """
     plan = WorkingPlan(problem, owners)
     for exchange in best.exchanges:

@@ -15,6 +15,7 @@ def limits(history: TaskHistory, tasks: int) -> tuple[Vector, Vector]:
     A process holds at most one copy of a task, so a process with few members may be full before its members
     have as many as others.  The other members then share the rest.  A balance factor above 1 lowers the
     fewest and keeps the most.  So a new member needs fewer copies; only members above the most give some.
+    ``tasks`` is the number of stateful active tasks and standbys of all members.
     """
     factor, size = history.options.balance_factor, len(history.process)
     low, high = np.zeros(size, np.int64), np.zeros(size, np.int64)

@@ -75,7 +75,8 @@ class WrittenRange:
 class ChangelogWriter:
     """A producer that waits for all in-sync replicas, and is created anew after an error.
 
-    ``patience_s``: seconds until a record is given up.  Records not acknowledged at the deadline of the
+    ``patience_s``: seconds until a record is given up.  ``max_request_size``: bytes of the largest record.
+    ``compression`` None: none.  Records not acknowledged at the deadline of the
     ``shutdown`` are dropped.
     """
 

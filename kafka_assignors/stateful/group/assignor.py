@@ -112,7 +112,7 @@ class StatefulAssignor(Assignor):
         rack = self._rack or ""
         if can_be_sent(rack, LONGEST_RACK):
             return rack
-        self._warn("rack", f"client_rack is longer than {LONGEST_RACK} bytes: standbys are placed without it")
+        self._warn("rack", f"client_rack is above {LONGEST_RACK} bytes of UTF-8: standbys ignore it")
         return ""
 
     def _holdings(self) -> Holdings:
@@ -315,11 +315,13 @@ class StatefulAssignor(Assignor):
             joined = self._joined.get(member_id)
             if isinstance(joined, stateful_subscription.Subscription) and joined.endpoint:
                 owners[joined.endpoint] = (*owners.get(joined.endpoint, ()), *sorted(tasks))
+        packed, problem = NO_OWNERS, ""
         try:
-            return pack_owners(owners)
+            packed = pack_owners(owners)
         except CodecError as error:
-            self._warn("owners", f"members get no endpoints of tasks: {error}")
-            return NO_OWNERS
+            problem = f"members get no endpoints of tasks: {error}"
+        self._warn("owners", problem)
+        return packed
 
 
 def _task_count(subtopology: Subtopology, group: Group) -> int:

@@ -96,7 +96,7 @@ class OpenCopies:
     def restore_damaged(self, active: ActiveTask, error: StateDamagedError) -> None:
         """Wipe the damaged store of a task, and restore it from its changelog if it has one.
 
-        A store that was damaged again before any commit is dropped, which is an error.
+        A store that was damaged again before any commit is dropped, and a StateError raised.
         """
         copy, active.copy, active.ready = active.copy, None, False
         if copy is None:

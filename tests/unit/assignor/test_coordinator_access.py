@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka import KafkaProducer
+from kafka import IsolationLevel, KafkaProducer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.base import Generation
@@ -275,9 +275,10 @@ def test_on_close_runs_before_close_returns(consumer: MakeConsumer) -> None:
     assert done == ["closed"]
 
 
-def test_lag_ends_where_the_consumer_stops_reading(consumer: MakeConsumer) -> None:
+@pytest.mark.parametrize("level", ["read_committed", "read-committed", IsolationLevel.READ_COMMITTED])
+def test_lag_ends_where_the_consumer_stops_reading(consumer: MakeConsumer, level: Any) -> None:
     """A consumer with ``read_committed`` has no backlog of an open transaction."""
-    made = consumer(CooperativeLagAwareAssignor, isolation_level="read_committed")
+    made = consumer(CooperativeLagAwareAssignor, isolation_level=level)
     made.subscribe(["t"])
     sent(made, "cooperative-lag-aware")
     assert only_assignor(made)._source()._fetcher._settings.isolation == 1

@@ -42,7 +42,7 @@ def test_invalid_claims_are_noted() -> None:
     problem = {"topics": {"t": 1}, "members": [{"id": "a", "topics": ["t", "x"], "owned": [["t", 9]]}]}
     assert call(problem=problem).stderr == (
         "note: member a subscribes to unknown topic 'x', claims 1 partition that does not exist; "
-        "the leader ignores this data\n"
+        "the leader ignores those parts\n"
     )
 
 
@@ -132,7 +132,7 @@ def test_invalid_file_is_a_usage_error(problem: object, message: str, compare: b
 
 def test_unknown_strategy_mentions_a_class_of_ones_own() -> None:
     assert "failover, or your own as MODULE:CLASS" in usage("--strategy", "rnage")
-    assert "failover; your own goes by --strategy MODULE:CLASS" in usage(problem={"strategy": "rnage"})
+    assert "failover; or --strategy MODULE:CLASS for your own" in usage(problem={"strategy": "rnage"})
 
 
 def test_at_most_five_notes_are_printed() -> None:

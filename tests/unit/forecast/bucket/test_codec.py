@@ -46,8 +46,8 @@ def test_look_writes_less_than_a_kilobyte_a_partition(stored: dict[str, bytes]) 
         assert not changed.keys() & {"names", "odd"}
         written.append(sum(map(len, changed.values())) / PARTITIONS)
         parts |= changed
-    assert np.mean(written) < 350
-    assert np.median(written) < 300
+    assert np.mean(written) < 450
+    assert np.median(written) < 250
     assert sum(size > 1_000 for size in written) <= 5
 
 
@@ -139,9 +139,9 @@ def test_damaged_or_missing_part_is_refused(stored: dict[str, bytes], part: str)
 
 
 def test_state_of_another_version_is_refused(stored: dict[str, bytes]) -> None:
-    for version in (5, 9):
+    for version in (6, 9):
         other = {**stored, "hot": bytes([version]) + stored["hot"][1:]}
-        with pytest.raises(CodecError, match=f"version {version}, know only 6"):
+        with pytest.raises(CodecError, match=f"version {version}, know only 7"):
             codec.decode(SETTINGS, other.get)
 
 
@@ -153,25 +153,36 @@ def test_state_encoded_with_other_settings_is_refused(stored: dict[str, bytes]) 
 
 
 def test_damaged_odd_counters_are_refused() -> None:
-    """A gap makes counters that no array can hold."""
+    """Counters whose last sample is a commit alone fit in no array."""
     bucket = Bucket(SETTINGS)
     row = bucket.rows_of([("group", "topic", 0)])
     for sample in (look(0, 0, 0), look(60, 5, 5), look(300, None, 7, begin=None), look(600, 9, 8)):
         bucket.take(Samples(row, *np.array([sample]).T))
     assert bucket.odd
     parts = codec.encode(bucket)
-    assert codec.encode(codec.decode(SETTINGS, parts.get))["odd"] == parts["odd"]
+    again = codec.decode(SETTINGS, parts.get)
+    again.changed.add("odd")
+    assert codec.encode(again)["odd"] == parts["odd"]
     whole = parts["odd"]
     for damaged in (b"", whole[:3], whole[:-1], whole + b"\0", whole[:40] + b"\xff" + whole[41:]):
         with pytest.raises(CodecError, match=r"state of partitions \(odd\)"):
             codec.decode(SETTINGS, {**parts, "odd": damaged}.get)
 
 
-def test_forgotten_partitions_leave_the_rows_of_the_others(stored: dict[str, bytes]) -> None:
+@pytest.mark.parametrize("odd", [False, True])
+def test_forgotten_partitions_leave_the_rows_of_the_others(stored: dict[str, bytes], odd: bool) -> None:
     """Partitions with an even number are dropped, and one of them comes again as a new one."""
     bucket, other = codec.decode(SETTINGS, stored.get), codec.decode(SETTINGS, stored.get)
     even = np.arange(PARTITIONS) % 2 == 0
-    assert len(bucket.flush(even).at)
+    if odd:
+        last = samples(540, 541)
+        unknown = np.full(PARTITIONS, UNKNOWN)
+        commits = Samples(last.row, last.time + 1, unknown, unknown, last.committed + last.row % 5)
+        for each in (bucket, other):
+            each.take(commits)
+            each.flush()
+            assert len(each.odd) == PARTITIONS
+    assert odd or len(bucket.flush(even).at)
     bucket.forget(even)
     assert bucket.keys == [("group", "topic", number) for number in range(1, PARTITIONS, 2)]
     parts = codec.encode(bucket)
