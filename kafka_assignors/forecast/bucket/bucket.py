@@ -198,18 +198,18 @@ class Bucket:
 
     def _learn_together(self, done: DoneSteps, outlooks: Floats) -> None:
         """Learn steps that end at the same time; write into ``outlooks``."""
-        at, known = int(done.at[0]), done.arrived != MISSING
-        if known.all():
-            whole = slice(None) if len(known) == self.table.size else done.row
-            outlooks[:] = self._models.learn(whole, at, done.arrived)
+        step_end, learnt = int(done.at[0]), done.arrived != MISSING
+        if learnt.all():
+            rows = slice(None) if len(learnt) == self.table.size else done.row
+            outlooks[:] = self._models.learn(rows, step_end, done.arrived)
             return
-        if known.any():
-            outlooks[:, known] = self._models.learn(done.row[known], at, done.arrived[known])
-        skipped = ~known & (self.table.seen[done.row] > 0)  # without a step learnt there is nothing to skip
+        if learnt.any():
+            outlooks[:, learnt] = self._models.learn(done.row[learnt], step_end, done.arrived[learnt])
+        skipped = ~learnt & (self.table.seen[done.row] > 0)  # without a step learnt there is nothing to skip
         if skipped.any():
             self._models.skip(done.row[skipped], done.steps[skipped])
         if (forecast := skipped & done.seen).any():
-            outlooks[:, forecast] = self._models.outlook(done.row[forecast], at)
+            outlooks[:, forecast] = self._models.outlook(done.row[forecast], step_end)
 
     def _learn_alone(self, rows: Ints, done: DoneSteps, outlooks: Floats) -> None:
         """Learn the steps of one partition after the other; write into ``outlooks``."""
@@ -217,9 +217,9 @@ class Bucket:
         for row in rows.tolist():
             model = self.table.model(row)
             for index in np.flatnonzero(done.row == row).tolist():
-                at, arrived, length, seen = (column[index].item() for column in columns)
+                step_end, arrived, length, seen = (column[index].item() for column in columns)
                 known = None if arrived == MISSING else arrived
-                if (outlook := model.take(at, known, length, seen=seen)) is not None:
+                if (outlook := model.take(step_end, known, length, seen=seen)) is not None:
                     outlooks[:, index] = [np.nan if value is None else value for value in outlook]
             self.table.store(row, model)
         self._models.clear()

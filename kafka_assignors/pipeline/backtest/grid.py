@@ -280,9 +280,9 @@ def _combinations(values: Mapping[str, Sequence[T]]) -> list[dict[str, T]]:
 
 
 def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
-    """Name a load with its surroundings, because outcomes of one name are compared."""
-    values = [f"{name}={value:g}" for name, value in sorted(surroundings.items())]
-    return " ".join((group, *[f"x{scale:g}"] * (scale != 1), *values))
+    """Name a load with its surroundings, exactly, because outcomes of one name are compared."""
+    values = [f"{name}={value:.15g}" for name, value in sorted(surroundings.items())]
+    return " ".join((group, *[f"x{scale:.15g}"] * (scale != 1), *values))
 
 
 def usual_members(history: History, scale: float, service_rate: float) -> int:

@@ -75,7 +75,7 @@ class EndOffsets:
         while partitions:
             try:
                 offsets = ask(partitions, timeout_ms=_RESPONSE_MS)
-            except KeyError as error:  # noqa: PERF203  # a request takes longer
+            except KeyError as error:  # noqa: PERF203  # each turn is a request, beside which a try costs nothing
                 missing = set(partitions).intersection(error.args)
                 if not missing:
                     raise

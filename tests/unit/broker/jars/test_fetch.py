@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -133,9 +134,16 @@ def test_busy_mirror_is_asked_again(mirror: Mirror) -> None:
     assert mirror.asked.count("beta") == 2
 
 
-def test_malformed_url_of_the_mirror_is_named(mirror: Mirror, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", "mirror.example/maven")
-    with pytest.raises(BrokerError, match=r"from the mirror mirror\.example/maven \(Invalid URL .*MAVEN_URL"):
+@pytest.mark.parametrize("url", ["mirror.example/maven", "http://[::1/maven"])
+def test_malformed_url_of_the_mirror_is_named(
+    mirror: Mirror, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, url: str
+) -> None:
+    """With a file of passwords, requests parses the URL before it checks it."""
+    passwords = tmp_path / "netrc"
+    passwords.write_text("machine other login me password secret\n")
+    monkeypatch.setenv("NETRC", str(passwords))
+    monkeypatch.setenv("KAFKA_ASSIGNORS_MAVEN_URL", url)
+    with pytest.raises(BrokerError, match=rf"from the mirror {re.escape(url)} \(Invalid .*MAVEN_URL"):
         fetch_jars("test", jars=mirror.jars)
 
 

@@ -14,7 +14,9 @@ from kafka_assignors.forecast.bucket import codec
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.steps import Samples, joined
 from kafka_assignors.forecast.bucket.table import Ints
-from tests.unit.forecast.looks import SETTINGS, look
+from kafka_assignors.forecast.season import QUARTERS
+from kafka_assignors.forecast.settings import SECOND
+from tests.unit.forecast.looks import SETTINGS, START, look
 
 PARTITIONS = 100
 
@@ -81,6 +83,34 @@ def test_commits_from_the_offsets_topic_cost_a_few_bytes_more() -> None:
     assert len(bucket.odd) == PARTITIONS
     assert np.median(written[100:]) < 450
     assert sum(size > 1_000 for size in written[100:]) <= 4
+
+
+def test_odd_counters_are_written_only_with_samples_of_their_partitions(stored: dict[str, bytes]) -> None:
+    bucket = codec.decode(SETTINGS, stored.get)
+    later = samples(541, 560)
+    first = later.row == 0
+    unknown = np.where(first, UNKNOWN, later.end)
+    bucket.take(later._replace(end=unknown))
+    assert set(bucket.odd) == {0}
+    assert "odd" in codec.encode(bucket)
+    more = samples(560, 561)
+    bucket.take(more.where(more.row != 0))
+    assert "odd" not in codec.encode(bucket)
+    bucket.take(more.where(more.row == 0)._replace(end=np.array([UNKNOWN])))
+    bucket.flush()
+    assert "odd" in codec.encode(bucket)
+
+
+def test_forecasts_without_arrivals_keep_a_few_days_of_the_season() -> None:
+    """Commits alone end steps whose arrivals are unknown; the models learn nothing, and forecast in gaps."""
+    bucket = Bucket(SETTINGS)
+    row = bucket.rows_of([("group", "topic", 0), ("group", "topic", 1)])
+    hour = 3_600_000_000
+    for n in range(2_000):  # minutes, then hours that are gaps
+        time = START * SECOND + (n * 60_000_000 if n < 30 else (n - 29) * hour + 30 * 60_000_000)
+        bucket.take(Samples(row, row * 0 + time, row * 0, row + 10 * n, row + 9 * n))
+    seasons: Any = bucket._models._seasons
+    assert 0 < len(seasons._added) <= 4 * QUARTERS + 8
 
 
 @pytest.mark.parametrize(("partitions", "looks", "is_alone"), [

@@ -177,6 +177,14 @@ def test_churns_that_differ_late_in_a_long_history_have_scripts_of_their_own() -
     assert [trial.scenario.script for trial in trials] == ["join@1000001", "join@1000004"]
 
 
+def test_surroundings_and_scales_that_are_nearly_equal_are_situations_of_their_own() -> None:
+    limits, scales = (1_000_001.0, 1_000_004.0), (1.0, 1.0000001)
+    grid = Grid(
+        candidates(["range"], {}, forecasts=False), surroundings={"drain_limit_s": limits}, scales=scales
+    )
+    assert len({trial.scenario.history for trial in grid.trials([history()])}) == 4
+
+
 def test_churn_beyond_the_history_is_not_drawn() -> None:
     grid = Grid(
         candidates(["range"], {}, forecasts=False), members=(3,), churn=(parse("join@9999"),), replicates=5

@@ -571,6 +571,11 @@ def test_group_with_too_many_tasks_for_endpoints_still_gets_copies(
     assert {*now["a"].standbys, *now["b"].standbys} == tasks(0, 1, 2, 3)
     assert now["a"].owners == {}
     assert caplog.text.count("members get no endpoints of tasks") == 1
+    monkeypatch.setattr(owners_section, "MOST_TASKS", 100)
+    assert round_of(a, b, generation=21)["a"].owners
+    monkeypatch.setattr(owners_section, "MOST_TASKS", 3)
+    round_of(a, b, generation=22)
+    assert caplog.text.count("members get no endpoints of tasks") == 2
 
 
 def test_plans_do_not_depend_on_the_order_of_joining() -> None:
