@@ -40,8 +40,7 @@ class PlanReport:
         target: the planned owner of every partition.
         assignment: this round's assignment: ``target`` without the partitions that others still hold.
         metrics: of ``target``.
-        milliseconds: time from the first decoded subscription to the finished plan, including the
-            wait for lag.
+        milliseconds: time to read the members' user data and to plan, with the wait for lag.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
         forecasts: number of partitions with a forecast; None for a strategy without forecasts.  If there are
             any, the lags in ``target`` and ``metrics`` are loads: lag plus forecast.

@@ -8,10 +8,11 @@ and racks are counted as if they were.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
+from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.members import JoinedMember
 from kafka_assignors.plan import Ownership
 
@@ -66,23 +67,21 @@ def record_bytes(
 
 def fixed_bytes(member: JoinedMember) -> int:
     """Return the bytes of a member's ids, its topics and the broker's fields."""
-    topics = [topic or "" for topic in member.metadata.topics or ()]  # the protocol allows null
-    names = sum(map(len, topics)) + 2 * len(member.member_id) + len(member.group_instance_id or "")
+    topics = member.metadata.topics or ()
+    names = _characters(topics) + 2 * len(member.member_id) + len(member.group_instance_id or "")
     return _BROKER_FIELDS + 2 * len(topics) + names + len(member.metadata.rack_id or "")
 
 
 def sent_bytes(member: JoinedMember) -> int:
     """Return the bytes of the claims and the user data that a member joined with."""
-    claims = member.metadata.owned_partitions or ()
-    return len(member.metadata.user_data or b"") + _entry_bytes(
-        (claim.topic or "", claim.partitions or ()) for claim in claims
-    )
+    return len(member.metadata.user_data or b"") + plain_bytes(convert.owned_in(member.metadata))
 
 
 def plain_bytes(owned: Ownership) -> int:
     """Return the bytes of an ownership in Kafka's own form."""
-    return _entry_bytes(owned.items())
+    # A group has many entries; `map` takes a quarter of a loop's time.
+    return 6 * len(owned) + _characters(owned) + 4 * sum(map(len, owned.values()))
 
 
-def _entry_bytes(entries: Iterable[tuple[str, Sequence[int]]]) -> int:
-    return sum(6 + len(topic) + 4 * len(numbers) for topic, numbers in entries)
+def _characters(names: Iterable[str | None]) -> int:
+    return sum(map(len, filter(None, names)))  # the protocol allows null

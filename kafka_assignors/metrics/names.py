@@ -43,7 +43,7 @@ COORDINATOR = (
 """The coordinator metrics of Kafka's Java client that kafka-python does not have."""
 
 PLAN = (
-    Metric("plan-time-ms", "ms", "time from decoding the subscriptions to the finished plan"),
+    Metric("plan-time-ms", "ms", "time to read the members' user data and to plan, with the wait for lag"),
     Metric("partitions-kept", "partitions", "partitions that stay with their owner"),
     Metric(
         "partitions-moved",

@@ -53,7 +53,7 @@ class Rebalance(NamedTuple):
         """
         holder, owners, unlisted = self.claims.holder, self.assigned.owners, self.assigned.unlisted
         cooperative = [member for member in self.group.members if member.still_owns]
-        claimed = sum(len(numbers) for member in cooperative for numbers in member.owned.values())
+        claimed = sum(sum(map(len, member.owned.values())) for member in cooperative)
         kept = int(np.count_nonzero((holder >= 0) & (holder == owners)))
         kept += sum(int(owners[partition]) in members for partition, members in self.claims.holders.items())
         for member in cooperative:

@@ -11,7 +11,7 @@ from kafka_assignors import (
     FairestStickyAssignor,
     StickyAssignor,
 )
-from kafka_assignors.assignor.record_size import RecordWatch
+from kafka_assignors.assignor.record_size import RecordWatch, fixed_bytes, sent_bytes
 from tests.support.joining import cluster, joined, own, raw
 
 KINDS = [StickyAssignor, FairestStickyAssignor, CooperativeStickyAssignor]
@@ -51,3 +51,11 @@ def test_lag_leader_warns_if_a_member_reads_no_budget(caplog: pytest.LogCaptureF
     leader.assign(cluster({"t": 1_000}), [joined("m", raw(["t"], b""))])
     leader.close()
     assert caplog.text.count("more than group_record_bytes (2000)") == 1
+
+
+def test_null_names_and_lists_count_as_empty() -> None:
+    member = joined("m", raw(["t", "u"], b"", {"t": [1], "u": [2]}, 3))
+    fixed, sent = fixed_bytes(member), sent_bytes(member)
+    member.metadata.topics[0] = None
+    member.metadata.owned_partitions[0].topic = member.metadata.owned_partitions[1].partitions = None
+    assert (fixed_bytes(member), sent_bytes(member)) == (fixed - 1, sent - 1 - 4)
