@@ -61,7 +61,7 @@ class Background:
             self._changed.notify()
 
     def join(self, timeout_s: float | None = None) -> bool:
-        """Wait for the thread; return whether it has ended.  A job cannot wait for itself, and gets True."""
+        """Wait for the thread; return whether it has ended.  In a job of the thread, True at once."""
         if self._thread is None or self._thread is threading.current_thread():
             return True
         self._thread.join(timeout_s)

@@ -24,8 +24,8 @@ def check_strategy(
     """Check a strategy on 200 random groups, the same in each run.
 
     - Each plan is valid: one owner for each subscribed partition, and it subscribes to the topic.
-    - A plan depends on the group alone: another instance makes the same plan.  (The order of a set changes
-      only with ``PYTHONHASHSEED``: run your tests with two values of it.)
+    - A plan depends on the group alone: another instance makes the same plan.  (A plan that depends on the
+      order of a set differs only between processes: run your tests with two values of ``PYTHONHASHSEED``.)
     - A plan settles: a group that owns its plan keeps it.
 
     Args:
@@ -42,7 +42,7 @@ def check_strategy(
             raise AssertionError(f"{strategy.name}: the plan depends on more than the group, {group}")
         owned = tuple(replace(m, owned=plan[m.member_id], generation=2) for m in group.members)
         if (again := _plan(strategy, replace(group, members=owned))) != plan:
-            raise AssertionError(f"{strategy.name}: a group that owns {plan} gets {again}, {group}")
+            raise AssertionError(f"{strategy.name}: plan {plan} is not kept, the next is {again}, {group}")
 
 
 def _plan(strategy: type[Assignor], group: Group) -> Assignment:

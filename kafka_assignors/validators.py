@@ -124,13 +124,13 @@ def known_names(names: Collection[str], known: Collection[str]) -> None:
             raise OptionError(name, f"unknown; choose one of {', '.join(known)}")
 
 
-def within(option: str, error: OptionError) -> OptionError:
+def error_of_part(option: str, error: OptionError) -> OptionError:
     """Make the error of an option from the error of one of its parts."""
     return OptionError(option, f"{error.option}: {error.reason}")
 
 
 def required(settings: Mapping[str, Any], needed_by: str, *options: str) -> None:
-    """Refuse settings without the options that another setting requires."""
+    """Refuse settings in which an option that ``needed_by`` requires is missing or empty."""
     for option in options:
         if not settings.get(option):
             raise OptionError(option, f"missing, {needed_by} needs it")

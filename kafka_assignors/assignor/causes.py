@@ -1,8 +1,8 @@
 """Finds the causes of a rebalance, on the leader.
 
 The leader compares the group with the last rebalance that it led.  It knows its own requests for a rebalance
-exactly.  It infers another member's request from that member's user data, from a last plan that needed a
-second round, or from partitions without an owner.  Any other request stays unknown.  A leader that did not
+exactly.  It infers another member's request from that member's user data, from partitions without an owner,
+or because its own last plan needed a second round.  Any other request stays unknown.  A leader that did not
 lead the last rebalance infers causes from the members' generations.
 """
 
@@ -32,12 +32,12 @@ from kafka_assignors.plan.cause import (
 _ORDER = tuple(Cause)
 
 _INCIDENTAL = {Cause.RESTARTED, Cause.LEADER_CHANGED}
-"""Changes that start no rebalance alone: a broker returns a restarted static member its old assignment."""
+"""These start no rebalance: a restarted static member gets its old assignment; a new leader is a result."""
 
-_BROKER_ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
+_GENERATED_ID = re.compile(r"(.*)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.DOTALL)
 """A member id from a broker: the client id, or the instance id of a static member, and a UUID."""
 
-_DATED = 2
+_FIRST_WITH_GENERATION = 2
 """The first version of the subscription that has a generation."""
 
 
@@ -66,7 +66,7 @@ class Causes:
         self._began = 0.0
         self._led: _Round | None = None  # None: another member led the last rebalance
         self._leading: _Round | None = None  # the present round
-        # Member id -> the generation in its first join since the last round that this member completed.
+        # Member id -> the generation that it reported first, since we last completed a round.
         self._reported: dict[str, int | None] = {}
         self._last_leader: str | None = None
         self._generation: int | None = None  # of the last plan
@@ -74,7 +74,7 @@ class Causes:
     def begin(self, access: CoordinatorAccess) -> None:
         """Begin to join, and note the time."""
         if self._leading is not None and access.synced_generation() == self._generation is not None:
-            # The members have this plan, but the leader's own assignment did not take effect.
+            # The members have this plan, but kafka-python dropped the leader's own assignment.
             requested_since = access.rejoin_causes - self._leading.requests
             self.end(access)
             access.rejoin_causes.update(requested_since, {Cause.REPEATED})
@@ -139,7 +139,7 @@ class Causes:
         return tuple(causes) or (RebalanceCause(Cause.UNKNOWN),)
 
     def end(self, access: CoordinatorAccess) -> None:
-        """End the rebalance, as the leader or another member; not called for an interrupted round."""
+        """End the rebalance, on every member that has its assignment; not called for an interrupted round."""
         self._led, self._leading = self._leading, None
         self._reported.clear()
         self._last_leader = access.leader_id()
@@ -155,7 +155,7 @@ class Causes:
     def _missing(self, access: CoordinatorAccess, led: _Round) -> Cause:
         """Return why a dynamic member is missing.
 
-        If members share the leader's timeouts, no session can end so soon after the last round began.
+        Its session cannot have ended in a time shorter than the timeouts, if it has the leader's.
         """
         timeouts = (access.session_timeout_s(), access.max_poll_interval_s())
         shortest = min((timeout for timeout in timeouts if timeout is not None), default=0.0)
@@ -174,7 +174,7 @@ class Causes:
         if former is None and all(generation is None or generation < 0 for generation in generations):
             return causes  # no member shows that there was a rebalance before
         own_instance = now.members[own_id].instance_id if own_id in now.members else None
-        # A static leader that restarts gets its last assignment without a plan.
+        # A static leader that restarts gets its last assignment without a plan, and leads the next one.
         restarted = own_instance if former == own_id else _prefix(former or "")
         if restarted is not None and restarted in {member.instance_id for member in now.members.values()}:
             causes.append(RebalanceCause(Cause.RESTARTED, (restarted,)))
@@ -187,7 +187,7 @@ class Causes:
 
 
 def _generation(member: JoinedMember) -> int | None:
-    return member.metadata.generation_id if member.metadata.version >= _DATED else None
+    return member.metadata.generation_id if member.metadata.version >= _FIRST_WITH_GENERATION else None
 
 
 def _unowned(result: Rebalance) -> list[RebalanceCause]:
@@ -207,5 +207,5 @@ def _unowned(result: Rebalance) -> list[RebalanceCause]:
 
 def _prefix(member_id: str) -> str | None:
     """Return the client id, or the instance id of a static member, in a member id; None without one."""
-    match = _BROKER_ID.fullmatch(member_id)
+    match = _GENERATED_ID.fullmatch(member_id)
     return None if match is None else match[1]

@@ -31,11 +31,14 @@ class DevelopmentBroker(Supervised):
     """A running broker.
 
     Args:
-        spec: the work of its supervisor.
+        spec: the commands that its supervisor runs.
         env: environment of its processes.
         lock: descriptor that its processes keep open.
         port: the port it listens on.
         backend: ``docker`` or ``jars``.
+
+    Attributes:
+        data_dir: folder of its log and its properties; with ``jars`` also of its data.
     """
 
     def __init__(
@@ -174,8 +177,8 @@ def _start_container(
 def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
     """Create and lock the broker's directory; on an error remove it, unless it is the user's.
 
-    Kafka has a lock of its own, but checks it only after it has written to the directory.  These writes would
-    end a broker that runs there.  The broker's processes keep the descriptor of our lock open.
+    Kafka has a lock of its own, but first it writes to the directory, and so would end a broker that runs
+    there.  The broker's processes inherit our lock, and hold it until the last of them ends.
     """
     try:
         if data_dir is None:

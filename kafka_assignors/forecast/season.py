@@ -2,8 +2,8 @@
 
 A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
 quarter of the day has a mean rate.  Each hour of the week has a mean difference: its rates minus the mean
-rates of the same quarters of the day.  Means weigh newer rates more.  Few rates prove little, so means are
-*shrunk*; ``seen`` is the number of rates in a mean::
+rates of the same quarters of the day.  After some weeks means weigh newer rates more.  Few rates prove
+little, so means are *shrunk*; ``seen`` is the number of rates in a mean::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
     week(h) = (mean difference of hour h)                * seen / (seen + WEEK_DOUBT)

@@ -96,7 +96,9 @@ class LagKeeper:
         if self._late_request is not None and not self._late_request.done():
             return LagAnswer({}, "the previous request is still running")
         deadline = self._now() + timeout_s * (1 - _MARGIN)
-        future = self._for_leader.submit(lambda: self._look(partitions, max(deadline - self._now(), 0.0)))
+        future = self._for_leader.submit(
+            lambda: self._fetch_and_keep(partitions, max(deadline - self._now(), 0.0))
+        )
         try:
             return future.result(timeout_s)
         except FutureTimeout as error:
@@ -112,7 +114,7 @@ class LagKeeper:
     def fetch(self, partitions: Collection[TopicPartition]) -> LagAnswer:
         """Fetch the lag of these partitions.  Blocks, so only a job of ``later`` may call it.  May raise."""
         try:
-            answer = self._look(partitions, self._timeout_s)
+            answer = self._fetch_and_keep(partitions, self._timeout_s)
         except Exception:
             self._on_failure()
             raise
@@ -143,7 +145,7 @@ class LagKeeper:
                 "lag fetch still runs %g s after close(); a function as lag_source must not block", _END_S
             )
 
-    def _look(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
+    def _fetch_and_keep(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
         answer = self._source.lags(partitions, timeout_s)
         fetched_at = self._now()
         self._on_answer(answer, fetched_at)

@@ -61,7 +61,7 @@ def age_periods(times_s: Levels, arrived: Levels, read: Levels, until: float) ->
     """Return the ages over time; between two times records arrive and are read evenly.
 
     The age rises by one second each second, and falls by the time between the arrivals of the records read.
-    So its slope changes at the given times, and when all records that arrived until such a time are read.
+    So its slope changes at the given times, and when the last record that arrived before such a time is read.
     Time after ``until``, one of ``times_s``, does not count.
     """
     parts: list[tuple[Levels, Levels, Levels]] = []

@@ -30,7 +30,7 @@ A range takes next to nothing, so bytes alone would not bound the memory that a 
 """
 
 _MOST_BITS = 31
-_MOST_PARTITION = 2**31 - 1
+_HIGHEST_PARTITION = 2**31 - 1
 
 _Numbers = npt.NDArray[np.int64]
 
@@ -96,7 +96,7 @@ def _read_numbers(reader: Reader, most: int) -> list[int]:
     remainders = bits.reshape(count, k).astype(np.int64) @ (1 << np.arange(k - 1, -1, -1, dtype=np.int64))
     quotients = np.diff(ends, prepend=-1) - 1
     numbers: list[int] = (np.cumsum((quotients << k) + remainders + 1) - 1).tolist()
-    if numbers[-1] > _MOST_PARTITION:
+    if numbers[-1] > _HIGHEST_PARTITION:
         raise CodecError(f"partition {numbers[-1]} is out of range")
     return numbers
 

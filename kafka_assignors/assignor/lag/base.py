@@ -37,8 +37,9 @@ log = logging.getLogger("kafka_assignors")
 class LagAssignor(Assignor):
     """Reports the lag of its member's partitions; on the leader, plans with the lag that all members report.
 
-    The leader fetches the lag of partitions without a recent report.  After ``lag_timeout_ms`` it plans
-    without that lag.  The fetching threads live from the first fetch to the consumer's ``close()``.
+    The leader fetches the lag of partitions without a recent report.  After ``lag_timeout_ms``, or a third of
+    the session timeout if that is shorter, it plans without that lag.  The fetching threads live from the
+    first fetch to the consumer's ``close()``.
     """
 
     options_type = LagOptions
@@ -46,7 +47,7 @@ class LagAssignor(Assignor):
     is_classic_only = True
     by_lag = True
     over_topics: ClassVar[bool] = False
-    """Whether it balances the sum of a member's lag over all topics, or each topic alone."""
+    """Whether it balances a member's lag summed over all topics; else each topic alone."""
     sends_claims: ClassVar[bool] = True
     """Whether members report the partitions that they own."""
     options: LagOptions
@@ -65,7 +66,7 @@ class LagAssignor(Assignor):
         self._deadline = 0.0
         self._planned: Assignment | None = None
         self._round_lags: Lags = {}
-        self._all_read_budgets = False
+        self._all_read_budgets = False  # see ``assignor.lag.budget``
         self._some_have_budgets = False
         self._capacities = MeasuredCapacities(self.name)
         self._budgets = Budgets(self.name, self.options.group_record_bytes, claims=self.sends_claims)
@@ -202,7 +203,7 @@ class LagAssignor(Assignor):
         }
         known = {
             **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.sends_claims),
-            # The leader's own reading is newer than any report: reports date from before the rebalance.
+            # The leader's own fetches override reports; they are at most ``lag_refresh_ms`` old.
             **({} if self._keeper is None else self._keeper.recent()),
             # The rounds of one rebalance plan with the same lag, so that they reach the same target.
             **(self._round_lags if self._second_round.is_settling else {}),

@@ -11,7 +11,7 @@ from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.feed.consumer import FeedConsumer
 from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.lag.settings import fetch_settings
-from kafka_assignors.validators import instance, positive, within, wrong
+from kafka_assignors.validators import error_of_part, instance, positive, wrong
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 
@@ -54,7 +54,7 @@ class LoadFeed:
                 positive("max_age_ms", self.max_age_ms, "milliseconds")
             check_config(self.consumer_config)
         except OptionError as error:
-            raise within("load_source", error) from error
+            raise error_of_part("load_source", error) from error
 
     def reader(self, config: Mapping[str, Any], max_age_ms: float) -> FeedReader:
         """Make a reader.  It connects after ``begin``.
@@ -82,4 +82,4 @@ def check_config(config: Mapping[str, Any]) -> None:
     try:
         fetch_settings({**_FROM_CONSUMER, **config}, None, None)
     except OptionError as error:
-        raise within("consumer_config", error) from error
+        raise error_of_part("consumer_config", error) from error

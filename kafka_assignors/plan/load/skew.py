@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.validators import number, whole, within
+from kafka_assignors.validators import error_of_part, number, whole
 
 _HOUR_S = 3600.0
 _YEAR_S = 365 * 24 * 3600
@@ -58,7 +58,7 @@ class RebalanceOnSkew:
             for name, (least, most) in _RANGES.items():
                 number(name, getattr(self, name), least, most)
         except OptionError as error:
-            raise within("rebalance_on_skew", error) from error
+            raise error_of_part("rebalance_on_skew", error) from error
 
 
 class SkewWatch:

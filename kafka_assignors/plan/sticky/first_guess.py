@@ -18,7 +18,7 @@ def first_shares(problem: TransportProblem) -> Matrix:
     """Let members keep a fair part of their partitions, deal the rest evenly, then level the loads."""
     shares: Matrix = problem.owned.copy()
     if problem.away is not None:
-        # Racks come before sticky: an owner in no replica's rack frees its units if another member is in one.
+        # Racks come before sticky: an owner far from the replicas frees its units if another is near.
         has_near = (problem.subscribed & (problem.away == 0)).any(axis=1)
         shares = np.where((problem.away > 0) & has_near[:, None], problem.floor, shares)
     loads: Vector = shares.sum(axis=0)

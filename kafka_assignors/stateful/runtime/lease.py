@@ -1,7 +1,8 @@
 """A member's lease: the time it may write after a sign of its membership, a heartbeat or a commit.
 
-No other member owns its tasks before the lease ends.  No broker fences an ordinary producer, so a member must
-find out in time by itself that it has left the group.  A broker gives a member's partitions to others
+No other member writes for its tasks before the lease ends.  No broker fences an ordinary producer, so a
+member must find out in time by itself that it has left the group.  A broker gives a member's partitions to
+others
 
 - when the broker has had no heartbeat for a session timeout;
 - when the member has not joined a rebalance that began ``max_poll_interval_ms`` ago.  The response to a
@@ -75,7 +76,7 @@ class Lease:
         return True
 
     def observe(self) -> None:
-        """Note a heartbeat that reported no rebalance.  Call it after each poll: a join hides it."""
+        """Note a heartbeat that reported no rebalance.  Call it after each poll: a later join replaces it."""
         if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
             self._stable_at = sent_at
 
@@ -100,7 +101,7 @@ class Lease:
     def wait_until_alone(self) -> bool:
         """Wait until `is_alone`, while time is left; return whether it is.
 
-        Else this member's tasks could go to a next owner while the earlier process still writes.
+        If this member left sooner, its tasks could go to a next owner while the earlier process still writes.
         """
         while not (alone := self.is_alone()) and self._may_wait():
             time.sleep(_CHECK_EVERY_S)
