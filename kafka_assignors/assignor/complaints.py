@@ -1,4 +1,4 @@
-"""Warnings about bad data from members: one warning per member and rebalance."""
+"""Warnings about bad data from members: in a rebalance at most one for a member, and for 20 members."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Complaints:
             self.add(member_id, f"subscribes to unknown topic{'s' * (len(topics) > 1)} {examples}")
 
     def about_claims(self, claims: Claims) -> None:
-        """Report claims on unknown partitions, and on partitions that another member claims as well."""
+        """Report claims on unknown partitions, and on partitions that a more senior member claims, too."""
         for member_id, count in claims.refused.items():
             self.add(member_id, f"claims {_partitions(count)} that do{_es(count)} not exist")
         for member_id, (other, count) in claims.disputed.items():
             self.add(
                 member_id,
-                f"claims {_partitions(count)} that others, such as {shown(other)}, claim in its generation",
+                f"claims {_partitions(count)} that others ({shown(other)}) claim in the same generation",
             )
 
     def lines(self) -> list[str]:

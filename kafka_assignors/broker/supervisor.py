@@ -4,11 +4,11 @@ Runs as a script (``python -I supervisor.py SPEC``), so it imports only the stan
 JSON of :class:`kafka_assignors.broker.supervised.Spec`, with ``parent`` (the program's process id) and
 ``keep_open`` (descriptors for the commands to inherit).  The process stops the broker after:
 
-- ``s`` on stdin, or SIGTERM: a request to stop.  ``k`` on stdin: the same, but keep the log.
+- ``s`` on stdin, SIGTERM, SIGINT or SIGHUP: a request to stop.  ``k`` on stdin: the same, but keep the log.
 - End of file on stdin: the program has ended, also by ``kill -9``.
 - A change of its parent process: the program has ended, but a fork of it still holds the pipe.
 
-After ``d`` on stdin the broker is detached: only a signal (SIGTERM, SIGINT, SIGHUP) stops it.
+After ``d`` on stdin the broker is detached: only one of these signals stops it.
 
 On Linux the kernel kills the commands if this process dies first.  That ends a JVM.  With Docker it
 ends only the client; the container runs until `Supervised.stop` repeats the ``afterwards`` commands.

@@ -28,7 +28,7 @@ COMMANDS = {
     ),
     "broker": _CommandEntry("broker", "broker", "Start, stop and look at the development broker."),
     "exporter": _CommandEntry(
-        "exporter.command", "prometheus", "Serve the lag of groups to Prometheus, with its usual metrics."
+        "exporter.command", "prometheus", "Serve the lag of groups to Prometheus, as kafka-lag-exporter does."
     ),
     "lag": _CommandEntry(
         "lag.command",

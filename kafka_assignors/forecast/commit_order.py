@@ -44,7 +44,7 @@ class CommitOrder:
         self.since = UNKNOWN  # time of the reset
 
     def observe(self, sample: Sample, known: int, known_since: int) -> CommitChange:
-        """Take the next sample whose commit is known, or known to be none, in the order of times.
+        """Take a sample whose ``committed`` is not ``UNKNOWN``; call it in the order of times.
 
         Args:
             sample: the sample.

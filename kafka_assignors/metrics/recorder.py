@@ -83,7 +83,7 @@ class Recorder:
     def log_failure(self) -> None:
         """Log the current exception, once: each further rebalance or reading would fail alike."""
         if not self._has_failed:
-            log.warning("a metric cannot be recorded; other metrics are not affected", exc_info=True)
+            log.warning("a metric cannot be recorded; others of the same event may be missing", exc_info=True)
         self._has_failed = True
 
     # --- rebalances, on every member ---
@@ -183,7 +183,7 @@ class Recorder:
 
     @_guarded
     def add_gauge(self, group: str, name: str, value: Callable[[float], float]) -> None:
-        """Add a gauge; it is NaN while ``value``, a function of kafka-python's milliseconds, raises."""
+        """Add a gauge: ``value`` of the registry's time in milliseconds; NaN while that raises."""
 
         def measure(_config: object, now_ms: float) -> float:
             try:

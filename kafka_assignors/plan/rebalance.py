@@ -48,8 +48,9 @@ class Rebalance(NamedTuple):
     def has_second_round(self) -> bool:
         """Whether another round follows, because a member has to revoke a partition that it claims.
 
-        Such a partition is held back, goes to another claimant, or does not exist.  A partition that its
-        member lists twice counts as one that it revokes.  Linear in the partitions and the members' topics.
+        Such a partition is held back, goes to another claimant, or does not exist.  If a
+        member lists a partition twice, the second entry counts as one to revoke.  Linear in the partitions
+        and the members' topics.
         """
         holder, owners, unlisted = self.claims.holder, self.assigned.owners, self.assigned.unlisted
         cooperative = [member for member in self.group.members if member.still_owns]

@@ -38,7 +38,8 @@ def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[in
     """Find the owners of partitions that are not in ``group.topics``.
 
     Returns:
-        Member id -> topic -> partition numbers, ascending.  Linear in the refused claims.
+        Member id -> topic -> partition numbers, ascending.  Cost: a sort of the claims of members with
+        refused ones.
     """
     claimed = {
         member.member_id: unlisted
@@ -67,8 +68,8 @@ def unlisted_owners(group: Group, claims: Claims) -> dict[str, dict[str, list[in
     compact = Group(members, {topic: len(numbers) for topic, numbers in old_numbers.items()})
     resolved = resolve(compact)
     # A partition that a member holds must not go to another member (KIP-429).
-    is_free = (resolved.holder == NO_MEMBER) | (resolved.holder == resolved.owner)
-    kept = Assignment(compact, np.where(is_free, resolved.owner, np.int32(NO_MEMBER)))
+    may_keep = (resolved.holder == NO_MEMBER) | (resolved.holder == resolved.owner)
+    kept = Assignment(compact, np.where(may_keep, resolved.owner, np.int32(NO_MEMBER)))
     return {
         member_id: {topic: [old_numbers[topic][new] for new in numbers] for topic, numbers in topics.items()}
         for member_id, topics in kept.items()
@@ -106,14 +107,14 @@ def _fewest_first(loads: Vector, count: int) -> Vector:
     """
     ordered = np.sort(loads)
     sums = np.cumsum(ordered)
-    # [k]: units that the k + 1 smallest loads need to be as large as the largest of them.
+    # needed[k]: units that raise the k + 1 smallest loads to the largest of these.
     needed = ordered * np.arange(1, len(loads) + 1) - sums
     receivers = int(np.searchsorted(needed, count, side="right"))
     level = -(-(count + int(sums[receivers - 1])) // receivers)  # no load is raised above it
     steps = np.maximum(0, level - loads)
     indices = np.repeat(np.arange(len(loads)), steps)
-    heights = np.arange(len(indices)) + np.repeat(loads - (np.cumsum(steps) - steps), steps)
-    return indices[np.lexsort((indices, heights))[:count]]
+    loads_before = np.arange(len(indices)) + np.repeat(loads - (np.cumsum(steps) - steps), steps)
+    return indices[np.lexsort((indices, loads_before))[:count]]
 
 
 def _unlisted_claims(group: Group, member: Member) -> dict[str, list[int]]:

@@ -1,4 +1,4 @@
-"""Division of a member's time among its partitions, and intervals in which lag changes evenly.
+"""Division of a member's time among its partitions, and intervals in which lag changes at a constant rate.
 
 A member is one thread that reads its partitions in turn.  Partitions with lag get equal parts of its time,
 and time that one partition does not need goes to the others.  Records are a fluid here.  Arrival rates

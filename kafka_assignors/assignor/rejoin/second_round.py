@@ -27,7 +27,7 @@ class _Wait:
     """How long a hold has lasted.
 
     Attributes:
-        rounds: number of rounds that ended with this hold.
+        rounds: number of rounds that ended with this hold, without those in which the member was busy.
         since: generation of the first round that held the partition back.
         until: time up to which the member's application may be busy.
         is_busy: whether the member still sends the claims it had before that first round.

@@ -48,13 +48,13 @@ def download(into: Path) -> Downloader:
     def download_jar(jar: Jar) -> Path:
         why = ""
         for attempt in range(_ATTEMPTS):
-            # jgo requires that its target does not exist, so each attempt uses a repository of its own.
+            # jgo requires that its target does not exist, so each attempt has a folder of its own.
             context = MavenContext(repo_cache=into / str(attempt), remote_repos=repos, timeout=_TIMEOUT_S)
             try:
                 return context.project(jar.group, jar.artifact).at_version(jar.version).artifact().resolve()
             except RuntimeError:  # jgo hides the status: no such file, or an error that may pass
-                why = "it answers without the file"
-            except (OSError, ValueError) as error:  # requests': OSErrors without an errno, or of the URL
+                why = "it did not return the file"
+            except (OSError, ValueError) as error:  # requests' have no errno; ValueErrors are of the URL
                 if getattr(error, "errno", None) in NOT_WRITABLE:
                     raise
                 why = _why(error)

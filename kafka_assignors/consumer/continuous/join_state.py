@@ -57,7 +57,7 @@ class JoinState:
         return self.phase is Phase.ANSWERED
 
     @property
-    def is_member(self) -> bool:
+    def keeps_assignment(self) -> bool:
         """Whether the member keeps its current assignment while a join is under way."""
         return self.phase in (Phase.JOINING, Phase.ANSWERED)
 

@@ -94,7 +94,7 @@ def _count_deliveries(consumer: KafkaConsumer) -> None:
     def poll_and_count(*args: Any, **kwargs: Any) -> Any:
         current: Any = reference()
         records = type(current)._poll_once(current, *args, **kwargs)
-        if records and current._coordinator._join.is_member:
+        if records and current._coordinator._join.keeps_assignment:
             recorder_of(current._coordinator).record_delivered(sum(map(len, records.values())))
         return records
 

@@ -99,7 +99,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
     def generation_if_stable(self) -> Generation | None:
         """As inherited, and also during a join, for commits; None if the membership was lost."""
         with self._lock:
-            is_joining = self._join.is_member and self.state is MemberState.REBALANCING
+            is_joining = self._join.keeps_assignment and self.state is MemberState.REBALANCING
             if is_joining and not self._generation.is_lost():
                 return self._generation
         return super().generation_if_stable()
@@ -125,7 +125,7 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         self._newest |= dict.fromkeys(offsets, commit)
         waiting = await self._after_other_connection(commit)
         join = self._join_task
-        if not self._join.is_member:
+        if not self._join.keeps_assignment:
             await self._send_commit(waiting)
         else:
             try:

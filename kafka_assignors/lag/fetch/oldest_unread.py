@@ -1,9 +1,9 @@
 """Fetches the timestamp of the oldest unread record of many partitions: the lag in time.
 
-Each leader gets a few Fetch requests with many partitions and few bytes for each.  A broker returns a whole
-batch only for the first partition that has one.  For any other it returns nothing if the first batch is
-larger than the partition's bytes (KIP-74).  Such partitions are requested again with more bytes, and at last
-each in a request of its own.
+Each leader gets a few Fetch requests with many partitions and few bytes for each.  A broker returns a
+whole first batch of any size only for the first partition that has one.  For any other it returns nothing if
+the first batch is larger than the partition's bytes (KIP-74).  Such partitions are requested again with more
+bytes, and at last each in a request of its own.
 
 A batch may have any size, so the responses in flight have a budget of bytes, which the leaders share.  The
 first single-partition request to a leader is sent alone.  The size of its response decides how many follow at
@@ -114,7 +114,7 @@ class OldestUnreadFetch:
 
     @property
     def connection_failed(self) -> bool:
-        """Whether a broker did not answer, so that a new link may help."""
+        """Whether a request failed, or a broker did not answer, so that a new link may help."""
         return self.failure is not None or any(p in self._unanswered for p in self._pending(self._next))
 
     def _pending(self, positions: Iterable[Position]) -> list[Position]:
@@ -129,7 +129,7 @@ class OldestUnreadFetch:
         try:
             codes = await self._sender.find_leaders({position.tp for position in unlocated})
         except KafkaError as error:
-            self._did_not_answer(unlocated, error)
+            self._request_failed(unlocated, error)
             return
         for position in unlocated:
             if position.tp in codes:
@@ -176,7 +176,7 @@ class OldestUnreadFetch:
             request = requests.fetch_request(offsets, size, limit, isolation)
             rows = list(requests.read_fetch(await self._sender.send(request, leader)))
         except KafkaError as error:
-            self._did_not_answer(positions, error)
+            self._request_failed(positions, error)
             return
         self._unanswered.difference_update(positions)
         out_of_range = []
@@ -228,7 +228,7 @@ class OldestUnreadFetch:
                     requests.offset_list_request(by_tp, requests.BEGIN, 0), leader
                 )
             except KafkaError as error:
-                self._did_not_answer(chunk, error)
+                self._request_failed(chunk, error)
                 continue
             for tp, code, begin in requests.read_offset_list(response):
                 position = by_tp[tp]
@@ -252,7 +252,7 @@ class OldestUnreadFetch:
             self._passing[position] = reason(code)
             self._link.leaders.pop(position.tp, None)
 
-    def _did_not_answer(self, positions: Iterable[Position], error: KafkaError) -> None:
+    def _request_failed(self, positions: Iterable[Position], error: KafkaError) -> None:
         passes = may_pass(error)
         if not passes:
             self.failure = error

@@ -1,7 +1,7 @@
 """Finds damaged Parquet files of a writer.
 
 One job reads the footers of all files together.  If the job fails, the damaged files are found by halving.
-A nullable column may be absent; it reads as null.
+An absent column reads as null, which a caller's ``check`` may refuse.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Deals free partitions by lag: the heaviest first, each to the member that has the least load with it."""
+"""Deals movable partitions by lag: the heaviest first, each to the member that has the least load with it."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _MOST_WORK = 2**27
 """With unequal subscriptions, the most partitions times members; above it nothing is dealt."""
 
 
-def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, keep_counts: bool) -> Owners:
-    """Deal the free partitions by lag; with ``keep_counts`` every member keeps its count.
+def redeal(problem: LoadProblem, owners: Owners, movable: Mask, *, keep_counts: bool) -> Owners:
+    """Deal the movable of the owned partitions by lag; with ``keep_counts`` every member keeps its count.
 
     Topics with the same subscribers are of one kind (``Group.kinds``).  With ``keep_counts`` each member gets
-    as many free partitions of a kind as it has in ``owners``.  Ties go to the senior member; of partitions
+    as many movable partitions of a kind as it has in ``owners``.  Ties go to the senior member; of partitions
     of equal lag, the lower number comes first.
 
-    Cost: for each partition an operation on a heap and a look at one heap per capacity, or with unequal
+    Cost of a partition: an operation on a heap, and one comparison for each different capacity; with unequal
     subscriptions a pass over all members.  If these passes would be more work than ``_MOST_WORK``, the result
     is ``owners``.
     """
-    chosen = np.flatnonzero(free & (owners >= 0))
+    chosen = np.flatnonzero(movable & (owners >= 0))
     if not problem.equal and len(chosen) * problem.members > _MOST_WORK:
         return owners
     chosen = chosen[np.argsort(-problem.lag[chosen], kind="stable")]
@@ -51,33 +51,33 @@ def redeal(problem: LoadProblem, owners: Owners, free: Mask, *, keep_counts: boo
 def _of_one_kind(problem: LoadProblem, chosen: Vector, records: Vector, room: list[int]) -> list[int]:
     """Deal from one heap for each capacity.  Its first member is the best of that capacity for any lag."""
     heaps: dict[int, list[tuple[int, int]]] = {}
-    for member, (part, known) in enumerate(
+    for member, (capacity, so_far) in enumerate(
         zip(problem.capacities.parts.tolist(), records.tolist(), strict=True)
     ):
         if room[member]:
-            heaps.setdefault(part, []).append((known, member))
+            heaps.setdefault(capacity, []).append((so_far, member))
     for heap in heaps.values():
         heapify(heap)
     load_of = problem.capacities.load
     dealt = []
 
-    def key(part: int) -> tuple[int, int]:
+    def key(capacity: int) -> tuple[int, int]:
         """Return the load with the partition that is dealt (``lag``), and the member."""
-        known, member = heaps[part][0]
-        return load_of(member, known + lag), member
+        so_far, member = heaps[capacity][0]
+        return load_of(member, so_far + lag), member
 
     for lag in problem.lag[chosen].tolist():
-        part = min(heaps, key=key)
-        heap = heaps[part]
-        known, member = heap[0]
+        capacity = min(heaps, key=key)
+        heap = heaps[capacity]
+        so_far, member = heap[0]
         dealt.append(member)
         room[member] -= 1
         if room[member]:
-            heapreplace(heap, (known + lag, member))
+            heapreplace(heap, (so_far + lag, member))
         elif len(heap) > 1:
             heappop(heap)
         else:
-            del heaps[part]
+            del heaps[capacity]
     return dealt
 
 

@@ -22,7 +22,7 @@ ALL = (slice(None), slice(None))
 class TransportProblem:
     """A transport problem: the partitions of each row, and the members that may get them.
 
-    A row is a lot: a topic, or with racks a part of one.  Partitions of a row differ only in their owner.
+    A row is a topic or, with racks, its partitions with replicas in the same racks: only owners differ.
 
     Attributes:
         supply: partitions of each row, shape (rows,).
@@ -99,7 +99,7 @@ class Load(Goal):
 
 
 class Away(Goal):
-    """Near: the units of members that are in no rack of the row (KIP-881)."""
+    """Near: the cost is the units of members that are in no rack of the row's replicas (KIP-881)."""
 
     fixed = True
 
@@ -128,7 +128,7 @@ class Moved(Goal):
 
     def guess(self, problem: TransportProblem, shares: Matrix, loads: Vector) -> Potentials:
         gives, gets = self._sides(shares)
-        hub = int(self._is_dear(gives, loads))
+        hub = int(self._hub_may_cost_1(gives, loads))
         # A member that only gives has price 0, one that gets has 1, any other has the hub's price.
         member = np.where(gives & ~gets, 0, np.where(gets, 1, hub))
         return Potentials(np.zeros(len(shares), np.int64), member, hub)
@@ -140,14 +140,14 @@ class Moved(Goal):
         if (gives & gets).any() or int(loads.max()) - int(loads.min()) > 1:
             return False
         # With a hub price of 0, a member that gets units must not be able to shrink its load.
-        return self._is_dear(gives, loads) or not (gets & (loads > loads.min())).any()
+        return self._hub_may_cost_1(gives, loads) or not (gets & (loads > loads.min())).any()
 
     def _sides(self, shares: Matrix) -> tuple[Mask, Mask]:
         """By member: whether it has less of a row than it owned, and whether it has more of a row."""
         return np.any(shares < self._owned, axis=0), np.any(shares > self._owned, axis=0)
 
-    def _is_dear(self, gives: Mask, loads: Vector) -> bool:
-        """Whether the hub may have price 1: no member that gives has the lowest load, so none could grow."""
+    def _hub_may_cost_1(self, gives: Mask, loads: Vector) -> bool:
+        """Whether the hub may have price 1: no giving member has the lowest load and could take one more."""
         return not (gives & (loads == loads.min())).any()
 
 

@@ -26,7 +26,7 @@ log = logging.getLogger("kafka_assignors")
 
 _POLL_MS = 100
 _FLUSH_EVERY_S = 30.0  # between two flushes of a copy
-_ENDS_EVERY_S = 1.0  # between two requests for end offsets that are known
+_ENDS_EVERY_S = 1.0  # between two refreshes of known end offsets
 _SETTLE_EVERY_S = 0.1  # between two checks whether the copies that tasks wait for are restored
 _POSITIONS = 10  # positions read in a turn; kafka-python walks over all partitions for each
 
@@ -66,7 +66,7 @@ class Tailing:
         self.kept = TailedCopies(consumer, self._progress, on_failed)
 
     def begin(self, copy: Copy, waiter: object) -> None:
-        """Bring a copy with a changelog up to date."""
+        """Begin to bring a copy with a changelog up to date."""
         if copy.changelog is None:
             raise ValueError(f"task {copy} has no changelog")
         lag = self.kept.lags.get(copy.task) if copy.position else None  # measured while it was closed

@@ -5,8 +5,8 @@ number of ids, then the ids.  A section has two columns: the number of tasks of 
 and the partitions of each subtopology, as differences from the previous partition (the first: from 0).  A
 section of lags (records) has a third column, with one lag a task.  A column begins with a uint8, the width of
 its numbers: 1, 2, 4 or 8 bytes, the narrowest that holds the largest number.  Then the numbers follow.  Width
-0 in the first column is an empty section, which ends there.  In a section of a thousand, a task takes about
-a byte.
+0 in the first column is an empty section, which ends there.  With a thousand tasks
+in a section, each takes about a byte.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ def _packed(numbers: Sequence[int]) -> bytes:
 
 
 def _column(reader: Reader, size: int, count: int, widest: int = 4) -> Sequence[int]:
-    """Read ``count`` numbers of ``size`` bytes; only those of 8 bytes may be negative."""
+    """Read ``count`` numbers of ``size`` bytes; those of 8 bytes are signed, and the caller checks them."""
     if size == 1:
         return reader.raw(count)
     if (code := _CODES.get(size)) is None or size > widest:

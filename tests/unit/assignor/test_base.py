@@ -139,7 +139,7 @@ def test_disputed_claim_costs_one_warning_that_names_both_members(
     plan = plan_of(kind().assign(cluster(TOPICS), members))
     assert owner_of(plan).keys() == every(TOPICS)
     (warning,) = warnings(caplog)
-    assert "member b claims 2 partitions that others, such as a, claim in its generation" in warning
+    assert "member b claims 2 partitions that others (a) claim in the same generation" in warning
 
 
 def test_unknown_topics_get_one_warning_and_no_assignment(caplog: pytest.LogCaptureFixture) -> None:

@@ -146,7 +146,7 @@ def test_reporter_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) ->
     with caplog.at_level(logging.WARNING):
         member = Member(Broken())
     assert [record.getMessage() for record in caplog.records] == [
-        "a metric cannot be recorded; other metrics are not affected"
+        "a metric cannot be recorded; others of the same event may be missing"
     ]
     assert list(member.values)[-1] == "last-checkpoint-seconds-ago"  # registered after it
 

@@ -164,7 +164,7 @@ def test_claims_of_two_active_members_cancel_out(caplog: pytest.LogCaptureFixtur
     members = {"a": sends(1, everything, 4), "b": sends(2, everything, 4), "c": sends(3)}
     assert chosen(members, preempt=False) == "c"
     (warning,) = warnings(caplog)
-    assert "member b claims 5 partitions that others, such as a, claim in its generation" in warning
+    assert "member b claims 5 partitions that others (a) claim in the same generation" in warning
 
 
 @pytest.mark.parametrize("broken", ["plan_failover", "failover_user_data.decode_priority"])
