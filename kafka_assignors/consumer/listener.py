@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import threading
 from collections.abc import Awaitable, Collection
 
 from kafka import AsyncConsumerRebalanceListener, KafkaConsumer
@@ -55,6 +56,7 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         self._commits_on_revoke = commit
         self._owned: Partitions = frozenset()
         self._processed: dict[TopicPartition, OffsetAndMetadata] = {}
+        self._lock = threading.Lock()  # of the two fields above
         self._generation = -1
 
     @property
@@ -68,18 +70,25 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
         Ignored if the partition is already lost: its new owner commits.
         """
         partition = TopicPartition(record.topic, record.partition)
-        if partition in self._owned:
-            self._processed[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
+        with self._lock:
+            if partition in self._owned:
+                self._processed[partition] = OffsetAndMetadata(record.offset + 1, "", record.leader_epoch)
 
     def offsets(self) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the offsets of processed records.  Between rebalances, pass them to ``consumer.commit``."""
-        return dict(self._processed)
+        # After ``unsubscribe`` others may own partitions of which kafka-python reports no loss.
+        unreported = self._owned - self._consumer.assignment()
+        with self._lock:
+            return {tp: offset for tp, offset in self._processed.items() if tp not in unreported}
 
     def gained(self, partitions: Partitions) -> Awaitable[None] | None:
         """Override: open the state of new partitions, and seek."""
 
     def lost(self, partitions: Partitions) -> Awaitable[None] | None:
-        """Override: flush and drop the state of lost partitions, after the commit, if any.  Also on close."""
+        """Override: flush and drop the state of lost partitions, after the commit, if any.
+
+        Also on close, unless the consumer has unsubscribed.
+        """
 
     # --- called by kafka-python; async, because the I/O thread must await a commit ------------------------
 
@@ -120,13 +129,15 @@ class OwnershipListener(AsyncConsumerRebalanceListener):
 
     async def _forget(self, partitions: Partitions) -> None:
         lost = partitions & self._owned
-        self._owned -= lost
+        with self._lock:
+            self._owned -= lost
         try:
             if lost:
                 await _await_hook(self.lost(lost))
         finally:
-            for partition in lost:
-                self._processed.pop(partition, None)
+            with self._lock:
+                for partition in lost:
+                    self._processed.pop(partition, None)
 
     async def _commit_processed(self, partitions: Collection[TopicPartition]) -> None:
         offsets = {tp: self._processed[tp] for tp in partitions if tp in self._processed}

@@ -15,7 +15,8 @@ LEAST_S = 10.0
 """Seconds with a backlog before a rate is reported, because commits come in bursts."""
 
 _LONGEST_WITHOUT_COMMIT_S = 300.0
-"""Seconds.  A longer time without a commit is not measured: the member was paused, or it never commits."""
+"""Seconds.  A longer time without a commit is not measured: the member was paused, or it never commits.
+Two looks in succession may be further apart."""
 
 _BACKLOG = 2
 """A partition has a backlog if its lag is at least this many times the records read until the next look."""
@@ -37,15 +38,16 @@ class ServiceRate:
     """Measures the records a second that a member commits while it has a backlog.  Any thread may call it.
 
     A member without a backlog reads all records that arrive, which does not show how fast it could read.  A
-    member has a backlog between two looks if, for any partition it read from, the lag at the first look is at
-    least twice the records read until the second.  Such a partition never ran out of records.  Lag alone is
-    no backlog, because it includes records that are read and not committed yet.
+    member has a backlog between two looks if, for at least one partition it read from, the lag at the first
+    look is at least twice the records read until the second.  Such a partition never ran out of records.  Lag
+    alone is no backlog, because it includes records that are read and not committed yet.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._owned: frozenset[TopicPartition] = frozenset()
         self._first: _Look | None = None  # measure from this one
+        self._waited = False  # since the first look there was one without a commit
         self._rate = 0.0
         self._measured_s = 0.0
         self._reported = 0.0
@@ -72,12 +74,15 @@ class ServiceRate:
                 {p: lags[p] for p in self._owned}, {p: commits[p] for p in self._owned & commits.keys()}, at_s
             )
             if self._first is None or self._count(self._first, look):
-                self._first = look
+                self._first, self._waited = look, False
+            else:
+                self._waited = True
 
     def _count(self, first: _Look, last: _Look) -> bool:
         """Update the rate if there was a backlog.  Return whether ``last`` replaces the first look."""
         seconds = last.at_s - first.at_s
-        if first.commits.keys() != last.commits.keys() or seconds > _LONGEST_WITHOUT_COMMIT_S:
+        is_too_long = self._waited and seconds > _LONGEST_WITHOUT_COMMIT_S
+        if is_too_long or first.commits.keys() != last.commits.keys():
             return True
         read = {p: offset - first.commits[p] for p, offset in last.commits.items()}
         if any(records < 0 for records in read.values()):  # the member went back to an older record

@@ -30,7 +30,7 @@ _FULL = 0.9
 """Part of the limit that the budgets may fill.  The rest is for members and partitions that come later."""
 
 _LAG_BYTES = 10
-"""Maximum bytes of a lag in the plain form."""
+"""Usual maximum of the bytes of a lag in the plain form, without the topic's name."""
 
 
 class MemberSize(NamedTuple):

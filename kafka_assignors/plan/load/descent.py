@@ -77,7 +77,7 @@ class _Search:
         self._plan, self._rule, self._budget, self._home = plan, rule, budget, home
 
     def relief(self, high: int) -> RatedExchange | None:
-        """The best exchange of a member with one of the least loaded members."""
+        """Find a good exchange of a member with one of the least loaded members; None: there is none."""
         for search, most in _SEARCHES:
             best: RatedExchange | None = None
             compared = 0

@@ -11,7 +11,7 @@ from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 
 MOST_SEARCHED_PARTITIONS = 24
-"""Largest problem.  With more partitions the search would run out of nodes without a result."""
+"""Largest problem.  With more partitions the search would often run out of nodes."""
 
 _MOST_NODES = 12_000
 """Nodes of the search tree to visit: counted instead of timed, so that a plan is the same on any machine."""
@@ -68,11 +68,13 @@ class _Search:
         self.nodes_left -= 1
         if self.nodes_left < 0:
             return True
+        records, counts = self.records, self.counts
+        left = [self.rooms[m] - records[m] for m in self.members]
+        # Once a plan is found, the loads so far may be above its limit.
+        if min(left, default=0) < 0 or sum(left) < self.lag_left[depth]:
+            return False
         if depth == len(self.lags):
             return self._complete(moved)
-        records, counts = self.records, self.counts
-        if sum(max(self.rooms[m] - records[m], 0) for m in self.members) < self.lag_left[depth]:
-            return False
         lag, home = self.lags[depth], self.homes[depth]
         seen = set()
         after = {m: self.capacities.load(m, records[m] + lag) for m in self.choices[depth]}

@@ -28,7 +28,7 @@ class Standbys:
 
     Attributes:
         of: by task, its standbys.
-        spare: by task, members that have a copy and are not a standby of it.
+        spare: by task, members with a ready copy that are neither its owner nor a standby of it.
         loads: by member, its number of active tasks and standbys.
     """
 
@@ -57,8 +57,9 @@ class Standbys:
         wanted = history.copies[history.sub[task]] - 1
         ranks, process = history.ranks[task], history.process
         reported = history.standbys[task]
-        if len(reported) == wanted == len(history.ready[task]) - 1 and standing == active:
-            candidates = reported  # unchanged
+        is_settled = standing == active == history.owner[task]
+        if is_settled and len(reported) == wanted == len(history.ready[task]) - 1:
+            candidates = reported  # no other copy is ready
         else:
             kept = {process[m] for m in reported}
             last = NO_MEMBER if standing == NO_MEMBER else process[standing]

@@ -23,8 +23,8 @@ from kafka_assignors.simulation.sizing.target import (
 )
 
 DOWN_MARGIN = 0.1
-"""A group shrinks only to a size that would also hold the target with rates lower by this part.  So a load
-that hovers around the limit of a size does not make the group grow and shrink in turn."""
+"""A group shrinks only to a size at least as large as one that holds the target with rates lower by this
+part.  So a load that hovers around the limit of a size does not make the group grow and shrink in turn."""
 
 REPLAN_PART = 0.25
 """Part of the horizon for which a group that grew because of an old plan does not grow for it again.  Its new
@@ -53,7 +53,9 @@ class StepSize:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a size from now to the end of the horizon, if the group gets it now.
+    """The cost of a size, if the group gets it now, until the records of the horizon are read.
+
+    Reading may go on after the horizon, for an hour, or for a horizon if that is longer.
 
     Attributes:
         members: the size.
@@ -149,7 +151,7 @@ def size(
     - The present plan may be too old (``Sizing.old_plan``).  With ``may_replan`` the advised size is then
       larger than the present one.
 
-    Cost: for each different load of a step some simulations, each with a plan and linear in partitions.
+    Cost: some simulations for each different load of a step; each makes a plan and is linear in partitions.
 
     Args:
         history: present lag and expected arrivals; its steps are those of the horizon.  Its service rate is
@@ -236,7 +238,7 @@ class Advice:
 
     def __init__(self) -> None:
         self._advised: int | None = None
-        self._replanned_at = -math.inf  # when the group last grew because its plan was too old
+        self._replanned_at = -math.inf  # when an old plan was last a reason to grow
 
     def size(
         self,

@@ -177,3 +177,31 @@ def test_hooks_need_not_be_overridden(consumer: MakeConsumer) -> None:
     listener = OwnershipListener(consumer(RangeAssignor))
     run(listener.on_partitions_assigned({T0}))
     assert listener.owned == {T0}
+
+
+def test_offsets_of_unsubscribed_partitions_are_not_offered_for_a_commit(consumer: MakeConsumer) -> None:
+    """Another member owns T0 now; a cooperative listener does not hear of it."""
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t"])
+    listener = Recorder(made)
+    listener.rejoin(T0, T1, generation=1)
+    listener.processed(Record(T0, 7))
+    listener.processed(Record(T1, 8))
+    made._subscription.unsubscribe()
+    made.subscribe(["t"])
+    made._subscription.assign_from_subscribed([T1])
+    assert listener.offsets() == {T1: OffsetAndMetadata(9, "", 3)}
+
+
+def test_hook_of_lost_partitions_sees_their_offsets(consumer: MakeConsumer) -> None:
+    class Flushing(Recorder):
+        async def lost(self, partitions: Collection[TopicPartition]) -> None:
+            self.seen = {tp: offset.offset for tp, offset in self.offsets().items() if tp in partitions}
+
+    made = consumer(CooperativeStickyAssignor)
+    made.subscribe(["t"])
+    listener = Flushing(made)
+    listener.rejoin(T0, T1, generation=1)
+    listener.processed(Record(T0, 7))
+    listener.rejoin(T1, generation=2)
+    assert listener.seen == {T0: 8}

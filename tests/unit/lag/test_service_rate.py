@@ -48,6 +48,16 @@ def test_few_seconds_are_no_rate() -> None:
     assert looked((0, 10_000, 0), (LEAST_S - 1, 9_000, 1_000)).report() == 0
 
 
+def test_looks_far_apart_show_a_rate_if_the_member_commits_between_them() -> None:
+    assert looked((0, 10_000, 0), (400, 6_000, 4_000), (800, 2_000, 8_000)).report() == 10
+
+
+def test_long_time_without_a_commit_is_no_part_of_the_rate() -> None:
+    """Paused for 400 s: looks at 200 and 400 s show no commit."""
+    looks = [(0, 90_000, 0), (200, 90_000, 0), (400, 90_000, 0), (410, 89_000, 1_000), (420, 88_000, 2_000)]
+    assert looked(*looks).report() == 100
+
+
 def test_rate_is_the_mean_of_times_with_a_backlog() -> None:
     """400 records in 40 s, then no backlog, then 600 records in 10 s."""
     looks = [(0, 9_000, 0), (40, 8_600, 400), (50, 0, 9_000), (60, 9_000, 9_010), (70, 8_400, 9_610)]

@@ -162,3 +162,18 @@ def test_skipping_interchangeable_members_loses_no_plan(
         assert plan is not None
         best = min(load_of(problem, other) for other in plans if rule.allows(other, kept))
         assert load_of(problem, plan) == best
+
+
+def test_each_plan_found_is_better_than_those_before() -> None:
+    """Also with partitions placed before the limit fell: C and D read little of a group of four members."""
+    readers = [member(m, ("small", "large")) for m in "ab"] + [member(m, ("small",)) for m in "cd"]
+    group = Group(tuple(readers), {"large": 4, "small": 2}, lags={"large": [10, 7, 7, 6], "small": [1, 1]})
+    problem, found = LoadProblem(group), []
+
+    def fits(owners: Owners) -> bool:
+        found.append(load_of(problem, owners))
+        return True
+
+    home = np.full(group.size, NO_MEMBER, np.int32)
+    best_plan(problem, home, (17, 9), by_moves=False, enough=0, largest_count=9, fits=fits)
+    assert found == sorted(set(found), reverse=True)

@@ -76,6 +76,17 @@ def test_caught_up_copy_is_promoted() -> None:
     assert not plan.probing
 
 
+def test_caught_up_copy_becomes_the_standby_of_a_promoted_one() -> None:
+    """The owner died; its standby ``a`` takes over, and ``x`` has a copy from before."""
+    there = group(
+        member("a", standby="0_0"), member("b"), member("c"), member("x", lags={"0_0": 0}), partitions=1
+    )
+    plan = plan_stateful(there, ONE_STANDBY)
+    assert plan.active["a"] == tasks("0_0")
+    assert plan.standby["x"] == tasks("0_0")
+    assert not plan.probing
+
+
 @pytest.mark.parametrize(("lag", "moves"), [(10_000, True), (10_001, False)])
 def test_acceptable_lag_counts_as_caught_up(lag: int, moves: bool) -> None:
     there = group(member("a", "0_0 0_1"), member("b", standby="0_1", lags={"0_1": lag}))
