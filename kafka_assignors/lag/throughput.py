@@ -27,12 +27,14 @@ class _Rate:
         measured_s: seconds for which it was measured; the window, if another member reported it.
         end: end offset at ``at_s``; None: another member reported the rate.
         at_s: when it was measured or reported, seconds.
+        is_own: whether this member has measured any part of it.
     """
 
     rate: float
     measured_s: float
     end: int | None
     at_s: float
+    is_own: bool = False
 
     def after(self, end: int, at_s: float, window_s: float) -> _Rate:
         """Return the rate after one more measurement."""
@@ -45,16 +47,16 @@ class _Rate:
             return self
         weight = min(self.measured_s, window_s)
         rate = (self.rate * weight + end - self.end) / (weight + seconds)
-        return _Rate(rate, self.measured_s + seconds, end, at_s)
+        return _Rate(rate, self.measured_s + seconds, end, at_s, is_own=True)
 
 
 class Throughput:
     """Keeps the arrival rates of partitions.  Any thread may call it.
 
     Args:
-        window_s: a rate weighs its past as at most so many seconds.  Use an hour to predict the arrivals of
-            an hour, because the few records of a shorter time vary by chance.  A rate counts
-            once it was measured for a fifteenth of this.
+        window_s: all earlier measurements together weigh as much as this many seconds, at most.  Use an hour
+            to predict the arrivals of an hour, because the few records of a shorter time vary by chance.  A
+            rate counts once it was measured for a fifteenth of this.
     """
 
     def __init__(self, window_s: float) -> None:
@@ -82,7 +84,7 @@ class Throughput:
         with self._lock:
             for partition, rate in rates.items():
                 known = self._rates.get(partition)
-                is_own = known is not None and known.end is not None and self._is_known(known)
+                is_own = known is not None and known.is_own and self._is_known(known)
                 if known is None or not is_own or known.at_s < at_s - _FRESH_S:
                     self._rates[partition] = _Rate(rate, self._window_s, None, at_s)
 

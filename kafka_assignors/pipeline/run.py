@@ -110,8 +110,8 @@ def run_pipeline(
         options: options of the pipeline.
         stop: ends the pipeline when set; short batches are finished first.  None: process the existing
             records, and end.
-        on_report: called with the report about twice a second; with ``stop`` None, after the recording and
-            at the end.  An exception in it ends the pipeline.
+        on_report: called with the report about twice a second, but not during a restart or maintenance; with
+            ``stop`` None, after the recording and at the end.  An exception in it ends the pipeline.
 
     Returns:
         The report of the run.
@@ -241,8 +241,9 @@ def _run(
     """Restart failed streams, maintain the folder and report, until the pipeline is stopped."""
     while not stop.wait(_CHECK_EVERY_S):
         for name, stream in streams.items():
-            stream.check()
-            setattr(report, name, stream.report())
+            with one_line(f"the stream of {name}"):  # Java may have ended
+                stream.check()
+                setattr(report, name, stream.report())
         maintenance.check()
         down = {name: stream.down for name, stream in streams.items()} | {"maintenance": maintenance.down}
         report.down = {name: str(error) for name, error in down.items() if error is not None}

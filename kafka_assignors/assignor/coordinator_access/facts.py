@@ -44,7 +44,7 @@ class CoordinatorFacts:
     def owned(self) -> list[TopicPartition] | None:
         """Return the partitions of the consumer's assignment.
 
-        None without a consumer.  Empty once kafka-python has noticed that the membership was lost.  When a
+        None without a consumer.  Empty once the next join has reported a lost membership.  When a
         cooperative consumer joins, it still owns these partitions; an eager one has revoked them.
         """
         subscription = getattr(self._live(), "_subscription", None)
@@ -84,7 +84,10 @@ class CoordinatorFacts:
         return leader
 
     def generation(self) -> int | None:
-        """Return the generation the consumer joined last, even if its assignment never took effect."""
+        """Return the generation the consumer joined last, even if its assignment never took effect.
+
+        None before the first join, after a lost membership, and without a consumer.
+        """
         generation = getattr(getattr(self._live(), "_generation", None), "generation_id", None)
         return generation if isinstance(generation, int) and generation >= 0 else None
 
@@ -128,7 +131,7 @@ class CoordinatorFacts:
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_response_at(self) -> float:
-        """Return the earliest time of an update that answers a request made now (``time.monotonic``).
+        """Return a time (``time.monotonic``): a later update answers a request made now.
 
         ``inf`` while another update is under way: it may have been requested for other topics.  Without a
         consumer the time is now.

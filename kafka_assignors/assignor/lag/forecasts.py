@@ -57,7 +57,7 @@ class LoadForecasts:
         count = len(expected.arrivals)
         if is_enough and self._logged_level:
             log.info("%s: planning by lag and %d forecasts", self._name, count)
-        # INFO for a problem that passes or that the reader has logged.  Log again only at a higher level.
+        # INFO for a problem that passes or that the source has logged.  Log again only at a higher level.
         level = logging.NOTSET if is_enough else logging.INFO if expected.is_logged else logging.WARNING
         if level > self._logged_level:
             log.log(

@@ -88,7 +88,7 @@ class OwnReport:
     def measure(self, keeper: LagKeeper | None, owned: Ownership, generation: int) -> None:
         """Set the values to report: the lag of owned partitions, its age, arrival rates, the service rate."""
         lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
-        # Repeat the same age while nothing changes, because other bytes make a broker start a rebalance.
+        # Repeat the same age while nothing changes, because with new user data a broker starts a rebalance.
         arguments = owned, generation, measured_at
         if self._measured_for == arguments:
             return

@@ -85,7 +85,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     metavar="RECORDS/S",
     type=click.FloatRange(0, min_open=True),
     help="Records/s that a member of capacity 1 reads.  "
-    "[default: measured from members with lag at both looks]",
+    "[default: measured from members with lag at both looks, or else what members report]",
 )
 @click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the group.")
 @click.option("--strategy", metavar="NAME", help="The strategy.  [default: the one the group runs]")
@@ -153,8 +153,8 @@ def command(
     """Show how many members a group needs so that no record waits too long, and why.
 
     The command looks at the group twice and simulates sizes through the group's own strategy.  It only reads
-    from the cluster.  Exit code 0: the size is right; 1: it is not, no size holds the time lag, or there is
-    no answer.
+    from the cluster.  Exit code 0: the size is right; 1: it is not, no size holds the time lag, a record has
+    waited longer already, or there is no answer.
     """
     if not group_id or is_pattern(group_id):
         raise click.UsageError("GROUP must be the name of one group")

@@ -143,12 +143,13 @@ def group_load(
     expected: Expected | None = None,
     source: str = "the feed",
     last_lags: Mapping[TopicPartition, int] = MappingProxyType({}),
+    last_arrivals: Mapping[TopicPartition, float] = MappingProxyType({}),
 ) -> GroupLoad:
     """Return the load of a group, from a look that has rates.
 
     Without forecasts, measured arrivals are assumed until the end of the horizon.  With forecasts, they are
     assumed until its middle, and forecast arrivals from there on; a partition without a forecast keeps its
-    measured arrivals.  ``last_lags`` count where the look has no lag.
+    measured arrivals.  ``last_lags`` and ``last_arrivals`` (records/s) count where the look has none.
     """
     topics = partition_counts(now)
     if not topics:
@@ -156,27 +157,26 @@ def group_load(
     group = Group((), topics)
     index_of = {group.at(index): index for index in range(group.size)}
     member_index = {member.member_id: index for index, member in enumerate(now.members)}
-    arriving = np.zeros(group.size)
     owners = np.full(group.size, NO_MEMBER, np.int64)
-    without_rate, without_age, ages = group.size, 0, []
+    without_age, ages = 0, []
     known = {partition.tp: partition.lag for partition in now.partitions if partition.lag is not None}
     lags = {tp: lag for tp, lag in {**last_lags, **known}.items() if tp in index_of}
     lag = np.array([lags.get(group.at(index), 0) for index in range(group.size)], np.int64)
+    measured = {p.tp: p.rate.records_in for p in now.partitions if p.rate is not None}
+    arrivals = {tp: rate for tp, rate in {**last_arrivals, **measured}.items() if tp in index_of}
+    arriving = np.array([arrivals.get(group.at(index), 0.0) for index in range(group.size)])
     for partition in now.partitions:
         if (index := index_of.get(partition.tp)) is None:
             continue
         if partition.seconds is not None:
             ages.append(partition.seconds)
         without_age += partition.seconds_missing is not None
-        if partition.rate is not None:
-            arriving[index] = partition.rate.records_in
-            without_rate -= 1
-        if partition.member_id is not None:  # in a rebalance, the last known owner, which may have left
+        if partition.member_id is not None:
             owners[index] = member_index.get(partition.member_id, NO_MEMBER)
     notes = [
         f"{figure} of {counted(unknown, 'partition')} {effect} as none"
         for figure, effect, unknown in (
-            ("arrivals", "are unknown and count", without_rate),
+            ("arrivals", "are unknown and count", group.size - len(arrivals)),
             ("the lag", "is unknown and counts", group.size - len(lags)),
             ("the age of the oldest unread record", "is unknown and counts", without_age),
         )
@@ -190,10 +190,12 @@ def group_load(
             f"larger sizes add members of the median capacity, {middle:.3g}; "
             "smaller ones remove the fastest first"
         )
-    if old := len(lags) - sum(tp in known for tp in index_of):
-        notes.append(
-            f"the lag of {counted(old, 'partition')} is unknown and counts as it was at an earlier look"
-        )
+    for figure, effect, used, found in (
+        ("arrivals", "are unknown and count as they were", arrivals, measured),
+        ("the lag", "is unknown and counts as it was", lags, known),
+    ):
+        if old := len(used.keys() - found.keys()):
+            notes.append(f"{figure} of {counted(old, 'partition')} {effect} at an earlier look")
     if expected is not None and expected.problem:
         notes.append(expected.problem)
     steps, forecasts = [arriving], None

@@ -116,7 +116,10 @@ def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | Non
         joinable = [
             count
             for count in range(1, max(_STEP_US // step_us, 1) + 1)
-            if not QUARTER % (count * step_us) and not horizon_us % (parts * count * step_us)
+            if not QUARTER % (count * step_us)
+            and not horizon_us % (parts * count * step_us)
+            # The model knows steps that lie within a quarter of an hour.
+            and (count == 1 or not end % (count * step_us))
         ]
         if joinable:
             break

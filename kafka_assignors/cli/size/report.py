@@ -56,7 +56,7 @@ class SizeReport:
 
     @property
     def problems(self) -> dict[str, str]:
-        """Id of each warning and note, which stays between reports -> the line."""
+        """Map an id to the line of each warning or note; the id is the same in later reports."""
         return dict(_warnings(self))
 
     def as_json(self) -> dict[str, Any]:

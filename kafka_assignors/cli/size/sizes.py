@@ -75,7 +75,8 @@ class GroupSizes:
         self._rates: deque[float] = deque(maxlen=_MEASUREMENTS)
         self._settled: frozenset[str] | None = None  # members at the last look at a stable group
         self._before: frozenset[str] | None = None  # ``_settled`` before the last look
-        self._lags: dict[TopicPartition, int] = {}  # last known
+        self._lags: dict[TopicPartition, int] = {}  # last known, as the arrivals
+        self._arrivals: dict[TopicPartition, float] = {}
         self._last: SizeReport | None = None
         self._advice = Advice()
 
@@ -86,7 +87,8 @@ class GroupSizes:
         if report.group.state not in REBALANCING:
             self._settled = frozenset(member.member_id for member in report.members)
         self._looks.append((now, report))
-        self._lags.update({p.tp: p.lag for p in report.partitions if p.lag is not None})
+        self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
+        self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
         while len(self._looks) > 2 and self._looks[1][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
@@ -114,7 +116,13 @@ class GroupSizes:
         expected = None if self._read_forecasts is None else self._read_forecasts(partition_counts(now))
         source = request.load_topic or ""
         load = group_load(
-            now, request.horizon_s, rate, expected=expected, source=source, last_lags=self._lags
+            now,
+            request.horizon_s,
+            rate,
+            expected=expected,
+            source=source,
+            last_lags=self._lags,
+            last_arrivals=self._arrivals,
         )
         self._last = size_report(request, load, name, now.time, advice=self._advice, at_s=self._looks[-1][0])
         return self._last.with_notes(*notes, *unequal, *self._stopped(now))
@@ -188,7 +196,7 @@ class GroupSizes:
                 f"give --rate, or --every {_LEAST_S:.0f}s"
             )
         if not self._rates:
-            why = "had lag at both looks"
+            why = "kept its partitions, committed, and had more lag than it reads in 10 s at each look"
             if has_stopped([report for _, report in self._looks]):
                 why = "has committed between the looks, though records wait"
             raise GroupError(

@@ -23,8 +23,8 @@ from kafka_assignors.simulation.sizing.target import (
 )
 
 DOWN_MARGIN = 0.1
-"""A group shrinks only to a size at least as large as one that holds the target with rates lower by this
-part.  So a load that hovers around the limit of a size does not make the group grow and shrink in turn."""
+"""A group shrinks only to a size that would still be enough if members read this part less.  So a load that
+hovers around the limit of a size does not make the group grow and shrink in turn."""
 
 REPLAN_PART = 0.25
 """Part of the horizon for which a group that grew because of an old plan does not grow for it again.  Its new
@@ -120,7 +120,7 @@ class Sizing:
     def holds(self) -> bool:
         """Whether the advised size holds the target, once present lag has been read.
 
-        A partition that takes all of a member's rate counts as held, without headroom.
+        A hot partition counts as held if one member reads it in time without headroom.
         """
         return all(hot.held for hot in self.hot) and self.missed is None
 
@@ -140,10 +140,9 @@ def size(
     """Return sizes of a group: least numbers of members with which no record waits longer than the target.
 
     - The size of the horizon is the least that holds the target from now to its end, the present lag
-      included.
-    - The size of a step is the least that would hold the target if the step's arrivals lasted for the whole
-      horizon; in the first step the present lag must be read, too.  It is never more than the size of the
-      horizon.
+      included.  A horizon shorter than ``_LASTS`` targets is prolonged to that, with its last arrivals.
+    - The size of a step is the least that would hold the target if the step's arrivals lasted as long; in the
+      first step the present lag must be read, too.  It is never more than the size of the horizon.
     - The advised size is at least that of each of the first two steps, so that the group grows one step
       ahead.  It shrinks only to a size that holds the target over the whole horizon with ``DOWN_MARGIN``.
       Otherwise it stays.  The advised size is tried as well, because a larger group may be worse: under

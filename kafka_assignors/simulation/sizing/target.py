@@ -50,8 +50,8 @@ class HotPartition:
         partition: its number.
         arriving: records/s in the step with the most arrivals.
         partitions: number of partitions of the topic.
-        enough: number of partitions of the topic with which one member could read each, if keys spread as
-            they do now.
+        enough: the number of partitions that the topic would need, so that one member can read any of them,
+            if keys spread as they do now.
         held: whether a member without other partitions reads it in time if it keeps no headroom.
     """
 
@@ -113,7 +113,7 @@ def largest_backlog(start: Levels, arrivals: Iterable[Levels], read: float | Lev
 def required_limits(history: History, rate: float, target: Target) -> tuple[Limits, ...]:
     """Return the limits of a size: at this rate and, if a partition is hot, also without headroom.
 
-    Only a part of a hot partition counts at this rate.  Without headroom more of it counts, or all.
+    Of a hot partition only the records count that are read in time.  Without headroom these are more.
     """
     reduced = limits(history, rate, target)
     return (
@@ -176,7 +176,7 @@ def hot_partitions(
 
 
 def _enough(arrivals: Counts, step_s: float, count: int, rate: float, target: Target) -> int:
-    """Return the least number of partitions with which these partitions would hold the target."""
+    """Return the least partition count of a topic at which each of these partitions would hold the target."""
 
     def holds(partitions: int) -> bool:
         each = arrivals * (count / partitions)

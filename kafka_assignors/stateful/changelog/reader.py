@@ -3,7 +3,8 @@
 The reader has a thread and a consumer of its own.  A copy belongs to this thread from ``keep`` until
 ``give_back`` or ``restored`` returns it, so two threads never use a store at once.
 
-Memory: two fetches of each broker (of ``fetch_max_bytes``); the next one arrives while one is applied.
+Memory: two fetches of each broker (of ``fetch_max_bytes``), because the next one arrives while one is
+applied, and a third while standbys are paused.
 Rate: standbys and warm-ups pause beyond ``standby_bytes_per_s`` (None: no limit), and while a task waits for
 its state.  Active tasks restore at full speed.
 """

@@ -29,6 +29,7 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     PolicyViolationError,
     RecordListTooLargeError,
+    UnknownError,
 )
 
 from kafka_assignors.assignor.coordinator_access.consumer import stop_producer
@@ -125,7 +126,7 @@ class ChangelogWriter:
         A second write after an error does no harm: the last value of a key counts.
 
         ``allowed`` is called before each portion of 4 MiB or 2,000 records.  All portions together have
-        ``timeout_s``, and each has ``patience_s`` at most.
+        ``timeout_s``, and each has ``patience_s`` at most.  Connecting and waiting for metadata come on top.
 
         Raises:
             ChangelogUnreachableError: some changes are not ``allowed``, or not acknowledged; try again.
@@ -135,7 +136,8 @@ class ChangelogWriter:
         ranges: dict[TopicPartition, WrittenRange] = {}
         for portion in _portions(changes):
             with self._errors_of(portion):
-                producer = self._connected()  # before ``allowed``, because it may take as long as a lease
+                # Before ``allowed``, because it may take as long as a lease.
+                producer = self._connected(until - time.monotonic())
             if not allowed():
                 raise ChangelogUnreachableError("the lease has run out: other members may own the tasks")
             with self._errors_of(portion):
@@ -152,9 +154,11 @@ class ChangelogWriter:
         self._closed = True
         self._give_up(timeout_s)
 
-    def _connected(self) -> KafkaProducer:
+    def _connected(self, left_s: float) -> KafkaProducer:
         if self._producer is None:
-            self._producer = self._connect(**self._config)
+            most_s = self._shutdown.to_commit_s(min(left_s, self._config["bootstrap_timeout_ms"] / 1000))
+            config = {**self._config, "bootstrap_timeout_ms": max(round(1000 * most_s), 1)}
+            self._producer = self._connect(**config)
         return self._producer
 
     @contextmanager
@@ -174,7 +178,7 @@ class ChangelogWriter:
             raise ChangelogError(
                 f"cannot write changelog {topics}: {error}; check the topic's ACLs and configuration"
             ) from error
-        except (KafkaError, AssertionError) as error:  # kafka-python asserts that a partition exists
+        except (KafkaError, ValueError) as error:  # ValueError: the metadata does not list the partition yet
             self._give_up()
             raise ChangelogUnreachableError(f"cannot write changelog {topics} now: {error}") from error
 
@@ -205,7 +209,7 @@ class ChangelogWriter:
                 left_s = self._shutdown.to_commit_s(until - time.monotonic())
                 try:
                     producer.flush(timeout=min(_CHECK_EVERY_S, left_s))
-                except KafkaTimeoutError:
+                except (KafkaTimeoutError, UnknownError):  # unknown: kafka-python has split a large batch
                     if left_s <= _CHECK_EVERY_S:
                         raise
                 else:

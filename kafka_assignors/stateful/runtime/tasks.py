@@ -33,8 +33,8 @@ class ActiveTask:
         copy: its state; None: it has none, or the copy is being restored.
         ready: whether it may process records.
         flowing: whether its partitions are fetched, not paused.
-        unproven: offset after this member's last write, if other records came before it; `Repair` moves the
-            store's position there after the next accepted commit.  None: no such write.
+        unproven: end of this member's last write, if it does not begin at the store's position; `Repair`
+            moves the position there after the next accepted commit.  None: no such write.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
     """
@@ -165,12 +165,12 @@ def _commit_store(
     """Commit a store after the write of its changelog, if it has one; return the error."""
     written = None if copy.changelog is None else ranges.get(copy.changelog.partition)
     position = None if written is None else written.end
-    if written is not None and written.end <= copy.position:
+    if written is not None and written.first < copy.position:
         log.error(
-            "task %s: wrote changelog offset %d after %d, so the topic was created again while in use and "
-            "has lost all earlier changes: stop the group and restore the topic, or delete the state",
+            "task %s: wrote changelog offset %d after %d, so the topic was created again or truncated while "
+            "in use, and has lost changes: stop the group and restore the topic, or delete the state",
             copy,
-            written.end - 1,
+            written.first,
             copy.position - 1,
         )
     elif written is not None and not written.follows(copy.position):

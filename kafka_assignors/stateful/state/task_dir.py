@@ -46,7 +46,7 @@ class TaskDir:
         """Replace the checkpoint, after the store was flushed.
 
         Raises:
-            StateError: the write failed; the old checkpoint is still there.
+            StateError: the write failed; the checkpoint is the old one, or already the new one.
         """
         checkpoint.write(self.path / "checkpoint", positions)
 

@@ -95,3 +95,15 @@ def test_rate_is_between_the_least_and_the_most(steps: list[tuple[float, float]]
         seen.append(records / seconds)
     (found,) = throughput.rates([A]).values()
     assert min(seen) * 0.999 - 1e-9 <= found <= max(seen) * 1.001 + 1e-9
+
+
+def test_learned_rate_counts_as_measured_only_after_a_measurement() -> None:
+    throughput = Throughput(100)
+    throughput.learn({A: 100.0}, 0)
+    throughput.measure({A: 500}, 10)
+    throughput.learn({A: 1_000.0}, 20)
+    assert throughput.rates([A]) == {A: 1_000.0}
+    throughput.measure({A: 500}, 30)
+    throughput.measure({A: 500}, 40)
+    throughput.learn({A: 7.0}, 50)
+    assert throughput.rates([A]) != {A: 7.0}

@@ -14,13 +14,17 @@ from click.testing import CliRunner
 
 from bench.lag.errors import sizes_of
 from kafka_assignors.cli.size import command as cli_size
+from kafka_assignors.cli.size import recording as size_of_recording
 from kafka_assignors.cli.size.load import Forecasts
-from kafka_assignors.cli.size.recording import RecordingRequest, load_at_end
+from kafka_assignors.cli.size.recording import RecordingRequest, later_arrivals, load_at_end
 from kafka_assignors.cli.size.report import headline
 from kafka_assignors.cli.size.sizes import SizeRequest, size_report
 from kafka_assignors.errors import HistoryError, MissingExtraError
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.settings import QUARTER, SECOND
 from kafka_assignors.pipeline.backtest.parts import LoadColumns
 from kafka_assignors.pipeline.backtest.recorded import assemble
+from kafka_assignors.simulation.history import History, Levels
 from kafka_assignors.simulation.sizing import Target
 
 REQUEST = SizeRequest("billing", Target(30, headroom=0), 3600, rate=10.0)
@@ -55,6 +59,29 @@ def columns(
         horizon_s=np.full(steps * partitions, 3600.0),
     )
     return LoadColumns(*(getattr(rows, column.name)[shuffled] for column in fields(rows)))
+
+
+def test_steps_that_are_joined_lie_in_one_quarter_of_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At any minute at which the recording ends; else the season has negative weights."""
+    joined = []
+
+    def learn(arrivals: Levels, end: int, settings: LoadSettings, parts: int) -> Levels:
+        assert end % settings.step == 0
+        assert QUARTER % settings.step == 0
+        joined.append(settings.step // (60 * SECOND))
+        return np.zeros((parts, 1))
+
+    monkeypatch.setattr(size_of_recording, "forecast_parts", learn)
+    history = History(
+        group="g",
+        step_s=60.0,
+        topics={"t": 1},
+        arrivals=np.ones((100, 1), np.int64),
+        start_lags=np.zeros(1, np.int64),
+    )
+    for minute in range(15):
+        assert later_arrivals(history, (600 + minute) * 60 * SECOND, 3600.0) is not None
+    assert joined == [5, 1, 1, 3, 1, 5, 3, 1, 1, 3, 5, 1, 3, 1, 1]
 
 
 def test_load_is_the_mean_of_the_last_arrivals_and_the_last_lag() -> None:

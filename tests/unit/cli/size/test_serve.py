@@ -149,7 +149,8 @@ def test_log_has_each_reason_for_a_missing_size_once() -> None:
         until(lambda: looks > 5, "looks")
     assert lines == [
         "one look at group 'billing' so far: a size needs two",
-        "no member of 'billing' had lag at both looks, so its rate is unknown: give --rate",
+        "no member of 'billing' kept its partitions, committed, and had more lag than it reads in 10 s at "
+        "each look, so its rate is unknown: give --rate",
     ]
 
 

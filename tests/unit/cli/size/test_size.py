@@ -103,6 +103,21 @@ def test_load_is_the_arrivals_of_the_look_for_the_horizon() -> None:
     assert load.owners.tolist() == [0, 1, 0]
 
 
+def test_unknown_arrivals_count_as_at_an_earlier_look() -> None:
+    """A broker that does not answer for a moment is no reason to shrink."""
+    calm = look([7, 7, 7, 7], [0, 0, 0, 0], members=4)
+    away = replace(calm, partitions=tuple(replace(p, rate=None, lag=None) for p in calm.partitions[:2])
+                   + calm.partitions[2:])  # fmt: skip
+    sizes = GroupSizes(iter([calm, calm, away]).__next__, replace(REQUEST, rate=10.0), clock=Minutes())
+    sizes.look()
+    before, after = sizes.read(), sizes.read()
+    assert after.sizing.advised == before.sizing.advised == 4
+    assert after.notes[:2] == (
+        "arrivals of 2 partitions are unknown and count as they were at an earlier look",
+        "the lag of 2 partitions is unknown and counts as it was at an earlier look",
+    )
+
+
 def test_forecasts_are_the_second_step_and_do_not_touch_other_partitions() -> None:
     now = look([1, 2], [0, 0])
     expected = Expected({TopicPartition("orders", 0): 600.0}, period_s=60.0, problem="no forecast for 1")

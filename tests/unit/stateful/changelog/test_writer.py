@@ -12,6 +12,7 @@ from kafka.errors import (
     MessageSizeTooLargeError,
     OutOfOrderSequenceNumberError,
     TopicAuthorizationFailedError,
+    UnknownError,
 )
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
@@ -130,6 +131,39 @@ def test_write_after_a_passing_error_succeeds_with_a_new_producer(error: Excepti
     assert made[0].closed
     assert ours.write(CHANGES)
     assert len(made) == 2
+
+
+def test_partition_that_the_metadata_does_not_list_yet_is_written_with_fresh_metadata() -> None:
+    """kafka-python raises ValueError for a partition that was just added."""
+    ours, made = writer(refuses={b"b": ValueError("Unrecognized partition 1 for topic log")})
+    with pytest.raises(ChangelogUnreachableError, match="Unrecognized partition"):
+        ours.write(CHANGES)
+    assert made[0].closed
+
+
+def test_flush_goes_on_after_a_batch_is_split(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, (producer,) = writer()
+    really, errors = producer.flush, [UnknownError("Future not done")]
+
+    def flush(timeout: float) -> None:
+        if errors:
+            raise errors.pop()
+        really(timeout)
+
+    monkeypatch.setattr(producer, "flush", flush)
+    assert ours.write(CHANGES)
+    assert not producer.closed
+
+
+def test_connecting_takes_no_longer_than_the_shutdown_leaves() -> None:
+    shutdown = Shutdown(1.0)
+    ours, made = writer(KafkaTimeoutError("away"), shutdown=shutdown)
+    with pytest.raises(ChangelogUnreachableError):
+        ours.write(CHANGES)
+    shutdown.set()
+    ours.write(CHANGES)
+    assert made[0].config["bootstrap_timeout_ms"] == 3_000
+    assert 0 < made[1].config["bootstrap_timeout_ms"] <= 600
 
 
 def test_lease_is_asked_after_connecting() -> None:

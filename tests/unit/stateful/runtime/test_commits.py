@@ -258,8 +258,20 @@ def test_changelog_created_again_while_in_use_is_logged(
     bench.cluster.log[0].clear()
     bench.process(T0, b"c")
     assert bench.processing.commit()
-    assert "the topic was created again while in use" in caplog.text
+    assert "the topic was created again or truncated while in use" in caplog.text
     assert bench.store(T0).position == 1
+
+
+def test_truncated_changelog_is_logged_though_the_write_is_longer(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After an unclean election the changelog has lost its tail."""
+    bench.process(T0, b"a", b"b")
+    bench.processing.commit()
+    bench.cluster.log[0].pop()
+    bench.process(T0, b"c", b"d")
+    assert bench.processing.commit()
+    assert "wrote changelog offset 1 after 1" in caplog.text
 
 
 # --- copies and the first checkpoint -----------------------------------------------------------------------
