@@ -188,16 +188,24 @@ def array_files(folder: Path) -> MakeArray:
 
 
 def read_columns(
-    spark: SparkSession, folder: str, group: str, *, until: datetime | None = None
+    spark: SparkSession, folder: str, group: str, *, until: datetime | None = None, last_us: int
 ) -> LoadColumns:
-    """Read the rows of one group; arguments and errors are those of `read_history`."""
+    """Read the last rows of one group, of ``last_us`` microseconds.
+
+    Other arguments and errors are those of `read_history`.
+    """
+    from pyspark.sql import functions as F
+
     with _reading(folder):
         load = _load_of(spark, folder).transform(lambda rows: within(rows, None, until))
         rows = load.where(load["group"] == group).persist()
         try:
-            if not group_sizes(rows):
+            [(newest,)] = rows.agg(F.unix_micros(F.max("time"))).collect()
+            if newest is None:
                 raise HistoryError(f"{folder}: no rows of group {group!r} in the requested time")
-            return load_columns(rows, group)
+            recent = rows.where(F.unix_micros("time") > newest - last_us)
+            group_sizes(recent)
+            return load_columns(recent, group)
         finally:
             rows.unpersist()
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.errors import HistoryError
+from kafka_assignors.pipeline.history import read_columns
 from tests.support.loads import START, busy_group, write_load
 
 
@@ -68,6 +69,15 @@ def test_later_steps_are_forecast_from_the_recording(folder: Path) -> None:
         "source": "the load model", "partitions": 6, "period_s": 120, "age_s": 0, "mean_from_s": None,
     }  # fmt: skip
     assert report["notes"] == []
+
+
+def test_only_the_last_weeks_of_a_recording_are_read(folder: Path, spark: SparkSession) -> None:
+    """Here the last two minutes, with steps of 10 s."""
+    rows = read_columns(spark, str(folder), "g", last_us=120_000_000)
+    assert len({*rows.time.tolist()}) == 12
+    until = START + timedelta(seconds=300)
+    rows = read_columns(spark, str(folder), "g", until=until, last_us=120_000_000)
+    assert rows.time.max() < 1e6 * until.timestamp() <= rows.time.max() + 10_000_000
 
 
 def test_recording_without_the_group(folder: Path) -> None:

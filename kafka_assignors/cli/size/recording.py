@@ -30,7 +30,7 @@ _STEP_US = 300 * MICROSECONDS
 """Shorter recorded steps are joined up to this length, because the model's cost grows with their number."""
 
 _LEARNT_US = 28 * 86_400 * MICROSECONDS
-"""The model learns the last four weeks, because its usual rates are means over about that time."""
+"""The last four weeks are read and learnt, because the model's usual rates are means over about that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def recorded_size(spark: SparkSession, recording: RecordingRequest, request: Siz
     """Return the size of a group at the end of a recording."""
     from kafka_assignors.pipeline.history import read_columns
 
-    rows = read_columns(spark, recording.folder, request.group_id, until=recording.until)
+    rows = read_columns(spark, recording.folder, request.group_id, until=recording.until, last_us=_LEARNT_US)
     recorded = assemble(request.group_id, rows, recorded_members=recording.members)
     load = load_at_end(rows, recorded, recording, request)
     strategy = request.strategy or DEFAULT

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from kafka import KafkaConsumer
+from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
+from kafka.admin import ConfigResource, ConfigResourceType
 
 from kafka_assignors.errors import ChangelogUnreachableError
 from kafka_assignors.plan import TopicPartition
@@ -53,6 +54,21 @@ def test_record_of_a_former_owner_does_not_replace_a_newer_value(fresh: FreshNam
         app.wait_until(lambda: owner.logged("writing them again"), "the repair")
         app.close()
         app.assert_exact()
+
+
+def test_batch_above_the_limit_of_the_topic_is_split_and_written(fresh: FreshNames) -> None:
+    """kafka-python splits it, and ends the flush that waits for it with an error."""
+    changelog = TopicPartition(fresh.topic(1), 0)
+    admin = KafkaAdminClient(bootstrap_servers=fresh.bootstrap)
+    limit = ConfigResource(ConfigResourceType.TOPIC, changelog.topic, configs={"max.message.bytes": "4000"})
+    admin.alter_configs([limit])
+    admin.close()
+    writer = ChangelogWriter({"bootstrap_servers": fresh.bootstrap})
+    (written,) = writer.write({changelog: {b"%d" % n: b"x" * 500 for n in range(40)}}).values()
+    writer.write({changelog: {b"end": b""}})
+    writer.close()
+    assert written.records == 40
+    assert len(_values(fresh.bootstrap, changelog)) == 41
 
 
 def _values(bootstrap: str, partition: TopicPartition) -> list[bytes]:
