@@ -75,7 +75,7 @@ def test_long_values_are_cut() -> None:
 
 
 def test_error_of_a_part_names_the_part() -> None:
-    error = check.within("feed", OptionError("topic", "unknown"))
+    error = check.error_of_part("feed", OptionError("topic", "unknown"))
     assert (error.option, error.reason) == ("feed", "topic: unknown")
 
 
