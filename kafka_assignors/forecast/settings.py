@@ -20,7 +20,7 @@ QUARTER = 900 * SECOND
 Reset = Literal["earliest", "latest"]
 _SHORTEST = 600.0  # s; smallest default of max_gap
 _DAY = 86_400  # s
-_MOST_STEPS_AHEAD = 10_000  # maximum steps of a horizon
+MOST_STEPS_AHEAD = 10_000  # maximum steps of a horizon
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class LoadSettings:
             object.__setattr__(self, name, round(validators.seconds(f"{name}_s", seconds) * SECOND))
         if not 0.001 <= self.step_s <= 900 or QUARTER % self.step:
             raise wrong("step_s", "seconds from 0.001 to 900 that divide a quarter of an hour", self.step_s)
-        if not self.step_s <= self.horizon_s <= _MOST_STEPS_AHEAD * self.step_s or self.horizon % self.step:
-            steps = f"1 to {_MOST_STEPS_AHEAD:,} whole steps of {self.step_s:g} s"
+        if not self.step_s <= self.horizon_s <= MOST_STEPS_AHEAD * self.step_s or self.horizon % self.step:
+            steps = f"1 to {MOST_STEPS_AHEAD:,} whole steps of {self.step_s:g} s"
             raise wrong("horizon_s", steps, self.horizon_s)
         validators.seconds("delay_s", self.delay_s, 0, _DAY)
         if self.max_gap_s is not None:

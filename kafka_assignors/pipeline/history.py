@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
 from kafka_assignors.pipeline.backtest.parts import MOST, Frame, LoadColumns, check_size, part_of, step_length
 from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, assemble, joined
 from kafka_assignors.pipeline.faults import one_line
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column, DataFrame, SparkSession
 
-_HORIZON_S = 3600.0  # length of forecasts, rounded to whole steps
+_HORIZON_S = 3600.0  # length of forecasts, rounded to whole steps; less if the steps are very short
 
 _NUMBERS = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
 _USED = ("group", "time", "topic", "partition", *_NUMBERS)
@@ -234,7 +235,7 @@ def _load_of(spark: SparkSession, folder: str, step_s: float = 60.0) -> DataFram
     if any(name.startswith("date=") for name in storage.folders("load")):
         return checked_load(spark, folder)
     if storage.folders("samples"):
-        horizon_s = step_s * max(1, round(_HORIZON_S / step_s))
+        horizon_s = step_s * min(max(1, round(_HORIZON_S / step_s)), MOST_STEPS_AHEAD)
         settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
         return model_load(read_samples(spark, folder), settings)
     raise HistoryError(f"{folder}: it has no load/ and no samples/: is this the folder of a pipeline?")

@@ -157,6 +157,8 @@ def test_history_without_a_model_is_made_of_samples(spark: SparkSession, tmp_pat
     assert len(known) >= 17
     assert (known == 600).all()
     assert one.lag[5] - one.lag[4] == 300
+    [short] = read_history(spark, str(tmp_path), step_s=0.25)  # an hour would be too many of these
+    assert short.history.step_s == 0.25
 
 
 def test_missing_history_is_an_error_of_one_line(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
