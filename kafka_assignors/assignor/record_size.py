@@ -79,7 +79,7 @@ def sent_bytes(member: JoinedMember) -> int:
 
 def plain_bytes(owned: Ownership) -> int:
     """Return the bytes of an ownership in Kafka's own form."""
-    # A group has many entries; `map` takes a quarter of a loop's time.
+    # A group may have millions of entries, and `map` is much faster than a loop.
     return 6 * len(owned) + _characters(owned) + 4 * sum(map(len, owned.values()))
 
 

@@ -18,7 +18,7 @@ _MOST_WORK = 2**27
 
 
 def redeal(problem: LoadProblem, owners: Owners, movable: Mask, *, keep_counts: bool) -> Owners:
-    """Deal the movable of the owned partitions by lag; with ``keep_counts`` every member keeps its count.
+    """Deal movable partitions that have an owner by lag; with ``keep_counts`` each member keeps its count.
 
     Topics with the same subscribers are of one kind (``Group.kinds``).  With ``keep_counts`` each member gets
     as many movable partitions of a kind as it has in ``owners``.  Ties go to the senior member; of partitions
