@@ -66,7 +66,10 @@ class Settings:
             self.acts()
 
     def _check_poll(self) -> None:
-        """Refuse costs that keep a member from polling in time: the first one warms up for all partitions."""
+        """Refuse costs that keep a member from polling in time.
+
+        The first member of a group is assigned all partitions, and warms up for each.
+        """
         warm_up, work = self.partitions * self.warm_up_ms, self.batch * self.work_ms
         if warm_up + work >= MAX_POLL_MS:
             option, what = (

@@ -1,7 +1,8 @@
 """The start of a member process: configuration, the pipe from its parent, its log, exit codes.
 
-The end of stdin means that the demo has ended, and ends the member at once.  A member that fails writes the
-reason to stdout, which is a pipe, because its files may be on a full disk.
+The end of stdin means that the demo has ended, and ends the member at once.  A member writes a
+`KafkaAssignorsError` to stdout, which is a pipe, because its files may be on a full disk.  Any other exception
+goes to stderr, the file ``NAME.err``.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class WorkerConfig(MemberConfig, frozen=True, kw_only=True, tag="worker"):
 
 
 class StatefulConfig(MemberConfig, frozen=True, kw_only=True, tag="stateful"):
-    """A member of the failover; `Act` explains the copies."""
+    """A member of the failover; `demo.failover.acts.Act` explains the copies."""
 
     store_dir: str
     standbys: int

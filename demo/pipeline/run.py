@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 TITLE = "the pipeline"
 STEPS = ("start Spark", "record", "model the load", "back-test")
 STEP_S = 0.5
-"""Step of the load model: members commit several times a second, and a scene takes a minute at most."""
+"""Step of the load model: members commit several times a second, and a scene takes about a minute."""
 
 HORIZON_S = 10.0
 """Horizon of the load model's forecast: about as long as a backlog takes."""

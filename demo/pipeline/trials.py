@@ -14,7 +14,7 @@ from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.simulation import History, Pauses
 from kafka_assignors.strategies import STRATEGIES
 
-ASKS_S = 0.26  # s from a member's first log entry until it asks to join: connecting, metadata; measured
+START_TO_JOIN_S = 0.26  # s from a member's first log entry until it asks to join: connecting, metadata; measured
 _PLAIN = {"rebalance_on_skew": (False,)}  # like the demo's members
 _NOT_A_CHOICE = "failover"  # gives everything to one member, so it is tried only if the demo ran it
 
@@ -22,10 +22,11 @@ _NOT_A_CHOICE = "failover"  # gives everything to one member, so it is tried onl
 def list_trials(
     runs: Sequence[FinishedRun], histories: Mapping[Compared, History], settings: SettingsResult
 ) -> list[Trial]:
-    """List a trial of every strategy on the load of each scene; none if records cost no work.
+    """List the trials of each scene; none if records cost no work.
 
-    The load is recorded by the pipeline.  Members, churn and costs are the demo's settings; only the start
-    time of a process is measured.
+    Every strategy is tried, ``failover`` only if it ran, and cooperative-lag-aware also with forecasts if
+    there are any.  The pipeline recorded the load.  Members and costs are the demo's settings.  The churn is
+    that of the first run's log, and the start time of a process is measured.
     """
     if not settings["work_ms"]:
         return []
@@ -66,5 +67,5 @@ def start_s(logs: RunLogs) -> float:
     for step in logs.driver:
         started = [e.t for e in logs.members.get(step.note, ()) if e.event == "started"]
         if step.event == "join" and started:
-            took.append((started[0] - step.t) / NS + ASKS_S)
+            took.append((started[0] - step.t) / NS + START_TO_JOIN_S)
     return sum(took) / len(took) if took else 0.0

@@ -1,7 +1,7 @@
 """The base of all strategies: decode, plan, encode.
 
 ``assign`` never raises: whatever the members send, it returns a valid plan.  It logs one warning for each
-member whose data it cannot use.
+member whose data it cannot use, of at most 20 members, and counts the rest.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Assignor(StrategyHooks):
         if lost:
             log.warning("%s: membership lost during the join, with all partitions; joining again", self.name)
             raise UnknownMemberIdError("membership lost during the join: joining again")
-        # kafka-python 3.0 drops a join that only new metadata requires, if poll times out during the join.
+        # If poll times out during a join that only changed metadata caused, kafka-python 3.0 forgets it.
         self._access.request_rejoin()
         self._access.recorder.begin_join()
         self._second_round.begin()
@@ -215,7 +215,7 @@ class Assignor(StrategyHooks):
             with self._guarded("recording the group"):
                 self._access.remember_planned_metadata()
                 self._causes.record_group(self._access, members, reports, group, cluster)
-        with self._guarded("fetching lag"):  # may wait for brokers: garbage is collected meanwhile
+        with self._guarded("fetching lag"):  # may wait for brokers, so with the collector on
             group = self.with_lags(group, reports, complaints)
         with paused_collector():
             return self._plan_round(group, complaints, started)

@@ -55,7 +55,7 @@ class _Stretch(NamedTuple):
     adds: float  # addition of the season, records/s
     rates: tuple[float, float, float]  # a day ago, a week ago, usual; records/s
     seconds: float
-    weight: float  # seconds, weighted by the quarter's profile
+    weight: float  # 900 s times the share of the quarter's records that arrive in this part
 
 
 class Outlook(NamedTuple):

@@ -11,7 +11,8 @@ from kafka_assignors.forecast.samples import UNKNOWN, Sample
 from kafka_assignors.forecast.settings import LoadSettings
 
 MOST_POINTS = 32
-"""Maximum number of points of a `Growth`.  Then `add` drops every second point of the older half."""
+"""Maximum number of points of a `Growth`.  At this number `add` first drops every second point of the older
+half."""
 
 Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 """How well a step is known.
@@ -19,8 +20,8 @@ Quality = Literal["ok", "interpolated", "gap", "reset", "unknown"]
 - ``ok``: the samples around the step's start and around its end are at most a step apart.
 - ``interpolated``: some of them are further apart.
 - ``gap``: some of them are further apart than ``max_gap``; arrived and served are unknown.
-- ``reset``: the log was or may have been replaced (arrived is unknown), or the group's commit was reset
-  (served is unknown).
+- ``reset``: the log was replaced or lost records, or may have been (arrived is unknown), or the group's
+  commit was reset (served is unknown).
 - ``unknown``: the end offset at its start or its end is unknown; there are only commits.
 """
 
@@ -52,7 +53,7 @@ class Growth:
         self.ends: list[int] = []
 
     def clear(self) -> None:
-        """Drop all points, because the log was replaced."""
+        """Drop all points, because the log was replaced or lost records."""
         self.times.clear()
         self.ends.clear()
 

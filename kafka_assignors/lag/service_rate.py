@@ -16,7 +16,7 @@ LEAST_S = 10.0
 
 _LONGEST_WITHOUT_COMMIT_S = 300.0
 """Seconds.  A longer time without a commit is not measured: the member was paused, or it never commits.
-Two looks in succession may be further apart."""
+The limit holds only with a look without a commit in between: looks may be further apart."""
 
 _BACKLOG = 2
 """A partition has a backlog if its lag is at least this many times the records read until the next look."""
@@ -47,7 +47,7 @@ class ServiceRate:
         self._lock = threading.Lock()
         self._owned: frozenset[TopicPartition] = frozenset()
         self._first: _Look | None = None  # measure from this one
-        self._waited = False  # since the first look there was one without a commit
+        self._waited = False  # whether a look since `_first` had no commit
         self._rate = 0.0
         self._measured_s = 0.0
         self._reported = 0.0

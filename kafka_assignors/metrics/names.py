@@ -84,7 +84,10 @@ STATEFUL = (
         "copy-lag-max", "records", "largest number of records that a standby or warm-up still has to apply"
     ),
     Metric("restored-records-total", "records", "changelog records applied to tasks, standbys and warm-ups"),
-    Metric("restored-records-rate", "records/s", "changelog records applied per second, in the last 30 s"),
+    Metric(
+        "restored-records-rate", "records/s",
+        "changelog records applied per second in the last 30 s, or since the last reading if that is longer ago",
+    ),
     Metric("last-commit-seconds-ago", "s", "time since all work was last committed, or since the start"),
     Metric(
         "last-checkpoint-seconds-ago", "s", "age of the oldest checkpoint of an active task; -1 without one"

@@ -79,7 +79,7 @@ class OffsetsTally:
 
 
 def _report(counts: Mapping[str, Any]) -> OffsetsReport:
-    """Return the counts of a text of ``offsets_counts.counted`` as a report, without ``first``."""
+    """Convert decoded JSON of ``offsets_counts.counted`` to a report, without ``first``."""
     since, until = (
         None if counts[name] is None else _EPOCH + timedelta(microseconds=counts[name])
         for name in ("since", "until")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from demo.pipeline.finished_run import FinishedRun
-from demo.pipeline.trials import ASKS_S, list_trials, start_s
+from demo.pipeline.trials import START_TO_JOIN_S, list_trials, start_s
 from demo.results import SettingsResult
 from kafka_assignors.pipeline.backtest.grid import Trial
 from kafka_assignors.simulation import History
@@ -73,4 +73,4 @@ def test_records_that_cost_no_work_give_members_no_speed() -> None:
 
 def test_start_of_a_joining_member_is_measured() -> None:
     """Member m2 joins at 13 s, and its process is up at 13.2 s."""
-    assert start_s(eager_join()) == pytest.approx(0.2 + ASKS_S)
+    assert start_s(eager_join()) == pytest.approx(0.2 + START_TO_JOIN_S)
