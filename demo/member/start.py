@@ -1,8 +1,8 @@
 """The start of a member process: configuration, the pipe from its parent, its log, exit codes.
 
 The end of stdin means that the demo has ended, and ends the member at once.  A member writes a
-`KafkaAssignorsError` to stdout, which is a pipe, because its files may be on a full disk.  Any other exception
-goes to stderr, the file ``NAME.err``.
+`KafkaAssignorsError` to stdout, which is a pipe, because its files may be on a full disk.  Any other
+exception goes to stderr, the file ``NAME.err``.
 """
 
 from __future__ import annotations

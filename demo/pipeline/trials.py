@@ -14,7 +14,7 @@ from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.simulation import History, Pauses
 from kafka_assignors.strategies import STRATEGIES
 
-START_TO_JOIN_S = 0.26  # s from a member's first log entry until it asks to join: connecting, metadata; measured
+START_TO_JOIN_S = 0.26  # s from a member's first log entry to its JoinGroup; measured
 _PLAIN = {"rebalance_on_skew": (False,)}  # like the demo's members
 _NOT_A_CHOICE = "failover"  # gives everything to one member, so it is tried only if the demo ran it
 

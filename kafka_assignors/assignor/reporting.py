@@ -27,7 +27,7 @@ def report_plan(
         result.explain,
         in_order=strategy.in_order,
         by_load=strategy.by_lag,
-        words=strategy.reason_overrides(),
+        overrides=strategy.reason_overrides(),
     )
     report = PlanReport(
         strategy.name,

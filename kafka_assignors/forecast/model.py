@@ -125,9 +125,10 @@ class Model:
         """
         step = self.settings.step
         rate = arrived / self.settings.step_s
-        season, usual = self.season.adds((at - 1) // QUARTER), self.season.before((at - 1) // QUARTER)[2]
+        quarter = (at - 1) // QUARTER
+        season, usual = self.season.addition(quarter), self.season.past_rates(quarter)[2]
         if not math.isnan(usual):
-            usual *= self.season.weight(at - step, at) / self.settings.step_s
+            usual *= self.season.weighted_seconds(at - step, at) / self.settings.step_s
             self.recent += self.scale_gain * (rate - self.recent)
             self.expected += self.scale_gain * (usual - self.expected)
         self.seen += 1
@@ -153,14 +154,14 @@ class Model:
         self.run = 0
         self.trends = [trend * self.keep**steps for trend in self.trends]
 
-    def take(self, at: int, arrived: int | None, steps: int, *, seen: bool) -> Outlook | None:
+    def take(self, at: int, arrived: int | None, steps: int, *, end_known: bool) -> Outlook | None:
         """Take a `LoadStep`, and forecast from its end on.
 
         If the end offset is known after a gap or a reset, the level before it is the best estimate.
         """
         if arrived is None:
             self.skip(steps)
-            return self.outlook(at) if seen else None
+            return self.outlook(at) if end_known else None
         self.learn(at, arrived)
         return self.outlook(at)
 
@@ -168,7 +169,7 @@ class Model:
         """Forecast from the end of a step on; None if no step was learnt."""
         if not self.seen:
             return None
-        weights, season = self._weights(), self.season.adds(at // QUARTER)
+        weights, season = self._weights(), self.season.addition(at // QUARTER)
         forecasts = self.forecasts if at == self.forecasts_at else self._each(at)
         levels = [
             level if forecaster.seasonal else level - season
@@ -298,13 +299,17 @@ class Model:
         if self.ahead_of != (quarter, self.season.changes):
             last = (quarter * QUARTER + QUARTER - 1 + self.settings.horizon) // QUARTER
             ahead = range(quarter, last + 1)
-            self.ahead = [(self.season.adds(quarter), self.season.before(quarter)) for quarter in ahead]
+            self.ahead = [
+                (self.season.addition(quarter), self.season.past_rates(quarter)) for quarter in ahead
+            ]
             self.ahead_of = (quarter, self.season.changes)
         stretches, start = [], at
         for adds, rates in self.ahead:
             quarter += 1
             end = min(stop, quarter * QUARTER)
-            stretches.append(_Stretch(adds, rates, (end - start) / SECOND, self.season.weight(start, end)))
+            stretches.append(
+                _Stretch(adds, rates, (end - start) / SECOND, self.season.weighted_seconds(start, end))
+            )
             if end == stop:
                 break
             start = end

@@ -1,7 +1,7 @@
 """Forecast errors, compared to simple forecasts.  Pure.
 
-The model makes a forecast at the end of each step.  A score needs three numbers: the forecast, the arrivals
-within its horizon, and the arrivals within the horizon before, which are the *naive* forecast.
+The model makes a forecast at the end of each step.  A score compares it, and the *naive* forecast (the
+arrivals of the horizon before), to the arrivals within its horizon.
 
 There are five *baselines*: the arrivals of the last horizon, of a day ago and of a week ago, the mean of the
 last `WEEKS` weeks, and that mean scaled by the level of the last day.  Forecasts for which all five are known
@@ -57,7 +57,7 @@ class Score(NamedTuple):
     naive_rmse: float
     mase: float
     beside_best: float
-    coverage: float  # part of the forecasts that missed by at most their standard error
+    coverage: float  # part of the forecasts with a standard error that missed by at most it
 
 
 def compare(arrived: _Floats, forecast: _Floats, error: _Floats, settings: LoadSettings) -> Totals:

@@ -3,7 +3,8 @@
 A day has 96 quarters of an hour, a week 168 hours, Monday first, by the clocks of one time zone.  Each
 quarter of the day has a mean rate.  Each hour of the week has a mean difference: its rates minus the mean
 rates of the same quarters of the day.  After some weeks means weigh newer rates more.  Few rates prove
-little, so means are *shrunk*; ``seen`` is the number of rates in a mean::
+little, so means are *shrunk*; ``seen`` is the number of days or weeks in a mean, at most ``MOST_DAYS`` or
+``MOST_WEEKS``::
 
     day(q)  = (mean of quarter q - mean of all quarters) * seen / (seen + DAY_DOUBT)
     week(h) = (mean difference of hour h)                * seen / (seen + WEEK_DOUBT)
@@ -77,7 +78,7 @@ class Season:
         self.quarters = 0  # number of quarters in `above`
         self.changes = 0  # version of the season, for caches
 
-    def adds(self, quarter: int) -> float:
+    def addition(self, quarter: int) -> float:
         """Return the addition to the level in a quarter of an hour (number since 1970), records/s."""
         quarter = local_quarter(quarter, self.zone)
         index = quarter % QUARTERS
@@ -85,12 +86,12 @@ class Season:
         if not seen:
             return 0.0
         above = (self.day[index] - self.mean) * seen / (seen + DAY_DOUBT)
-        return above + self._week_adds(hour_of_week(quarter))
+        return above + self._week_addition(hour_of_week(quarter))
 
-    def before(self, quarter: int) -> tuple[float, float, float]:
-        """Return the rate of this quarter of an hour a day ago and a week ago, and its usual rate.
+    def past_rates(self, quarter: int) -> tuple[float, float, float]:
+        """Return rates of this quarter of an hour: latest on the day before and on this day, and usual.
 
-        They are in records/s; NaN: unknown.
+        They are in records/s, by day of the week; NaN: unknown.  After a gap the latest may be weeks old.
         """
         index = quarter_of_week(local_quarter(quarter, self.zone))
         yesterday = (index - QUARTERS) % WEEK_QUARTERS
@@ -99,8 +100,8 @@ class Season:
             return day_ago, math.nan, math.nan
         return day_ago, self.latest[index], self.usual[index]
 
-    def weight(self, start: int, stop: int) -> float:
-        """Return the share of a quarter's records that arrive in a part of it, times 900 s.
+    def weighted_seconds(self, start: int, stop: int) -> float:
+        """Return the seconds that turn a quarter's mean rate into the records of a part; 900 for all of it.
 
         Args:
             start: begin of the part, microseconds.
@@ -137,7 +138,7 @@ class Season:
         self.counts[(at - 1) % QUARTER * self.slots // QUARTER] += arrived
         self.steps += 1
 
-    def _week_adds(self, hour: int) -> float:
+    def _week_addition(self, hour: int) -> float:
         seen = self.week_seen[hour]
         return self.week[hour] * seen / (seen + WEEK_DOUBT)
 
@@ -151,7 +152,7 @@ class Season:
             self.quarters += 1
         # The daily mean excludes the weekly part.
         _add_to_mean(
-            self.day, self.day_seen, index, rate - self._week_adds(hour_of_week(self.quarter)), MOST_DAYS
+            self.day, self.day_seen, index, rate - self._week_addition(hour_of_week(self.quarter)), MOST_DAYS
         )
         index = quarter_of_week(self.quarter)
         _add_to_mean(self.usual, self.usual_seen, index, rate, USUAL_WEEKS)

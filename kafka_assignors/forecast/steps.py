@@ -35,7 +35,7 @@ class LoadStep(NamedTuple):
     lag: int | None  # unread records at its end
     time_lag: int | None  # age of the oldest unread record, microseconds; 0 without lag
     quality: Quality
-    seen: bool  # whether the end offset at its end is known
+    end_known: bool  # whether the end offset at its end is known
     steps: int  # its length in steps; above 1 for a gap, or a reset within one
 
 
@@ -142,7 +142,7 @@ class Steps:
             lag,
             time_lag,
             quality,
-            seen=mark.end != UNKNOWN,
+            end_known=mark.end != UNKNOWN,
             steps=steps,
         )
 

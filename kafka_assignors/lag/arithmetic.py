@@ -10,8 +10,8 @@ otherwise the whole log (``end - begin``).  The other cases follow the consumer:
 - A commit *at* the end or *at* the begin is in the log.
 - The lag is never negative.
 
-A caller must fetch commits before ends.  If it fetched ends first, a group that makes progress in between
-would have commits beyond these ends, and the whole log would count as unread.
+A caller must fetch commits before ends.  If it fetched ends first, a group near the end could commit beyond
+them in between.  With ``earliest`` the whole log would then count as unread.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ _OTHER_NAMES = {
     "ssl_crl_location": "ssl_crlfile",
 }
 _JAAS = {
-    "sasl_plain_username": re.compile(r'\busername\s*=\s*"((?:[^"\\]|\\.)*)"'),
-    "sasl_plain_password": re.compile(r'\bpassword\s*=\s*"((?:[^"\\]|\\.)*)"'),
+    f"sasl_plain_{name}": re.compile(rf"""\b{name}\s*=\s*(?:(["'])((?:(?!\1)[^\\]|\\.)*)\1|([\w$.-]+))""")
+    for name in ("username", "password")
 }
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 
@@ -88,8 +88,12 @@ def _setting(name: str, value: str) -> dict[str, Any]:
     if name in _SETTINGS:
         return {name: value}
     if name == "sasl_jaas_config":  # Java's user and password
-        matches = {setting: pattern.search(value) for setting, pattern in _JAAS.items()}
-        return {setting: re.sub(r"\\(.)", r"\1", match[1]) for setting, match in matches.items() if match}
+        matches = ((setting, pattern.search(value)) for setting, pattern in _JAAS.items())
+        return {
+            setting: re.sub(r"\\(.)", r"\1", match[2] or match[3] or "")
+            for setting, match in matches.items()
+            if match
+        }
     if name == "ssl_endpoint_identification_algorithm":  # Java's host name check; librdkafka has "none"
         return {"ssl_check_hostname": value.lower() not in ("", "none")}
     if name.startswith(("ssl_", "sasl_", "security_")):
@@ -130,9 +134,11 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def _unescaped(text: str) -> str:
-    return re.sub(
+    units = re.sub(
         r"\\(u([0-9a-fA-F]{4})|.)",
         lambda m: chr(int(m[2], 16)) if m[2] else _ESCAPES.get(m[1], m[1]),
         text,
         flags=re.DOTALL,
     )
+    # Two escapes may be the two halves of one character.
+    return units.encode("utf-16", "surrogatepass").decode("utf-16", "surrogatepass")

@@ -26,7 +26,9 @@ class Retention:
 def share_left(
     retention: Retention, end: int, first_unread: int, record_age_ms: float | None
 ) -> float | None:
-    """Return the share of the retention left to the next unread record, 0 to 1; None: no limit, or unknown.
+    """Return the share of the retention left before the next unread record may be deleted, 0 to 1.
+
+    None: no limit, or unknown.
 
     A broker deletes whole segments, so a record stays a while after its share has become 0.  All records of a
     partition count as equally large.

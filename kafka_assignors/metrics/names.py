@@ -55,15 +55,19 @@ PLAN = (
     Metric(
         "largest-load", "records", "largest load of a member: lag, with forecast arrivals where they are used"
     ),
-    Metric("largest-load-bound", "records", "quick lower bound of the largest load of any plan"),
-    Metric("forecasts-used", "partitions", "partitions with a forecast"),
+    Metric(
+        "largest-load-bound",
+        "records",
+        "no plan has a smaller largest load; a quick bound, so the least may be larger",
+    ),
+    Metric("forecasts-used", "partitions", "partitions planned with a forecast; 0: by lag alone"),
 )
 """Gauges of the leader's last plan.  NaN on other members, and where the strategy has no such figure."""
 
 OWN = (
     *PLAN,
     Metric("rebalances-led-total", "rebalances", "rebalances this member planned as the leader"),
-    Metric("rebalance-causes-total", "rebalances", "causes of the rebalances it led, by tag cause"),
+    Metric("rebalance-causes-total", "rebalances", "causes of the rebalances this member led, by tag cause"),
     Metric("partitions-moved-total", "partitions", "moved partitions; a move of several rounds counts once"),
     Metric("partitions-held-back-total", "partitions", "held-back partitions, each once in all their rounds"),
     Metric("fallbacks-total", "plans", "plans of the fallback, because the strategy failed"),
@@ -85,8 +89,9 @@ STATEFUL = (
     ),
     Metric("restored-records-total", "records", "changelog records applied to tasks, standbys and warm-ups"),
     Metric(
-        "restored-records-rate", "records/s",
-        "changelog records applied per second in the last 30 s, or since the last reading if that is longer ago",
+        "restored-records-rate",
+        "records/s",
+        "changelog records applied per second in the last 30 s, or since the last reading if longer ago",
     ),
     Metric("last-commit-seconds-ago", "s", "time since all work was last committed, or since the start"),
     Metric(

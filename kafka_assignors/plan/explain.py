@@ -75,7 +75,7 @@ def explain(
     *,
     departed: Collection[Member] = (),
     in_order: bool = False,
-    words: Mapping[Reason, Reason] = MappingProxyType({}),
+    overrides: Mapping[Reason, Reason] = MappingProxyType({}),
     by_load: bool = False,
 ) -> list[Why]:
     """Return the reason for the planned owner of every partition of the group's topics.
@@ -90,10 +90,10 @@ def explain(
             and without an owner among these, counts as one that had no owner.
         in_order: the strategy assigns in a fixed order and ignores history, so neither balance nor a rack is
             a reason for its moves.
-        words: replaces reasons by the strategy's own, such as ``MOVED`` by ``ACTIVE``.
-        by_load: the strategy balances lag.  With lag, a fixed order is an order by lag.  A move counts as one
-            for load if the counts do not explain it: the old owner owned at most one partition more than the
-            new one.
+        overrides: replaces reasons by the strategy's own, such as ``MOVED`` by ``ACTIVE``.
+        by_load: the strategy balances lag; no effect while all lag is 0 or unknown.  With ``in_order`` the
+            reason is ``DEALT_BY_LAG``.  Otherwise racks are no reason, and a move is ``LOAD`` if the old
+            owner owned at most one partition more than the new one.
 
     Returns:
         One entry a partition, by topic and number.  Linear in the partitions and the claims.
@@ -138,7 +138,7 @@ def explain(
     def why(partition: tuple[str, int], member_id: str | None) -> Why:
         reason, others = reason_for(partition, member_id)
         waits_for = blocked.get(partition) if assigned_to.get(partition) != member_id else None
-        return Why(*partition, member_id, words.get(reason, reason), others, waits_for)
+        return Why(*partition, member_id, overrides.get(reason, reason), others, waits_for)
 
     return [why(partition, target_of.get(partition)) for partition in partitions]
 

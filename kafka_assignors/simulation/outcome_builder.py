@@ -79,7 +79,7 @@ class OutcomeBuilder:
         if self._drained is None and end >= self._last_arrival:
             self._drained = first_below(times, totals, NOTHING, self._last_arrival)
         elif self._drained is not None and totals[-1] > NOTHING:
-            self._drained = None  # more records arrived in the step of the last arrival
+            self._drained = None  # `Consumption.next_step` has corrected rounding
         if settled and self._unrecovered:
             unrecovered: list[tuple[float, float]] = []
             for since, level in self._unrecovered:
@@ -104,7 +104,7 @@ class OutcomeBuilder:
         self._read.append(read)
 
     def record_step(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:
-        """Record the end of a step, or the start of the first one.
+        """Record the start of the first step, the end of a step, or the end of the simulation.
 
         The last of ``lags`` is that of partitions without an owner.
         """
@@ -113,8 +113,8 @@ class OutcomeBuilder:
         self._member_lag.append((float(lags[:-1].max(initial=0.0)), float(lags[-1])))
         self._members.append(members)
 
-    def build(self, now: float, *, series: bool) -> Outcome:
-        """Make the figures at the end of the simulation."""
+    def build(self, now: float, *, settled: bool, series: bool) -> Outcome:
+        """Make the figures at the end of the simulation; ``settled`` as in `record_interval`, from now on."""
         history, scenario = self._history, self._scenario
         at, arrived, read = np.array(self._at), np.array(self._arrived), np.array(self._read)
         periods = age_periods(at, arrived, read, min(history.length_s, now))
@@ -122,6 +122,9 @@ class OutcomeBuilder:
         lag = np.maximum(arrived - read, 0.0)
         r_scores = self._r_scores if self._r_scores[-1] else self._r_scores[:-1]
         left = float(lag[-1].sum())
+        # A group that settles with the last event has no settled interval.
+        unrecovered = any(not settled or left > max(level, NOTHING) for _since, level in self._unrecovered)
+        recoveries = [*self._recoveries, *(now - since for since, _level in self._unrecovered)]
         largest_member, unowned = np.array(self._member_lag).T
         return Outcome(
             group=history.group,
@@ -135,7 +138,7 @@ class OutcomeBuilder:
             served=float(read[-1].sum()),
             left=left if left > NOTHING else 0.0,
             drain_s=None if self._drained is None else self._drained - self._last_arrival,
-            recovery_s=None if self._unrecovered else max(self._recoveries, default=0.0),
+            recovery_s=None if unrecovered else max(recoveries, default=0.0),
             largest_lag=self._largest,
             mean_lag=self._lag_seconds / history.length_s,
             largest_member_lag=self._largest_member,

@@ -102,7 +102,7 @@ class Simulation:
             self._handle_due(boundary)
         if self._work.step * history.step_s < self._now:
             self._record_step()
-        return self._outcome.build(self._now, series=series)
+        return self._outcome.build(self._now, settled=self._settled(), series=series)
 
     def _handle_due(self, boundary: float) -> None:
         """Handle the events that are due now, and the end of a step at ``boundary``."""

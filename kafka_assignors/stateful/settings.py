@@ -61,8 +61,8 @@ class RuntimeOptions:
         standby_bytes_per_s: rate limit for standbys and warm-ups; None: no limit.
         restore_fetch_bytes: size of one fetch of changelogs from one broker; a larger record is still
             fetched.
-        cleanup_delay_s: how long state of a task that moved away stays on disk without use.  Of two checks
-            after that time (one a minute), the first removes it from the member's report, the next deletes it.
+        cleanup_delay_s: how long state of a task that moved away stays on disk without use.  A check a
+            minute follows: the first one removes it from the member's report, the next one deletes it.
         close_timeout_s: seconds the shutdown may take after `close`.  A running call of ``process`` uses up
             this time, but is not interrupted.  ``before_commit`` gets a part of it and must keep to it.
         changelog_replication_factor: of changelogs the consumer creates; -1: the cluster's default.

@@ -61,7 +61,7 @@ def load_rows(rows: LoadRows) -> list[LoadRow]:
         *(column.tolist() for column in rows), strict=True
     ):
         arrived, served, lag, time_lag = (None if count == MISSING else count for count in counts)
-        step = LoadStep(at, arrived, served, lag, time_lag, QUALITIES[quality], seen=True, steps=1)
+        step = LoadStep(at, arrived, served, lag, time_lag, QUALITIES[quality], end_known=True, steps=1)
         outlook = Outlook(level, trend, season, arrivals, None if math.isnan(error) else error)
         result.append(LoadRow(step, None if math.isnan(level) else outlook))
     return result
@@ -112,7 +112,7 @@ class Partition:
         for sample in samples:
             self.last = sample
             for step in self.steps.take(sample):
-                outlook = self.model.take(step.at, step.arrived, step.steps, seen=step.seen)
+                outlook = self.model.take(step.at, step.arrived, step.steps, end_known=step.end_known)
                 rows.append(LoadRow(step, outlook))
         return rows
 

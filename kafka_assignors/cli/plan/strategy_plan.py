@@ -121,9 +121,9 @@ def solve(
     were added.
     """
     cooperative = RebalanceProtocol.COOPERATIVE in assignor.protocols
-    words = dict(assignor.reason_overrides())
+    overrides = dict(assignor.reason_overrides())
     if by_lag is None or assignor.by_forecast:
-        words |= {} if by_lag is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
+        overrides |= {} if by_lag is None else {Reason.LOAD: Reason.EXPECTED_LOAD}
         by_lag = group
     if cooperative:
         members = tuple(replace(m, still_owns=bool(m.owned)) for m in group.members)
@@ -138,7 +138,7 @@ def solve(
         metrics=measure(group, result.claims, target),
         load_lower_bound=load_lower_bound,
         why=result.explain(
-            departed=departed, in_order=assignor.in_order, by_load=assignor.by_lag, words=words
+            departed=departed, in_order=assignor.in_order, by_load=assignor.by_lag, overrides=overrides
         ),
     )
 

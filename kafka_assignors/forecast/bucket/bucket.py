@@ -164,7 +164,7 @@ class Bucket:
             age, ends = steps.time_lags(self.table, mark), ~mark.is_start
             mark, age, whole = mark.where(ends), age[ends], np.ones(int(ends.sum()), np.int64)
             counted = (mark.row, mark.at, mark.arrived, mark.served, mark.lag, age, mark.quality)
-            done.append(DoneSteps(*counted, seen=whole.astype(np.bool_), steps=whole))
+            done.append(DoneSteps(*counted, end_known=whole.astype(np.bool_), steps=whole))
         return done
 
     def _steps_each(self, samples: Samples) -> Iterator[tuple[int, LoadStep]]:
@@ -208,18 +208,18 @@ class Bucket:
         skipped = ~learnt & (self.table.seen[done.row] > 0)  # without a step learnt there is nothing to skip
         if skipped.any():
             self._models.skip(done.row[skipped], done.steps[skipped])
-        if (forecast := skipped & done.seen).any():
+        if (forecast := skipped & done.end_known).any():
             outlooks[:, forecast] = self._models.outlook(done.row[forecast], step_end)
 
     def _learn_alone(self, rows: Ints, done: DoneSteps, outlooks: Floats) -> None:
         """Learn the steps of one partition after the other; write into ``outlooks``."""
-        columns = (done.at, done.arrived, done.steps, done.seen)
+        columns = (done.at, done.arrived, done.steps, done.end_known)
         for row in rows.tolist():
             model = self.table.model(row)
             for index in np.flatnonzero(done.row == row).tolist():
-                step_end, arrived, length, seen = (column[index].item() for column in columns)
+                step_end, arrived, length, end_known = (column[index].item() for column in columns)
                 known = None if arrived == MISSING else arrived
-                if (outlook := model.take(step_end, known, length, seen=seen)) is not None:
+                if (outlook := model.take(step_end, known, length, end_known=end_known)) is not None:
                     outlooks[:, index] = [np.nan if value is None else value for value in outlook]
             self.table.store(row, model)
         self._models.clear()

@@ -62,8 +62,8 @@ class Models:
         table, scale = self._table, self._table.scale
         rate = arrived / table.settings.step_s
         quarter = (at - 1) // QUARTER
-        season, usual = self._seasons.adds(quarter, rows), self._seasons.before(quarter, rows)[2]
-        weight = self._seasons.weight(at - table.settings.step, at, rows)
+        season, usual = self._seasons.addition(quarter, rows), self._seasons.past_rates(quarter, rows)[2]
+        weight = self._seasons.weighted_seconds(at - table.settings.step, at, rows)
         self._scale(rows, rate, usual * (weight / table.settings.step_s))
         table.seen[rows] += 1
         table.total[rows] += arrived
@@ -199,7 +199,7 @@ class Models:
             if len(low):
                 few = np.arange(table.size)[rows][low]
                 low_stretches = [
-                    (self._seasons.adds(quarter, few) if seasonal else 0.0, seconds)
+                    (self._seasons.addition(quarter, few) if seasonal else 0.0, seconds)
                     for quarter, seconds in stretches
                 ]
                 records[low] = self._at_least_0(level[low], trend[low], low_stretches)
@@ -242,10 +242,10 @@ class Models:
         seasons, stop = self._seasons, at + self._table.settings.horizon
         season, before, lowest = [], [], []
         for quarter, seconds in (stretches[0], *stretches[1:][-1:]):
-            adds, start = seasons.adds(quarter, rows), max(at, quarter * QUARTER)
-            weight = seasons.weight(start, min(stop, (quarter + 1) * QUARTER), rows)
+            adds, start = seasons.addition(quarter, rows), max(at, quarter * QUARTER)
+            weight = seasons.weighted_seconds(start, min(stop, (quarter + 1) * QUARTER), rows)
             season.append(adds * seconds)
-            before.append(seasons.before(quarter, rows) * weight)
+            before.append(seasons.past_rates(quarter, rows) * weight)
             lowest.append(adds)
         if len(stretches) > 2:  # the first, the last, and whole quarters between them
             between = seasons.between(stretches[1][0], stretches[-1][0])
@@ -268,7 +268,7 @@ class Models:
     ) -> Outlooks:
         table = self._table
         levels, trends = table.levels[:, rows], table.trends[:, rows]
-        season = self._seasons.adds(at // QUARTER, rows)
+        season = self._seasons.addition(at // QUARTER, rows)
         shown = [
             level if seasonal else level - season for level, seasonal in zip(levels, _SEASONAL, strict=True)
         ]

@@ -27,7 +27,7 @@ class DoneSteps(NamedTuple):
     lag: Ints
     time_lag: Ints
     quality: Ints  # index of ``QUALITIES``
-    seen: Bools
+    end_known: Bools
     steps: Ints
 
     @staticmethod
@@ -35,11 +35,11 @@ class DoneSteps(NamedTuple):
         """Convert pairs of a partition's row in the bucket and one of its steps."""
         values = [
             (row, step.at, *(MISSING if n is None else n for n in step[1:5]), QUALITIES.index(step.quality),
-             step.seen, step.steps)
+             step.end_known, step.steps)
             for row, step in done
         ]  # fmt: skip
         columns = np.array(values, np.int64).reshape(-1, len(DoneSteps._fields)).T
-        return DoneSteps(*columns)._replace(seen=columns[7].astype(np.bool_))
+        return DoneSteps(*columns)._replace(end_known=columns[7].astype(np.bool_))
 
     def where(self, chosen: Any) -> DoneSteps:
         """Return the chosen steps."""

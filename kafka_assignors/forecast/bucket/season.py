@@ -46,7 +46,7 @@ class Seasons:
         self._before.clear()
         self._between.clear()
 
-    def adds(self, quarter: int, rows: RowIndex) -> Floats:
+    def addition(self, quarter: int, rows: RowIndex) -> Floats:
         """Return the addition to each level in a quarter of an hour, records/s."""
         added = self._added.get(quarter)
         if added is None:
@@ -58,11 +58,11 @@ class Seasons:
             above = (table.day[index] - table.season_mean) * seen / (seen + DAY_DOUBT)
             every = np.arange(table.size)
             hour = hour_of_week(local)
-            added = np.where(seen > 0, above + _week_adds(table, np.full(table.size, hour), every), 0.0)
+            added = np.where(seen > 0, above + _week_addition(table, np.full(table.size, hour), every), 0.0)
             self._added[quarter] = added
         return added[rows]
 
-    def before(self, quarter: int, rows: RowIndex) -> Floats:
+    def past_rates(self, quarter: int, rows: RowIndex) -> Floats:
         """Return earlier rates at a quarter of an hour, as ``Season.before``; NaN: unknown."""
         before = self._before.get(quarter)
         if before is None:
@@ -74,7 +74,7 @@ class Seasons:
             self._before[quarter] = before
         return before[:, rows]
 
-    def weight(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
+    def weighted_seconds(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
         """Return the share of a quarter's records from ``start`` to ``stop`` (microseconds), times 900 s."""
         if stop - start == QUARTER:
             return QUARTER_S
@@ -93,8 +93,8 @@ class Seasons:
         known = self._between.get((first, stop))
         if known is None:
             every = slice(None)
-            adds = [self.adds(quarter, every) for quarter in range(first, stop)]
-            before = [self.before(quarter, every) * QUARTER_S for quarter in range(first, stop)]
+            adds = [self.addition(quarter, every) for quarter in range(first, stop)]
+            before = [self.past_rates(quarter, every) * QUARTER_S for quarter in range(first, stop)]
             known = (added([add * QUARTER_S for add in adds]), added(before), np.minimum.reduce(adds))
             self._between[first, stop] = known
         return known
@@ -143,7 +143,7 @@ class Seasons:
         has_mean = table.day_seen[index, rows] > 0
         table.above[rows[has_mean]] += rate[has_mean] - table.day[index[has_mean], rows[has_mean]]
         table.quarters[rows[has_mean]] += 1
-        value = rate - _week_adds(table, hour_of_week(quarter), rows)
+        value = rate - _week_addition(table, hour_of_week(quarter), rows)
         _add_to_mean(table.day, table.day_seen, (index, rows), value, MOST_DAYS)
         week_index = quarter_of_week(quarter)
         _add_to_mean(table.usual, table.usual_seen, (week_index, rows), rate, USUAL_WEEKS)
@@ -177,7 +177,7 @@ def added(values: Floats | list[Floats]) -> Floats:
     return total
 
 
-def _week_adds(table: Table, hour: Ints, rows: Ints) -> Floats:
+def _week_addition(table: Table, hour: Ints, rows: Ints) -> Floats:
     seen = table.week_seen[hour, rows].astype(np.float64)
     added: Floats = table.week[hour, rows] * seen / (seen + WEEK_DOUBT)
     return added

@@ -43,40 +43,42 @@ _WORDS: dict[type[KafkaError], str] = {
 }
 
 
-def is_permanent(error: BaseException) -> bool:
-    """Whether a retry cannot help, because the cluster denies access."""
+def is_denial(error: BaseException) -> bool:
+    """Whether the cluster denies access, so that a retry cannot help."""
+    if isinstance(error, _DENIALS):
+        return True
+    is_tls = isinstance(error, ssl.SSLError) or (
+        isinstance(error, KafkaConnectionError) and "SSL" in str(error)
+    )
     # A connection that ends during the TLS handshake may belong to a broker that is shutting down.
-    return _is_denial(error) and "EOF" not in str(error)
+    return is_tls and "EOF" not in str(error)
 
 
-def may_pass(error: BaseException | None) -> bool:
+def is_retriable_error(error: BaseException | None) -> bool:
     """Whether a retry of the request may help."""
     return isinstance(error, (RetriableError, UnknownBrokerIdError))
 
 
 def is_silence(error: BaseException) -> bool:
-    """Whether a broker sent no response, so that a new connection may help; an error code is a response."""
+    """Whether a broker sent no response, so that a new connection may help.
+
+    An error code is a response, but REQUEST_TIMED_OUT, which kafka-python also raises for its own timeouts.
+    """
     return isinstance(error, _TIMEOUTS) or not isinstance(error, BrokerResponseError)
 
 
-def is_more_specific(error: BaseException, known: BaseException | None) -> bool:
+def replaces(error: BaseException, known: BaseException | None) -> bool:
     """Whether to report this connection failure instead of an earlier one."""
     # The last attempt before a deadline gets only the remaining time, so it often times out.
     return known is None or not isinstance(error, _TIMEOUTS) or isinstance(known, _TIMEOUTS)
 
 
-def _is_denial(error: BaseException) -> bool:
-    return isinstance(error, (*_DENIALS, ssl.SSLError)) or (
-        isinstance(error, KafkaConnectionError) and "SSL" in str(error)
-    )
-
-
 def lag_error(error: BaseException) -> LagError:
-    """Convert an error for callers.  The text is one line of bounded length, and never shows settings."""
+    """Convert an error for callers.  The text is one line of bounded length, and never shows a secret."""
     if isinstance(error, LagError):
         return error
     text = shown(re.sub(r"^\[Error -?\d+\] ", "", str(error)).strip() or type(error).__name__)
-    if _is_denial(error):
+    if is_denial(error):
         return LagDeniedError(f"the cluster denies access: {text}")
     if isinstance(error, _TIMEOUTS):
         return LagTimeoutError(f"the cluster did not answer in time: {text}")

@@ -18,7 +18,7 @@ from kafka.protocol.metadata import FindCoordinatorRequest
 
 from kafka_assignors.lag.arithmetic import begin_matters, lag
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.errors import is_retriable, lag_error, may_pass, reason
+from kafka_assignors.lag.fetch.errors import is_retriable, is_retriable_error, lag_error, reason
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.sending import Sender
 from kafka_assignors.lag.reading import Offsets, Reading
@@ -124,7 +124,7 @@ class Gathering:
                 return
             failure = await self._ask_coordinator(rest)
             rest = [tp for tp in rest if tp not in self._committed and tp not in self._permanent]
-            may_retry = failure is None or may_pass(failure)
+            may_retry = failure is None or is_retriable_error(failure)
             if rest and not (may_retry and await self._sender.pause(retry)):
                 if failure is not None:
                     raise failure
@@ -232,7 +232,9 @@ class Gathering:
         end = self._ends.get(tp)
         if end is not None and (tp in self._begins or not self._needs_begin(tp, end)):
             return True
-        return tp in self._permanent or (tp in self._unanswered and not may_pass(self._unanswered[tp]))
+        return tp in self._permanent or (
+            tp in self._unanswered and not is_retriable_error(self._unanswered[tp])
+        )
 
     def _needs_begin(self, tp: TopicPartition, end: int) -> bool:
         return self._all_begins or begin_matters(end, self._committed[tp], self._settings.reset)

@@ -16,7 +16,7 @@ from kafka.errors import GroupAuthorizationFailedError, KafkaTimeoutError
 
 from kafka_assignors.errors import GroupError, LagError, LagTimeoutError, LagUnreachableError
 from kafka_assignors.lag.arithmetic import Reset, lag
-from kafka_assignors.lag.fetch.errors import lag_error, may_pass
+from kafka_assignors.lag.fetch.errors import is_retriable_error, lag_error
 from kafka_assignors.lag.fetch.group import GroupState
 from kafka_assignors.lag.fetch.link import Link, open_link
 from kafka_assignors.lag.fetch.many_groups import EndsFetch, GroupNamesFetch, GroupsFetch
@@ -262,7 +262,7 @@ def read_groups(
         {name: fetch.end_read_at for name, (fetch, _) in fetched.items()},
         without_ends[0] if without_ends and not latest else None,
         is_complete=groups_error is None
-        and not any(map(may_pass, failures.values()))
+        and not any(map(is_retriable_error, failures.values()))
         and all(fetch.is_complete for fetch in ends),
         connection_failed=groups_error is not None
         or groups.connection_failed

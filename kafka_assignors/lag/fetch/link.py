@@ -29,7 +29,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from kafka_assignors.lag.fetch.errors import is_more_specific, is_permanent, lag_error
+from kafka_assignors.lag.fetch.errors import is_denial, lag_error, replaces
 from kafka_assignors.lag.settings import fetch_settings
 
 _T = TypeVar("_T")
@@ -201,7 +201,7 @@ class _Manager(KafkaConnectionManager):
         return connection
 
     def _failed(self, connection: Any, error: Exception) -> None:
-        is_final = is_permanent(error)
+        is_final = is_denial(error)
         if (
             not is_final
             and connection.sasl_enabled
@@ -213,7 +213,7 @@ class _Manager(KafkaConnectionManager):
             self._hang_ups += 1
             error = SaslAuthenticationFailedError("the broker closed the connection during authentication")
             is_final = self._hang_ups >= _MOST_HANG_UPS
-        if is_more_specific(error, self.last_failure):
+        if replaces(error, self.last_failure):
             self.last_failure = error.with_traceback(None)  # its frames would keep the socket alive
         if is_final and not self.refused.is_done:
             self.refused.success(error)

@@ -19,7 +19,7 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.errors import is_silence, may_pass
+from kafka_assignors.lag.fetch.errors import is_retriable_error, is_silence
 from kafka_assignors.lag.fetch.gathering import Gathering
 from kafka_assignors.lag.fetch.group import GroupState, describe_error, describe_request, is_new, state_of
 from kafka_assignors.lag.fetch.link import Link
@@ -71,7 +71,7 @@ class GroupNamesFetch:
                 self.names |= {g.group_id for g in response.groups if g.protocol_type in _WITH_COMMITS}
                 del self.failures[node]
                 return
-            if not may_pass(self.failures[node]) or not await self._sender.pause(retry):
+            if not is_retriable_error(self.failures[node]) or not await self._sender.pause(retry):
                 return
 
 
@@ -121,7 +121,7 @@ class GroupsFetch:
                 by_node.setdefault(node, []).append(group_id)
             for future in [self._manager.call_soon(self._read, node, ids) for node, ids in by_node.items()]:
                 await future
-            rest = [group_id for group_id in rest if may_pass(self.failures.get(group_id))]
+            rest = [group_id for group_id in rest if is_retriable_error(self.failures.get(group_id))]
             if rest and not await self._sender.pause(retry):
                 return
 
@@ -180,7 +180,7 @@ class GroupsFetch:
         try:
             response = await self._sender.send(request, node)
         except KafkaError as error:
-            if may_pass(error):
+            if is_retriable_error(error):
                 raise
             return {}  # their commits still count
         return {group.group_id: group for group in response.groups if not group.error_code}

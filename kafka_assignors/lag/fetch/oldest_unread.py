@@ -27,7 +27,7 @@ from kafka.errors import (
 )
 
 from kafka_assignors.lag.fetch import requests
-from kafka_assignors.lag.fetch.errors import is_retriable, is_silence, lag_error, may_pass, reason
+from kafka_assignors.lag.fetch.errors import is_retriable, is_retriable_error, is_silence, lag_error, reason
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.records import first_record
 from kafka_assignors.lag.fetch.sending import Sender
@@ -253,7 +253,7 @@ class OldestUnreadFetch:
             self._link.leaders.pop(position.tp, None)
 
     def _request_failed(self, positions: Iterable[Position], error: KafkaError) -> None:
-        passes = may_pass(error)
+        passes = is_retriable_error(error)
         if not passes:
             self.failure = error
         if is_silence(error):

@@ -14,7 +14,7 @@ from kafka.errors import (
 )
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
 
-from kafka_assignors.lag.fetch.errors import lag_error, may_pass
+from kafka_assignors.lag.fetch.errors import is_retriable_error, lag_error
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.requests import by_topic
 from kafka_assignors.lag.fetch.sending import Sender
@@ -96,7 +96,7 @@ class Retentions:
 
     def _failed(self, what: str, error: KafkaError, keys: Sequence[str | TopicPartition] = ()) -> None:
         """Note a failure; if it may pass, request the keys again at the next `ask`."""
-        for key in keys if may_pass(error) else ():
+        for key in keys if is_retriable_error(error) else ():
             self._asked_at.pop(key, None)
         right = _RIGHTS.get(type(error))
         why = f"the client needs the right {right}" if right else str(lag_error(error))

@@ -1,8 +1,8 @@
 """Records commits from ``__consumer_offsets``: lands those of the wanted groups, and counts all records.
 
 The checkpoint contains the position in the topic, so each commit lands once, even after a kill.  Compaction
-leaves only the last commit of each partition, and earlier ones that are not compacted yet.  So the history
-hardly goes back before the start of the recording.
+leaves only the last commit of each group and partition, and earlier ones that are not compacted yet.  So the
+history hardly goes back before the start of the recording.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 TOPIC = "__consumer_offsets"
 WRITER = "offsets-topic"  # also the ``source`` of the samples
 
-_AT_ONCE = 2_000_000  # maximum records a batch, so each batch of a large topic fits into memory
+_MOST_RECORDS = 2_000_000  # maximum records a batch, so each batch of a large topic fits into memory
 
 
 def record_offsets(
@@ -44,6 +44,8 @@ def record_offsets(
 ) -> Recording[OffsetsReport]:
     """Start a stream that lands commits in ``samples/offsets-topic``, from the end of the last run.
 
+    The first run starts at the begin of the topic.
+
     Args:
         spark: the session; it needs ``session.STREAMING``.
         settings: connection settings of ``KafkaConsumer``.
@@ -56,15 +58,15 @@ def record_offsets(
 
     Raises:
         OptionError: groups, the pattern or a setting are invalid, or the connector cannot take a setting.
-        PipelineError: the cluster or the topic cannot be read, or this Spark would read the topic as empty;
-            or the checkpoint is of another cluster or topic, or of other groups, so commits of these groups
-            were skipped.
+        PipelineError: the cluster cannot be reached, or this Spark would read the topic as empty.  Or the
+            checkpoint is of another cluster or topic, or of other groups, so commits of these groups were
+            skipped.  If the topic cannot be read, the stream ends, and ``Recording.finish`` raises the error.
     """
     wanted = SamplerOptions(tuple(groups), pattern("groups_like", groups_like))  # checks as the sampler does
     options = connector_options(settings)
     if spark.conf.get(OFFSET_FETCHING, "false") != "true":
         raise PipelineError(
-            f"recording {topic}: it would read as empty: set {OFFSET_FETCHING}=true in this Spark"
+            f"recording {topic}: this Spark would read it as empty; set {OFFSET_FETCHING}=true"
         )
     with watching(spark, OffsetsTally()) as watch, one_line(f"recording {topic}"):
         records = (
@@ -72,11 +74,12 @@ def record_offsets(
             .options(**options)
             .option("subscribe", topic)
             .option("startingOffsets", "earliest")
-            .option("maxOffsetsPerTrigger", str(_AT_ONCE))
+            .option("maxOffsetsPerTrigger", str(_MOST_RECORDS))
             .option("kafka.isolation.level", "read_committed")
             .load()
         )
-        with admin_client(spark, options) as admin:  # the id: an address may later lead to another cluster
+        # The checkpoint stores the cluster's id, because an address may later lead to another cluster.
+        with admin_client(spark, options) as admin:
             cluster = str(admin.describeCluster().clusterId().get())
         about = {"cluster": cluster, "topic": topic, "groups": _text_of(wanted)}
         decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))

@@ -21,12 +21,12 @@ class StoreOptions:
 
     Attributes:
         block_cache_bytes: cache for reads, of all stores together.
-        write_buffer_bytes: committed changes that are not flushed, of all stores together.  A store that has
-            an eighth of these bytes, at least 1 MiB, is flushed in the background.
+        write_buffer_bytes: committed changes that are not flushed, of all stores together.  A store is
+            flushed in the background when its own reach an eighth of this, or 1 MiB if that is more.
         max_open_files: of each store.
 
     Raises:
-        OptionError: a number is too small.
+        OptionError: a value is not a whole number, or is too small.
     """
 
     block_cache_bytes: int = 64 * _MIB
@@ -66,7 +66,8 @@ class Stores:
 
         Raises:
             StateError: it cannot be opened.  `StateDamagedError`: it is damaged, or behind its checkpoint:
-                wipe and restore it.  Without a changelog this is raised for certain corruption only.
+                wipe and restore it.  Without a changelog only corruption raises this, unless a file is
+                missing; any other damage raises a `StateError`.
         """
         try:
             database = self._library.Rdict(str(path), self._settings())

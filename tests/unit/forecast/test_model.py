@@ -156,10 +156,12 @@ def test_weights_of_the_parts_of_a_quarter_add_up(slots: int) -> None:
     for minutes in range(16):
         middle = begin + minutes * step
         weights = [
-            season.weight(*part) for part in ((begin, middle), (middle, begin + QUARTER)) if part[0] < part[1]
+            season.weighted_seconds(*part)
+            for part in ((begin, middle), (middle, begin + QUARTER))
+            if part[0] < part[1]
         ]
         assert sum(weights) == pytest.approx(900, rel=1e-3)
-    assert slots == 1 or season.weight(begin, begin + 300 * SECOND) < 60
+    assert slots == 1 or season.weighted_seconds(begin, begin + 300 * SECOND) < 60
 
 
 def test_new_level_is_learnt_within_two_horizons() -> None:
@@ -254,7 +256,7 @@ def test_trend_fades_over_all_unknown_steps_at_once() -> None:
 
 
 def test_season_without_steps_adds_nothing() -> None:
-    assert {Season().adds(quarter) for quarter in range(700)} == {0.0}
+    assert {Season().addition(quarter) for quarter in range(700)} == {0.0}
 
 
 def test_quarter_of_which_less_than_half_is_known_is_not_learnt() -> None:
@@ -286,5 +288,9 @@ def test_season_follows_the_clocks_of_its_zone() -> None:
         season = Season(zone)
         for quarter in range(first, monday - 96):  # until Saturday
             season.learn((quarter + 1) * QUARTER, (quarter - first) // 4 % 24 * 900, QUARTER)
-        assert season.before(monday + 7 * 4)[2] == hour
-        assert season.adds(monday + 7 * 4) == season.adds(monday - 7 * 96 + hour * 4) > season.adds(monday)
+        assert season.past_rates(monday + 7 * 4)[2] == hour
+        assert (
+            season.addition(monday + 7 * 4)
+            == season.addition(monday - 7 * 96 + hour * 4)
+            > season.addition(monday)
+        )

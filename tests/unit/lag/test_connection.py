@@ -50,10 +50,16 @@ def test_consumers_own_properties_file_works() -> None:
     assert connection_settings("h:1", {"group.id": "g", "auto.offset.reset": "latest"}, {}) == HOST
 
 
-def test_javas_names_are_accepted() -> None:
-    jaas = (
-        'org.apache.kafka.common.security.plain.PlainLoginModule required username="al" password="s\\"3=;";'
-    )
+@pytest.mark.parametrize(
+    "user_and_password",
+    [
+        r"""username="al" password="s\"3=;" """,
+        r"""username='al' password='s"3=;'""",
+        r"""username=al password='s\"3=;'""",
+    ],
+)
+def test_javas_names_are_accepted(user_and_password: str) -> None:
+    jaas = f"org.apache.kafka.common.security.plain.PlainLoginModule required {user_and_password};"
     properties = {
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": "PLAIN",
@@ -140,7 +146,7 @@ def test_properties_are_parsed_as_java_does() -> None:
         "# comment\n! another\n\n"
         "a=1\nb: 2\nc 3\n  d  =  4 = four\n"
         "long = one, \\\n       two\n"
-        "path=C\\:\\\\x\\u0041\\t.\n"
+        "path=C\\:\\\\x\\u0041\\t.\nface=\\ud83d\\ude00\n"
         "a\\=b=c\nempty=\r\nsecret=\u2028s\x853\rend=\\\\\nlast=x"
     )
     assert read_properties(text) == {
@@ -150,6 +156,7 @@ def test_properties_are_parsed_as_java_does() -> None:
         "d": "4 = four",
         "long": "one, two",
         "path": "C:\\xA\t.",
+        "face": "\N{GRINNING FACE}",
         "a=b": "c",
         "empty": "",
         "secret": "\u2028s\x853",

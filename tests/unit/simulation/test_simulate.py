@@ -135,6 +135,12 @@ def test_eager_round_stops_all_members() -> None:
     assert outcome.recovery_s == near(1.75 + 3 / (10 - 4))
 
 
+def test_group_that_settles_with_the_last_event_has_recovered() -> None:
+    """The round of the join at 29 s ends after the last arrival, with no lag."""
+    outcome = churned(STICKY, 2, ChurnStep("join", 29), steps=[[4, 4]] * 30)
+    assert outcome.recovery_s == near(1.75)
+
+
 def test_member_warms_up_gained_partitions_but_not_returned_ones() -> None:
     pauses = replace(SETTLED, warm_up_s=2.0)
     outcome = churned(STICKY, 1, ChurnStep("join", 10), steps=[[1, 1]] * 30, pauses=pauses)

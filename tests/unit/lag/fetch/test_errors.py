@@ -11,17 +11,25 @@ from kafka.errors import (
 )
 
 from kafka_assignors.errors import LagUnreachableError
-from kafka_assignors.lag.fetch.errors import is_more_specific, lag_error
+from kafka_assignors.lag.fetch.errors import is_denial, lag_error, replaces
 
 
 @pytest.mark.parametrize("timeout", [KafkaTimeoutError, RequestTimedOutError])
 def test_timeout_does_not_hide_an_earlier_failure(timeout: type[Exception]) -> None:
     cut, refused = timeout("after 5 ms"), KafkaConnectionError("ECONNREFUSED")
-    assert is_more_specific(cut, None)
-    assert is_more_specific(cut, KafkaTimeoutError("after 9 ms"))
-    assert not is_more_specific(cut, refused)
-    assert is_more_specific(refused, cut)
-    assert is_more_specific(KafkaConnectionError("reset"), refused)
+    assert replaces(cut, None)
+    assert replaces(cut, KafkaTimeoutError("after 9 ms"))
+    assert not replaces(cut, refused)
+    assert replaces(refused, cut)
+    assert replaces(KafkaConnectionError("reset"), refused)
+
+
+def test_connection_that_ends_in_the_tls_handshake_is_no_denial() -> None:
+    """A load balancer accepts connections although its brokers are away."""
+    error = KafkaConnectionError("Handshake failed: [SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred")
+    assert not is_denial(error)
+    assert isinstance(lag_error(error), LagUnreachableError)
+    assert is_denial(KafkaConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"))
 
 
 def test_other_protocol_suggests_tls() -> None:

@@ -181,16 +181,16 @@ def test_reasons_use_the_strategys_words() -> None:
     group = Group((member("a", owned=owned, priority=1), member("b", priority=2)), {"t0": 3})
     claims = resolve(group)
 
-    def reasons(*, preempt: bool, words: Mapping[Reason, Reason]) -> list[str]:
+    def reasons(*, preempt: bool, overrides: Mapping[Reason, Reason]) -> list[str]:
         target = plan_failover(group, claims, preempt=preempt)
         assigned, holds = this_round(group, claims, target)
-        return [str(why) for why in explain(group, claims, target, assigned, holds, words=words)]
+        return [str(why) for why in explain(group, claims, target, assigned, holds, overrides=overrides)]
 
     highest = {Reason.MOVED: Reason.HIGHEST}
     moved = ["moved to the highest priority: a"] * 2
-    assert reasons(preempt=True, words=highest) == [*moved, "no owner before"]
+    assert reasons(preempt=True, overrides=highest) == [*moved, "no owner before"]
     stays = {Reason.KEPT: Reason.STAYS}
-    assert reasons(preempt=False, words=stays) == [*["stays with the active member"] * 2, "no owner before"]
+    assert reasons(preempt=False, overrides=stays) == [*["stays with the active member"] * 2, "no owner before"]
 
 
 # --- size --------------------------------------------------------------------------------------------------
