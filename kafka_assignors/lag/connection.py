@@ -91,7 +91,7 @@ def _setting(name: str, value: str) -> dict[str, Any]:
         matches = ((setting, pattern.search(value)) for setting, pattern in _JAAS.items())
         return {
             setting: re.sub(r"\\(.)", r"\1", match[2] or match[3] or "")
-            for setting, match in matches.items()
+            for setting, match in matches
             if match
         }
     if name == "ssl_endpoint_identification_algorithm":  # Java's host name check; librdkafka has "none"

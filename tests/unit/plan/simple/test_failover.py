@@ -189,8 +189,8 @@ def test_reasons_use_the_strategys_words() -> None:
     highest = {Reason.MOVED: Reason.HIGHEST}
     moved = ["moved to the highest priority: a"] * 2
     assert reasons(preempt=True, overrides=highest) == [*moved, "no owner before"]
-    stays = {Reason.KEPT: Reason.STAYS}
-    assert reasons(preempt=False, overrides=stays) == [*["stays with the active member"] * 2, "no owner before"]
+    stays = ["stays with the active member"] * 2
+    assert reasons(preempt=False, overrides={Reason.KEPT: Reason.STAYS}) == [*stays, "no owner before"]
 
 
 # --- size --------------------------------------------------------------------------------------------------
