@@ -17,6 +17,7 @@ from kafka_assignors.broker import DevelopmentBroker, development_broker, find_j
 from kafka_assignors.broker.ports import answers
 from kafka_assignors.errors import BrokerError
 from tests.integration.conftest import FreshNames
+from tests.support.quick import long
 from tests.support.waiting import alive, running_below, until
 
 # A program that starts a broker, prints its address and waits.
@@ -138,7 +139,7 @@ def test_taken_port_is_named(own: DevelopmentBroker) -> None:
         pass
 
 
-@pytest.mark.parametrize("losses", [1, 9])
+@pytest.mark.parametrize("losses", [1, long(9)])
 def test_port_lost_to_another_process_is_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, losses: int
 ) -> None:
@@ -209,7 +210,7 @@ def test_impossible_data_dir_is_named(tmp_path: Path, place: str) -> None:
         pass
 
 
-@pytest.mark.parametrize("limit_bytes", [100, 100_000], ids=["at once", "once the JVM runs"])
+@pytest.mark.parametrize("limit_bytes", [100, long(100_000)], ids=["at once", "once the JVM runs"])
 def test_file_size_limit_is_one_line(tmp_path: Path, limit_bytes: int) -> None:
     import resource
 
@@ -223,7 +224,7 @@ def test_file_size_limit_is_one_line(tmp_path: Path, limit_bytes: int) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0 or sys.platform != "linux", reason="only root can mount a small disk")
-@pytest.mark.parametrize("size", ["4k", "32k"], ids=["at once", "once the JVM runs"])
+@pytest.mark.parametrize("size", ["4k", long("32k")], ids=["at once", "once the JVM runs"])
 def test_full_disk_is_one_line(tmp_path: Path, size: str) -> None:
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", tmp_path], check=True)
     try:
@@ -249,7 +250,7 @@ def test_program_killed_with_9_leaves_no_jvm_and_no_directory() -> None:
     assert not Path(directory).exists()
 
 
-@pytest.mark.parametrize("step", ["kafka.tools.StorageTool", "kafka.Kafka"])
+@pytest.mark.parametrize("step", [long("kafka.tools.StorageTool"), "kafka.Kafka"])
 def test_program_killed_with_9_during_start_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -277,6 +278,7 @@ def test_supervisor_killed_with_9_leaves_no_jvm() -> None:
     assert not broker.data_dir.exists()
 
 
+@pytest.mark.long
 def test_exception_in_the_block_stops_the_broker_and_propagates() -> None:
     with pytest.raises(KeyboardInterrupt), development_broker("jars") as broker:
         raise KeyboardInterrupt

@@ -95,6 +95,7 @@ def test_concurrent_starts_make_one_broker(cli: Cli) -> None:
     assert answers(port_of(one))
 
 
+@pytest.mark.long
 def test_data_dir_survives_the_broker(cli: Cli, tmp_path: Path) -> None:
     assert cli("start", "--data-dir", str(tmp_path / "data"))[0] == 0
     assert cli.facts()["data_dir"] == str(tmp_path / "data")
@@ -141,6 +142,7 @@ def test_foreground_broker_runs_until_ctrl_c(cli: Cli) -> None:
     assert cli("status")[0] == 1
 
 
+@pytest.mark.long
 def test_foreground_command_ends_with_the_broker(cli: Cli) -> None:
     process = cli.spawn("start", "--backend", "jars", "--foreground")
     assert process.stdout is not None

@@ -15,6 +15,7 @@ from tests.integration.groups.test_listener import READING, Producing, each_once
 from tests.integration.lag.test_plan_cli import about, as_planned, plan
 from tests.integration.member_process import emit
 from tests.integration.members import Group, Member, Owned, assert_never_two_owners
+from tests.support.quick import long
 
 PARTITIONS = (4, 2)
 COMMIT_EVERY = 50  # records
@@ -83,7 +84,7 @@ def seconds_to_first_record(dead: Member, successor: Member) -> float:
     return (successor.wait_for("processed", since=since).at - death.at) / 1e9
 
 
-@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
+@pytest.mark.parametrize("preempt", [True, long(False)], ids=["preempt", "no preempt"])
 def test_killed_active_is_replaced_and_returns(
     fresh: FreshNames, preempt: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -157,7 +158,7 @@ def test_zombie_gets_nothing_and_new_partitions_go_to_the_active(fresh: FreshNam
         assert_never_two_owners(group.members)
 
 
-@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
+@pytest.mark.parametrize("preempt", [True, long(False)], ids=["preempt", "no preempt"])
 def test_each_topic_has_an_active_under_unequal_subscriptions(fresh: FreshNames, preempt: bool) -> None:
     """Each topic goes whole to the first in line of its subscribers."""
     with Group(fresh, 3, 2, 4) as group:
@@ -227,7 +228,7 @@ def test_member_with_unreadable_priority_ranks_last(fresh: FreshNames) -> None:
 # --- the plan command --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
+@pytest.mark.parametrize("preempt", [True, long(False)], ids=["preempt", "no preempt"])
 def test_plan_command_reads_priorities_of_a_live_group(fresh: FreshNames, preempt: bool) -> None:
     """It predicts the takeover after the active ends; the broker does not know whether the group preempts."""
     with Group(fresh, *PARTITIONS) as group:

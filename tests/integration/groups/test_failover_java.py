@@ -17,6 +17,7 @@ from tests.integration.foreign import ForeignMember, java_command, java_program
 from tests.integration.groups.test_failover import assert_only_the_active_works, join
 from tests.integration.groups.test_listener import Producing, each_once, processed
 from tests.integration.members import Group, Member
+from tests.support.quick import long
 
 PARTITIONS = 4
 Start = Callable[[Group, int], ForeignMember]
@@ -68,7 +69,7 @@ def records(java: ForeignMember) -> set[tuple[int, int]]:
     return {(int(partition), int(offset)) for _, partition, offset in words}
 
 
-@pytest.mark.parametrize("java_leads", [True, False], ids=["Java leads", "we lead"])
+@pytest.mark.parametrize("java_leads", [True, long(False)], ids=["Java leads", "we lead"])
 def test_java_and_python_members_agree_on_the_active_member(
     fresh: FreshNames, java_member: Start, java_leads: bool
 ) -> None:

@@ -27,6 +27,7 @@ from kafka_assignors import (
 from kafka_assignors.broker import Backend, development_broker
 from tests.integration.conftest import WANTED, FreshNames
 from tests.integration.members import Group, Member, Owned, assert_never_two_owners, moved
+from tests.support.quick import quick
 
 PARTITIONS = (16, 8)
 ALL = sum(PARTITIONS)
@@ -44,7 +45,11 @@ STRATEGIES = [
 STICKY: list[type] = [StickyAssignor, CooperativeStickyAssignor]
 COOPERATIVE: list[type] = [FairestStickyAssignor, CooperativeStickyAssignor, CooperativeLagAwareAssignor]
 
-every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
+every_strategy = pytest.mark.parametrize(
+    "strategy",
+    quick(STRATEGIES, FailoverAssignor, CooperativeStickyAssignor, CooperativeLagAwareAssignor),
+    ids=lambda strategy: strategy.name,
+)
 
 
 def assert_only_the_moved_was_touched(

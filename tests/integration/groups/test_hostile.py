@@ -18,6 +18,7 @@ from kafka_assignors.plan import NO_GENERATION, Ownership
 from kafka_assignors.wire import cooperative_user_data, sticky_user_data
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, assert_never_two_owners
+from tests.support.quick import long
 
 PARTITIONS = 12
 EVERYTHING = range(PARTITIONS)
@@ -192,7 +193,7 @@ def assert_named_once_a_rebalance(leader: Member, bad: Member, since: int) -> No
 @pytest.mark.parametrize(
     "nonsense",
     [
-        pytest.param([EagerNoise, EagerTruncated, EagerMegabyte, EagerOutOfRange], id="sticky"),
+        long([EagerNoise, EagerTruncated, EagerMegabyte, EagerOutOfRange], id="sticky"),
         pytest.param(
             [CooperativeNoise, CooperativeTruncated, CooperativeMegabyte, CooperativeOutOfRange],
             id="cooperative-sticky",

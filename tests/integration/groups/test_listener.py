@@ -15,6 +15,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import emit
 from tests.integration.members import Group, Member, moved
+from tests.support.quick import long
 
 PARTITIONS = 6
 READING: dict[str, Any] = {"auto_offset_reset": "earliest", "max_poll_records": 20}
@@ -170,7 +171,7 @@ def test_no_record_is_lost_or_repeated_in_clean_rebalances(
 
 
 @pytest.mark.parametrize(
-    "strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda strategy: strategy.name
+    "strategy", [long(StickyAssignor), CooperativeStickyAssignor], ids=lambda strategy: strategy.name
 )
 def test_lost_membership_allows_no_commit(fresh: FreshNames, strategy: type) -> None:
     """The new owners have advanced, so a late commit would set their offsets back."""

@@ -21,6 +21,7 @@ from tests.integration.chaos.checks import even, ownership_errors
 from tests.integration.conftest import FreshNames
 from tests.integration.foreign import ForeignMember, java_command, java_program, librdkafka_command
 from tests.integration.members import HEARTBEAT_MS, SESSION_MS, Group, Member
+from tests.support.quick import quick
 from tests.support.waiting import until
 
 PARTITIONS = 11
@@ -211,10 +212,7 @@ def name_of(order: Order) -> str:
     return "-".join("".join(map(str, numbers)) for numbers in order)
 
 
-in_every_order = pytest.mark.parametrize(
-    "order", [order if order in QUICK else pytest.param(order, marks=pytest.mark.long) for order in EVERY],
-    ids=map(name_of, EVERY),
-)  # fmt: skip
+in_every_order = pytest.mark.parametrize("order", quick(EVERY, *QUICK), ids=map(name_of, EVERY))
 
 
 @in_every_order

@@ -25,6 +25,7 @@ from tests.integration.guarded import make_coordinators
 from tests.integration.members import Group
 from tests.integration.stateful.stateful_app import App
 from tests.support.own_strategies import ClassicOnly
+from tests.support.quick import quick
 from tests.support.waiting import until
 
 BEYOND = [
@@ -127,7 +128,9 @@ def test_stateful_group_stays_classic(fresh: FreshNames, tmp_path: Path) -> None
         app.assert_exact()
 
 
-@pytest.mark.parametrize("strategy", PLAIN, ids=lambda strategy: strategy.name)
+@pytest.mark.parametrize(
+    "strategy", quick(PLAIN, CooperativeStickyAssignor), ids=lambda strategy: strategy.name
+)
 def test_converted_group_is_noticed_once_by_every_member(fresh: FreshNames, strategy: type) -> None:
     """``sticky`` and its cooperative form let the broker plan by default, and every member logs it."""
 

@@ -20,6 +20,7 @@ from kafka_assignors import (
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, Owned, assert_never_two_owners
+from tests.support.quick import long, quick
 
 MAX_AGE_MS = 1000
 BOUND_S = MAX_AGE_MS / 1000 + 5
@@ -30,7 +31,11 @@ STRATEGIES = [
     FailoverAssignor,
     CooperativeLagAwareAssignor,
 ]
-every_strategy = pytest.mark.parametrize("strategy", STRATEGIES, ids=lambda strategy: strategy.name)
+every_strategy = pytest.mark.parametrize(
+    "strategy",
+    quick(STRATEGIES, CooperativeStickyAssignor),
+    ids=lambda strategy: strategy.name,
+)
 
 
 class Instances:
@@ -121,7 +126,7 @@ def test_new_partitions_after_the_leader_restarted(instances: Instances) -> None
     ("strategy", "consumer_type"),
     [
         (StickyAssignor, KafkaConsumer),
-        (CooperativeStickyAssignor, KafkaConsumer),
+        long(CooperativeStickyAssignor, KafkaConsumer),
         (CooperativeStickyAssignor, ContinuousConsumer),
     ],
     ids=["sticky", "cooperative-sticky", "ContinuousConsumer"],
@@ -143,7 +148,7 @@ def test_rolling_restart_moves_nothing(instances: Instances) -> None:
 
 @pytest.mark.parametrize("strategy", [CooperativeStickyAssignor], ids=lambda s: s.name)
 @pytest.mark.parametrize(
-    "consumer_type", [KafkaConsumer, ContinuousConsumer], ids=lambda type_: type_.__name__
+    "consumer_type", [KafkaConsumer, long(ContinuousConsumer)], ids=lambda type_: type_.__name__
 )
 def test_members_that_restart_with_one_more_topic(instances: Instances, fresh: FreshNames) -> None:
     """A rolling deploy of static members: the broker starts no rebalance for a subscription."""

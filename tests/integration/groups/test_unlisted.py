@@ -18,6 +18,7 @@ from kafka_assignors import (
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import EventLog
 from tests.integration.members import Group, Member, assert_never_two_owners
+from tests.support.quick import long, quick
 
 WITH_HISTORY = [
     StickyAssignor,
@@ -25,7 +26,9 @@ WITH_HISTORY = [
     CooperativeStickyAssignor,
     CooperativeLagAwareAssignor,
 ]
-with_history = pytest.mark.parametrize("strategy", WITH_HISTORY, ids=lambda strategy: strategy.name)
+with_history = pytest.mark.parametrize(
+    "strategy", quick(WITH_HISTORY, CooperativeStickyAssignor), ids=lambda strategy: strategy.name
+)
 NEVER_MS = 300_000
 EAGER = {StickyAssignor, FailoverAssignor}
 
@@ -110,7 +113,7 @@ def test_rolling_deploy_that_adds_a_topic(fresh: FreshNames, strategy: type) -> 
 
 @pytest.mark.parametrize(
     "end",
-    [pytest.param(Member.close, id="leaves"), pytest.param(Member.kill, id="killed", marks=pytest.mark.long)],
+    [pytest.param(Member.close, id="leaves"), long(Member.kill, id="killed")],
 )
 @with_history
 def test_leader_ends_right_after_a_topic_grew(
@@ -135,7 +138,7 @@ def test_leader_ends_right_after_a_topic_grew(
     repeat_until_stale(play)
 
 
-@pytest.mark.parametrize("preempt", [True, False], ids=["preempt", "no preempt"])
+@pytest.mark.parametrize("preempt", [True, long(False)], ids=["preempt", "no preempt"])
 def test_active_member_stays_active(fresh: FreshNames, preempt: bool) -> None:
     """The leader works on a topic of its own, and only its metadata lists all partitions of the other one."""
 

@@ -12,6 +12,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka_assignors import CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, assert_never_two_owners, moved
+from tests.support.quick import long
 
 PARTITIONS = 24
 UPGRADE: list[type] = [CooperativeStickyAssignor, RangeAssignor]
@@ -35,13 +36,13 @@ def test_upgrading_from_equals_the_plain_list() -> None:
 @pytest.mark.parametrize(
     ("eager", "both"),
     [
-        pytest.param(RangeAssignor, UPGRADE, id="range"),
+        long(RangeAssignor, UPGRADE, id="range"),
         pytest.param(
             RangePartitionAssignor,
             CooperativeStickyAssignor.upgrading_from(RangePartitionAssignor),
             id="kafka-python's range",
         ),
-        pytest.param(StickyAssignor, CooperativeStickyAssignor.upgrading_from(StickyAssignor), id="sticky"),
+        long(StickyAssignor, CooperativeStickyAssignor.upgrading_from(StickyAssignor), id="sticky"),
     ],
 )
 def test_upgrade_in_two_bounces(fresh: FreshNames, eager: type, both: list[type]) -> None:
@@ -70,7 +71,7 @@ def test_scale_out_between_the_bounces(fresh: FreshNames) -> None:
 @pytest.mark.parametrize(
     ("leader", "follower"),
     [
-        pytest.param(UPGRADE, [CooperativeStickyAssignor], id="an eager leader"),
+        long(UPGRADE, [CooperativeStickyAssignor], id="an eager leader"),
         pytest.param([CooperativeStickyAssignor], UPGRADE, id="a cooperative leader"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from tests.integration.conftest import FreshNames
 from tests.integration.stateful.stateful_app import App, Member
+from tests.support.quick import long
 
 NEVER: dict[str, Any] = {"commit_interval_ms": 600_000}
 STATIC: dict[str, Any] = {"group_instance_id": "one"}
@@ -35,7 +36,7 @@ def freeze_while_joining(app: App, **settings: Any) -> tuple[Member, Member]:
     return a, b
 
 
-@pytest.mark.parametrize("settings", [{}, STATIC], ids=["dynamic", "static"])
+@pytest.mark.parametrize("settings", [{}, long(STATIC)], ids=["dynamic", "static"])
 def test_lost_task_is_neither_written_nor_committed_by_its_former_owner(
     fresh: FreshNames, tmp_path: Path, settings: dict[str, Any]
 ) -> None:
