@@ -17,7 +17,7 @@ settings.load_profile("quick")
 # Two halves of the tests on Spark, with a session each: one after the other they are the longest by far.
 # Two halves of the hour of chaos, too: each run has a broker and two dozen members.
 _TOGETHER = (
-    r"tests/pipeline/test_[a-k]",
+    r"tests/pipeline/test_[a-kn]",
     r"tests/pipeline/",
     r"tests/integration/demo/",
     r"tests/integration/chaos/.*\[(\w+)-",

@@ -218,6 +218,7 @@ def test_run_reads_the_topic_once_before_the_first_write(
     ]
 
 
+@pytest.mark.long
 def test_partition_without_a_forecast_for_days_is_removed_once(
     spark: SparkSession, bootstrap: str, topic: str
 ) -> None:

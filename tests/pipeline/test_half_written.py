@@ -120,6 +120,7 @@ def test_model_stops_at_an_incomplete_file_and_continues_once_it_is_complete(
     assert [row[-3] for row in rows] == ["ok"] * (3 * MINUTES - 1)
 
 
+@pytest.mark.long
 def test_deleted_file_is_counted_once_and_others_are_read(spark: SparkSession, tmp_path: Path) -> None:
     """Two writers have deleted files.  A file that was read before is no loss."""
     read = [write_file(tmp_path, "import", 0, looks(0)), landed(spark, tmp_path, 1)]

@@ -62,6 +62,7 @@ def test_import_reads_only_its_own_samples_of_the_same_days(spark: SparkSession,
     assert import_samples(spark, [line(), line(partition=1)], str(root)) == ImportReport(2, 1, 1, {})
 
 
+@pytest.mark.long
 def test_imported_days_are_modelled_in_their_order(spark: SparkSession, tmp_path: Path) -> None:
     """The model may read a file at a time, or look while an import writes."""
     spark.conf.set(COALESCING, "false")  # as with a large import: another task writes the 10th than the 8th

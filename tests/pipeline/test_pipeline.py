@@ -33,6 +33,7 @@ from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
 from tests.integration.reading import all_records
 from tests.pipeline.samples import Look, land
+from tests.support.quick import long
 
 PATIENCE_S = 600.0
 PARTITIONS = 3
@@ -222,6 +223,7 @@ def test_model_that_cannot_write_is_restarted_without_loss_of_samples(
     assert report.load.late == 0
 
 
+@pytest.mark.long
 def test_state_of_a_vanished_partition_is_dropped_after_the_given_time(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -235,6 +237,7 @@ def test_state_of_a_vanished_partition_is_dropped_after_the_given_time(
     assert report.load.refused == 1
 
 
+@pytest.mark.long
 def test_model_with_changed_settings_is_an_error_at_the_start(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
@@ -256,6 +259,7 @@ def test_model_with_changed_settings_is_an_error_at_the_start(
     assert spark.streams.active == [], "what recorded beside it has ended, too"
 
 
+@pytest.mark.long
 def test_exception_of_the_callback_ends_the_pipeline(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
 ) -> None:
@@ -340,30 +344,30 @@ def command(*arguments: object) -> Result:
     return CliRunner().invoke(cli, [str(argument) for argument in arguments])
 
 
+@pytest.mark.parametrize("recorded", [False, long(True)], ids=["at once", "after record"])
 def test_run_once_processes_all_records_and_reports(
-    bootstrap: str, names: FreshNames, tmp_path: Path
+    bootstrap: str, names: FreshNames, tmp_path: Path, *, recorded: bool
 ) -> None:
     group, topic, root = names.group(), names.topic(1), tmp_path / "here"
     write(bootstrap, {TopicPartition(topic, 0): 7})
     commit(bootstrap, group, {TopicPartition(topic, 0): 4})
-    process = run_command(
-        "record", group, "--bootstrap", bootstrap, "--out", root, "--once", "--output", "json"
-    )
-    report = json.loads(process)
+    options = [group, "--bootstrap", bootstrap, "--out", root, "--once", "--output", "json"]
+    if recorded:
+        assert_recorded(run_command("record", *options), commits=1)
+    report = run_command("pipeline", "run", *options, "--no-feed")
+    assert_recorded(report, commits=0 if recorded else 1)
+    assert report["load"]["samples"] == (3 if recorded else 2)
+    assert report["folder"] == str(root)
+
+
+def assert_recorded(report: Any, *, commits: int) -> None:
     assert report["samples"] == {"looks": 1, "rows": 1, "misses": {}}
-    assert report["offsets_topic"]["commits"] == 1
+    assert report["offsets_topic"]["commits"] == commits
     assert report["offsets_topic"]["problems"] == {}
-    again = json.loads(
-        run_command("pipeline", "run", group, "--bootstrap", bootstrap, "--out", root, "--once", "--no-feed",
-                    "--output", "json")
-    )  # fmt: skip
-    assert again["offsets_topic"]["commits"] == 0, "it is recorded already"
-    assert again["load"]["samples"] == 3
-    assert again["folder"] == str(root)
 
 
-def run_command(*arguments: object) -> str:
-    """Run a command in a process; return its stdout."""
+def run_command(*arguments: object) -> Any:
+    """Run a command in a process; return its output, which is JSON."""
     done = subprocess.run(
         [sys.executable, "-m", "kafka_assignors", *map(str, arguments)],
         capture_output=True,
@@ -372,7 +376,7 @@ def run_command(*arguments: object) -> str:
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return json.loads(done.stdout)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tests.integration.demo.small_demo import (
     Demo,
     command,
 )
+from tests.support.quick import long
 from tests.support.waiting import until
 
 
@@ -116,7 +117,7 @@ def command_line(process: psutil.Process) -> list[str]:
         return []
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, long(signal.SIGTERM), long(signal.SIGINT)])
 def test_no_process_outlives_the_demo(kafka_bootstrap: str, tmp_path: Path, how: signal.Signals) -> None:
     arguments = command(tmp_path, "--bootstrap", kafka_bootstrap, *SMALL)
     with subprocess.Popen(arguments, stderr=subprocess.PIPE) as popen:
