@@ -24,6 +24,7 @@ from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.forecast.steps import Steps
 from tests.property.test_load_model import SETTINGS, START, steady, two_writers, wild
 from tests.support.one_partition import LoadRow, Partition
+from tests.support.quick import long
 
 Given = list[tuple[int, Sample]]
 
@@ -181,7 +182,7 @@ def faulty(number: int, looks: int, chance: Random) -> list[Sample]:
         (LoadSettings(60, 60, 200, 900), 600),
         (LoadSettings(60, 3_600, 200, 900, "latest"), 900),
         (LoadSettings(900, 900, 200, 13_500, "latest", "Asia/Kathmandu"), 500),  # 5:45 hours from UTC
-        (LoadSettings(900, 21_600, 200, 13_500, "earliest", "Europe/Berlin"), 4_200),
+        long(LoadSettings(900, 21_600, 200, 13_500, "earliest", "Europe/Berlin"), 4_200),
     ],
 )
 def test_bucket_gives_the_rows_of_days(

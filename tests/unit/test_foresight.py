@@ -79,6 +79,7 @@ def test_rate_keeps_members_as_busy_as_requested() -> None:
     assert rate_for(traffic, 2, 0.8) == pytest.approx(240 / 60 / 2 / 0.8)
 
 
+@pytest.mark.long
 def test_plans_from_forecasts_win_more_hours_than_they_lose() -> None:
     """The last of three weeks of flights, three members that are 95 % busy in the busiest hours."""
     traffic = flights(partitions=8, weeks=3)

@@ -196,8 +196,8 @@ def test_large_group_shows_the_largest_lags() -> None:
 
 
 def test_all_shows_every_member_and_partition() -> None:
-    shown = lines(large(100, 10_000), everything=True)
-    assert sum(line.startswith("t-") for line in shown) == 10_000
+    shown = lines(large(100, 1_000), everything=True)
+    assert sum(line.startswith("t-") for line in shown) == 1_000
     assert sum(line.startswith("m0") for line in shown) == 100
     assert "--all" not in "".join(shown)
 

@@ -77,6 +77,7 @@ def assert_as_published(found: Score, figures: list[float]) -> None:
     assert errors == [pytest.approx(figure, rel=0.02, abs=0.005) for figure in figures]
 
 
+@pytest.mark.long
 def test_forecasts_are_as_far_off_as_the_page_says(year: list[Flight]) -> None:
     """Three weeks of the busiest partitions, in steps of a quarter of an hour; the same figures anywhere."""
     samples = sample_flights(year, 18, every_s=900, days=21)
