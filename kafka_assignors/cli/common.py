@@ -1,4 +1,4 @@
-"""Shared by commands: options, client settings, the SIGTERM handler, and the identity of a line."""
+"""Shared by commands: options, client settings, addresses, the SIGTERM handler, and ids of lines."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, BinaryIO, NoReturn, TypeVar
+from typing import Any, BinaryIO, NamedTuple, NoReturn, TypeVar
 
 import click
 
 from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.connection import connection_settings, read_properties
+from kafka_assignors.validators import is_port
 
 F = TypeVar("F", bound=Callable[..., object])
 
@@ -71,8 +72,30 @@ def option_as_usage_error(name: Callable[[str], str]) -> Iterator[None]:
 
 
 def without_figures(line: str) -> str:
-    """Return a line without its numbers: its identity in a log, which stays when only figures change."""
-    return re.sub(r"[\d.,]+", "#", line)
+    """Return a line without its numbers, as an id for a log.  Names keep theirs: ``orders-5``."""
+    return re.sub(r"(?<![\w.,-])[\d.,]+", "#", line)
+
+
+class Address(NamedTuple):
+    """An address to listen on."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def parse_address(value: str) -> Address:
+    """Parse HOST:PORT.
+
+    Raises:
+        click.BadParameter: the value is not such an address.
+    """
+    host, _, port = value.rpartition(":")
+    if not host or not (is_port(port) or port == "0"):
+        raise click.BadParameter(f"expected HOST:PORT, got {value!r}")
+    return Address(host.strip("[]"), int(port))
 
 
 @contextmanager

@@ -153,9 +153,7 @@ GOALS = (
         "never_drained", lambda o: float(o.drain_s is None), None, "{:.0%} of situations never drained"
     ),
     RankedFigure("time_lag_p99", lambda o: o.time_lag_p99, 0.5, "time lag (p99) {:,.1f} s"),
-    RankedFigure(
-        "recovery_s", lambda o: _time(o.recovery_s, o), 1.0, "{:,.1f} s until the lag is gone again"
-    ),
+    RankedFigure("recovery_s", lambda o: _time(o.recovery_s, o), 1.0, "{:,.1f} s until the lag is as before"),
     RankedFigure("drain_s", lambda o: _time(o.drain_s, o), 1.0, "drained in {:,.1f} s"),
     RankedFigure(
         "largest_member_lag", lambda o: o.largest_member_lag, 10.0, "largest lag of a member {:,.0f} records"

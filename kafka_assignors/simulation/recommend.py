@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,6 +11,8 @@ from typing import NamedTuple
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.simulation.outcome import COSTS, GOALS, NO_DIFFERENCE, Outcome, RankedFigure, Situation
 from kafka_assignors.simulation.scenario import Parameter, labelled
+
+_PLACE = re.compile(r"\{.*?\}( s)?")  # of the figure in ``RankedFigure.words``, with its unit
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,7 @@ def _clearest(goal: RankedFigure, better: _Contender, worse: _Contender) -> Situ
 
 def _compared(goal: RankedFigure, contender: _Contender, other: _Contender, situation: Situation) -> str:
     """Compare two contenders in one situation, and count the situations in which each is better."""
-    figure = goal.words.format(_figure(goal, contender, situation))
+    figure = _PLACE.sub(_value(goal, contender, situation), goal.words)
     comparison = f"{figure}, {_value(goal, other, situation)} for {other.label}"
     if goal.least is None or len(contender.outcomes) == 1:
         return comparison
@@ -221,23 +224,19 @@ def _compared(goal: RankedFigure, contender: _Contender, other: _Contender, situ
     return f"{comparison} in {_name(situation, list(contender.outcomes))} ({counted})"
 
 
-def _figure(goal: RankedFigure, contender: _Contender, situation: Situation) -> float:
-    """Return the figure in a situation; of a yes or no, the part of the situations with a yes."""
-    return contender.levels[goal.figure] if goal.least is None else goal.of(contender.outcomes[situation])
-
-
 def _value(goal: RankedFigure, contender: _Contender, situation: Situation) -> str:
-    """Format the figure with its unit, as in ``words``."""
-    shape = goal.words[goal.words.index("{") : goal.words.index("}") + 1]
-    unit = " s" if "} s" in goal.words else ""
-    return shape.format(_figure(goal, contender, situation)) + unit
+    """Format the figure in a situation, with its unit; of a yes or no, the part of situations with a yes."""
+    outcome = contender.outcomes[situation]
+    figure = contender.levels[goal.figure] if goal.least is None else goal.of(outcome)
+    value = next(_PLACE.finditer(goal.words))[0].format(figure)
+    return f"more than {value}" if getattr(outcome, goal.figure, 0) is None else value
 
 
 def _name(situation: Situation, every: Sequence[Situation]) -> str:
     """Name a situation by its history and its differences from others of the same history."""
     alike = [other for other in every if other.history == situation.history]
     parts = {
-        "members": f"{situation.members} members",
+        "members": f"{situation.members} member{'s' * (situation.members != 1)}",
         "churn": f"churn {situation.churn or 'none'}",
         "service_rate": f"{situation.service_rate:,.1f} records/s each",
     }
@@ -251,7 +250,7 @@ def _notes(contenders: list[_Contender], every: int, tiers: int) -> tuple[str, .
     notes: list[str] = []
     common = len(contenders[0].outcomes)
     if every > common:
-        notes.append(f"{every - common} situations were not tried with every strategy and do not count")
+        notes.append(f"{every - common} of {every} situations do not count: not tried with every strategy")
     if tiers == 1 and len(contenders) > 1:
         notes.append("it makes no real difference which of them is used here")
     if common == 1:

@@ -140,7 +140,7 @@ def test_setting_with_which_the_topic_reads_as_empty_is_an_error(spark: SparkSes
     """The cluster is not asked for it."""
     spark.conf.set(OFFSET_FETCHING, "false")
     try:
-        with pytest.raises(PipelineError, match=rf"as empty: set {OFFSET_FETCHING}=true"):
+        with pytest.raises(PipelineError, match=rf"as empty; set {OFFSET_FETCHING}=true"):
             record_offsets_once(spark, settings_of("127.0.0.1:1"), str(tmp_path), groups=["g"])
     finally:
         spark.conf.set(OFFSET_FETCHING, "true")

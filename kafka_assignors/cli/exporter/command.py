@@ -10,14 +10,16 @@ from typing import BinaryIO
 import click
 
 from kafka_assignors.cli.common import (
+    Address,
     client_settings,
     connection_options,
+    parse_address,
     sigterm_as_interrupt,
     wait_for_interrupt,
 )
 from kafka_assignors.cli.exporter.fetch import ClusterReader
 from kafka_assignors.cli.exporter.page import LagPage
-from kafka_assignors.cli.exporter.server import Address, parse_address, reading_repeatedly, serving
+from kafka_assignors.cli.exporter.server import reading_repeatedly, serving
 
 _SHORTEST_TIMEOUT_S, _LONGEST_TIMEOUT_S = 10.0, 120.0
 

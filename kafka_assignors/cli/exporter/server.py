@@ -8,23 +8,23 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import click
 from prometheus_client import CollectorRegistry, make_wsgi_app, start_http_server
 from prometheus_client.registry import Collector
 
 from kafka_assignors.background import Background
-from kafka_assignors.cli.common import without_figures
+from kafka_assignors.cli.common import Address, without_figures
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, LagError
 from kafka_assignors.lag.fetch.errors import lag_error
-from kafka_assignors.validators import is_port
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 KEPT_INTERVALS = 3
-"""The last reading stays on its page for this many intervals while no newer one succeeds."""
+"""The last reading stays on its page for this many intervals while no newer one succeeds.  A reading
+that took longer than an interval stays for this many times its duration."""
 
 Route = Callable[[], tuple[HTTPStatus, bytes]]
 """Returns the status and the JSON of a page."""
@@ -35,7 +35,7 @@ class HasProblems(Protocol):
 
     @property
     def problems(self) -> Mapping[str, str]:
-        """Id of a problem, the same in each reading -> its line for the log."""
+        """Log line of each problem, by an id that stays the same from reading to reading."""
 
 
 ReadingT = TypeVar("ReadingT", bound=HasProblems)
@@ -60,31 +60,9 @@ class ReadingPage(Collector, Generic[ReadingT]):
         """Replace the figures."""
 
     def fail(self) -> None:
-        """Note that a reading failed.  The last figures stay for ``KEPT_INTERVALS`` intervals."""
+        """Note that a reading failed.  The last figures stay, as ``KEPT_INTERVALS`` says."""
         with self._lock:
             self._is_up = False
-
-
-class Address(NamedTuple):
-    """An address to listen on."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def parse_address(value: str) -> Address:
-    """Parse HOST:PORT.
-
-    Raises:
-        click.BadParameter: the value is not such an address.
-    """
-    host, _, port = value.rpartition(":")
-    if not host or not (is_port(port) or port == "0"):
-        raise click.BadParameter(f"expected HOST:PORT, got {value!r}")
-    return Address(host.strip("[]"), int(port))
 
 
 @contextmanager

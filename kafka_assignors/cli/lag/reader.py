@@ -45,7 +45,7 @@ def matching(pattern: str, names: Iterable[str]) -> list[str]:
 
 
 class LagReader:
-    """Reads the lag of groups; connects at the first read, and again if a broker does not answer.
+    """Reads the lag of groups; connects at the first read, and again if groups or offsets do not come.
 
     Args:
         settings: connection settings, as ``connection_settings`` returns them.
@@ -127,8 +127,8 @@ class LagReader:
 
     def _reports(self, link: Link, groups: GroupsReading) -> tuple[Report, ...]:
         """Return the reports of all groups; the timestamps for all of them are read at once."""
-        # Ages are of when the group was read, and rates of when its ends were, because reading other groups
-        # and the timestamps may take seconds.
+        # Ages refer to the time the commits were read, rates to the time the ends were: reading other groups
+        # and timestamps may take seconds.
         epoch_s, text = time.time() - time.monotonic(), _now()
         starts = {
             name: {

@@ -17,10 +17,12 @@ from rich.console import Console
 
 from kafka_assignors.cli.backtest.options import read_moment
 from kafka_assignors.cli.common import (
+    Address,
     as_usage_error,
     client_settings,
     connection_options,
     output_option,
+    parse_address,
     reset_option,
     sigterm_as_interrupt,
 )
@@ -98,7 +100,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     default="1m",
     show_default=True,
     help="Time between two looks at the group.  "
-    "Arrivals and rates are measured over it; with --serve and without --rate, over at least 1m.",
+    "Arrivals and rates are measured over it; with --serve and without --rate, over the last minute.",
 )
 @reset_option("The group's auto_offset_reset, for the lag of partitions without a commit.")
 @click.option(
@@ -123,6 +125,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--serve",
     "listen",
     metavar="HOST:PORT",
+    type=parse_address,
     help="Serve the size to autoscalers until interrupted: JSON at /size, metrics at /metrics.",
 )
 @output_option
@@ -147,7 +150,7 @@ def command(
     recorded_members: int | None,
     cores: int | None,
     memory: str,
-    listen: str | None,
+    listen: Address | None,
     output: str,
 ) -> None:
     """Show how many members a group needs so that no record waits too long, and why.
@@ -208,7 +211,7 @@ def _end(report: SizeReport, output: str) -> None:
         sys.exit(1)
 
 
-def _serve(listen: str, every_s: float, sizes: GroupSizes, group_id: str) -> None:
+def _serve(listen: Address, every_s: float, sizes: GroupSizes, group_id: str) -> None:
     """Serve sizes.  The import is here, because a single size does not need the extra ``prometheus``."""
     try:
         from kafka_assignors.cli.size.serve import serve

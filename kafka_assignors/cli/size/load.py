@@ -78,14 +78,18 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
 
     A member without a backlog reads all that arrives, which does not show its capacity.  So a member counts
     only if it owned the same partitions at all looks, and always had more lag than it reads in ``COMMIT_S``
-    seconds.  The looks are those over which the rates of the last one were measured, oldest first.
+    seconds.  A member does not count if the rate of one of its partitions is unknown.
+
+    Args:
+        looks: oldest first; they include all those over which the rates of the last one were measured.
     """
     now, lags = looks[-1], [look.by_member() for look in looks]
     owned, capacity_of = [look.partitions_of() for look in looks], capacities_of(now)
     rates = []
     for member_id, partitions in owned[-1].items():
         rate = total_rate(partitions)
-        if rate is None or not rate.records_out or any(member_id not in lag for lag in lags):
+        is_known = all(_is_rate_known(partition) for partition in partitions)
+        if rate is None or not rate.records_out or not is_known or any(member_id not in lag for lag in lags):
             continue
         tps = [partition.tp for partition in partitions]
         is_same = all([partition.tp for partition in look[member_id]] == tps for look in owned)
@@ -97,25 +101,31 @@ def member_rates(looks: Sequence[Report]) -> list[float]:
 def has_stopped(looks: Sequence[Report]) -> bool:
     """Return whether records waited at all looks, but no commit changed between them.
 
-    Then the members do not read, or commit less often than the group is looked at.
+    Then the members do not read, or commit less often than the time that the looks span.
     """
-    is_late = all(any(partition.lag for partition in look.partitions) for look in looks)
-    return is_late and not any(_has_moved(partition) for look in looks[1:] for partition in look.partitions)
+    commits = [{partition.tp: partition.committed for partition in look.partitions} for look in looks]
+    return all(map(_waiting, looks)) and all(of_look == commits[0] for of_look in commits)
 
 
 def stuck_partitions(looks: Sequence[Report]) -> list[TopicPartition]:
-    """Return the partitions with lag at all looks whose commit did not change between them."""
-    lagging = [{partition.tp for partition in look.partitions if partition.lag} for look in looks]
-    moved = {partition.tp for look in looks[1:] for partition in look.partitions if _has_moved(partition)}
-    return sorted(set.intersection(*lagging) - moved)
+    """Return the partitions in which records waited at all looks, and whose commit did not change."""
+    waiting = list(map(_waiting, looks))
+    return sorted(
+        tp for tp, commit in waiting[0].items() if all((tp, commit) in it.items() for it in waiting)
+    )
 
 
-def _has_moved(partition: PartitionLag) -> bool:
-    """Return whether the commit changed since an earlier look, or may have."""
-    if partition.rate is None:
-        return True
-    out = partition.rate.records_out
-    return bool(out) or (out is None and partition.committed is not None)
+def _waiting(look: Report) -> dict[TopicPartition, int | None]:
+    """Return the commits of the partitions with unread records.
+
+    Lag alone does not show these: the last offsets may be markers of transactions.
+    """
+    return {p.tp: p.committed for p in look.partitions if p.lag and p.seconds != 0}
+
+
+def _is_rate_known(partition: PartitionLag) -> bool:
+    rate = partition.rate
+    return rate is not None and (rate.records_out is not None or partition.committed is None)
 
 
 def capacities_of(report: Report) -> dict[str, float]:
@@ -153,7 +163,9 @@ def group_load(
     """
     topics = partition_counts(now)
     if not topics:
-        raise GroupError(f"group {now.group.group_id!r} has neither members nor commits: nothing to size")
+        raise GroupError(
+            f"group {now.group.group_id!r} has no assigned partitions and no commits: nothing to size"
+        )
     group = Group((), topics)
     index_of = {group.at(index): index for index in range(group.size)}
     member_index = {member.member_id: index for index, member in enumerate(now.members)}

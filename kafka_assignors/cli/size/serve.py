@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from http import HTTPStatus
@@ -12,11 +12,10 @@ from http import HTTPStatus
 import click
 from prometheus_client.core import GaugeMetricFamily
 
-from kafka_assignors.cli.common import sigterm_as_interrupt, wait_for_interrupt
+from kafka_assignors.cli.common import Address, sigterm_as_interrupt, wait_for_interrupt
 from kafka_assignors.cli.exporter.server import (
     KEPT_INTERVALS,
     ReadingPage,
-    parse_address,
     reading_repeatedly,
     serving,
 )
@@ -57,6 +56,10 @@ class SizePage(ReadingPage[SizeReport]):
             return HTTPStatus.SERVICE_UNAVAILABLE, b'{"problem": "there is no recent size"}'
         return HTTPStatus.OK, json.dumps(report.as_json()).encode()
 
+    def describe(self) -> Iterable[GaugeMetricFamily]:
+        """Return the metrics without samples, so that a scrape can select some: ``/metrics?name[]=NAME``."""
+        return [GaugeMetricFamily(name, meaning, labels=["group"]) for name, meaning in METRICS.items()]
+
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics, as prometheus-client asks for them at each scrape."""
         report = self._fresh()
@@ -83,14 +86,14 @@ class SizePage(ReadingPage[SizeReport]):
             return self._last[1]
 
 
-def serve(listen: str, read: Callable[[], SizeReport], group_id: str, interval_s: float) -> None:
+def serve(listen: Address, read: Callable[[], SizeReport], group_id: str, interval_s: float) -> None:
     """Serve sizes until interrupted."""
     page = SizePage(group_id, interval_s)
     routes = {"/size": page.as_json}
     with (
         suppress(KeyboardInterrupt),
         sigterm_as_interrupt(),
-        serving(page, parse_address(listen), routes) as served,
+        serving(page, listen, routes) as served,
     ):
         _log(f"serving http://{served}/size and /metrics, looking every {interval_s:g} s")
         with reading_repeatedly(timed_and_logged(read, _log), page, interval_s, _log):

@@ -89,7 +89,8 @@ class GroupSizes:
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
-        while len(self._looks) > 2 and self._looks[1][0] <= now - WINDOW_S:
+        # One more than the window has, because the reader's rates may begin a look earlier.
+        while len(self._looks) > 3 and self._looks[2][0] <= now - WINDOW_S:
             self._looks.popleft()
         return report
 
@@ -147,7 +148,7 @@ class GroupSizes:
     def _given_up(self) -> int:
         """Return how many partitions of topics that members read have lost their owner since the last look.
 
-        Cooperative members revoke a partition in one round of a rebalance, and get it in the next.
+        A cooperative member revokes a partition in one round; another member gets it in the next.
         """
         before, now = (report for _, report in list(self._looks)[-2:])
         topics = {topic for member in now.members for topic in member.topics}
@@ -158,9 +159,11 @@ class GroupSizes:
 
     def _stopped(self, now: Report) -> list[str]:
         """Return a note if all or some partitions do not seem to be read, because then no size helps."""
-        span_s, looks = self._span_s, [report for _, report in self._looks]
-        if not now.members or span_s < _LEAST_S:
+        if not now.members or self._span_s < _LEAST_S:
             return []
+        last_s = self._looks[-1][0]
+        first = max(index for index, (at_s, _) in enumerate(self._looks) if at_s <= last_s - _LEAST_S)
+        span_s, looks = last_s - self._looks[first][0], [look for _, look in list(self._looks)[first:]]
         if has_stopped(looks):
             return [
                 f"records wait, but no member has committed for {span_s:,.0f} s: "
@@ -192,8 +195,8 @@ class GroupSizes:
             ]
         if not self._rates and span_s < _LEAST_S:
             raise GroupError(
-                f"looks {span_s:.0f} s apart are too close to measure a member's rate: "
-                f"give --rate, or --every {_LEAST_S:.0f}s"
+                f"a member's rate is measured over at least {_LEAST_S:.0f} s, and the looks span "
+                f"{span_s:.0f} s so far: give --rate, or --every {_LEAST_S:.0f}s"
             )
         if not self._rates:
             why = "kept its partitions, committed, and had more lag than it reads in 10 s at each look"

@@ -88,14 +88,14 @@ class WatchApp(App[None]):
         yield Footer(compact=True)
 
     def on_mount(self) -> None:
-        """Start to poll; SIGTERM ends the application as ``q`` does."""
+        """Start polling; SIGTERM ends the application as ``q`` does."""
         with suppress(NotImplementedError, RuntimeError, ValueError):  # Windows; not the main thread
             asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.exit)
         self._background.submit(self._poll, self._interval_s)
         self._start_reading_lag()
 
     def on_unmount(self) -> None:
-        """Stop to poll, without waiting for a look that is under way."""
+        """Stop polling.  Do not wait for a look that is running."""
         self._background.stop()
         self._lag_background.stop()
 
@@ -142,7 +142,7 @@ class WatchApp(App[None]):
     def show_lag(self, lag: GroupLag | KafkaAssignorsError) -> None:
         """Show the next lag.  If it could not be read, show the error and the last lag."""
         if isinstance(lag, KafkaAssignorsError):
-            lag = replace(self._lag, problem=f"lag unknown: {lag}")
+            lag = replace(self._lag, problem=f"lag not read: {lag}")
         self._lag = lag
         self._show(replace(self._newest, last=self._look.with_lag(lag)))
 

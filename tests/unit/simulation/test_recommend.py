@@ -214,7 +214,7 @@ def test_only_situations_common_to_all_strategies_count() -> None:
         "time lag (p99) 10.0 s, 40.0 s for b in h1 (better in 1 of 2 situations, worse in 1)",
     )
     assert recommendation.scenarios == 2
-    assert recommendation.notes == ("1 situations were not tried with every strategy and do not count",)
+    assert recommendation.notes == ("1 of 3 situations do not count: not tried with every strategy",)
 
 
 def test_strategies_with_other_parameters_are_ranked_separately() -> None:

@@ -18,7 +18,8 @@ from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_assignors.broker.ports import HOST
-from kafka_assignors.cli.exporter.server import parse_address, reading_repeatedly, serving
+from kafka_assignors.cli.common import parse_address
+from kafka_assignors.cli.exporter.server import reading_repeatedly, serving
 from kafka_assignors.cli.lag.report import Report
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.cli.size import serve as cli_serve
@@ -85,6 +86,7 @@ def test_pages_over_http() -> None:
             "horizon": 4,
             "hot_partitions": 1,
         }
+        assert values(get(f"{metrics_url}?name[]=kafka_assignors_size_advised")[1]) == {"advised": 4}
         page.fail()
         clock.now = 180
         assert get(size_url)[0] == 200
@@ -112,7 +114,7 @@ def test_serving_logs_the_advice_and_publishes_it(monkeypatch: pytest.MonkeyPatc
 
     monkeypatch.setattr(cli_serve, "_log", log)
     monkeypatch.setattr(cli_serve, "wait_for_interrupt", lambda: is_logged.wait(60))
-    cli_serve.serve(f"{HOST}:0", lambda: report, "billing", 60)
+    cli_serve.serve(parse_address(f"{HOST}:0"), lambda: report, "billing", 60)
     assert lines[1] == "billing: 4 members, the right size for a time lag of 30s"
 
 
@@ -207,7 +209,8 @@ def test_wrong_address_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(cli_size, "LagReader", Looks())
     words = ["billing", "--bootstrap", "b:9092", "--max-time-lag", "30s", "--serve", "8001"]
     result = CliRunner().invoke(cli_size.command, words)
-    assert (result.exit_code, "expected HOST:PORT" in result.output) == (2, True)
+    assert result.exit_code == 2
+    assert "Invalid value for '--serve': expected HOST:PORT, got '8001'" in result.output
 
 
 def test_guide_names_the_metrics_and_its_commands_are_valid(tmp_path: Path) -> None:

@@ -54,6 +54,7 @@ def look(
     service_rates: Sequence[float | None] = (None, None),
     reported: int = 0,
     name: str = "m",
+    commit: int = 0,
 ) -> Report:
     """A group of one topic, dealt in turn, with these arrivals; a member commits ``out`` of them.
 
@@ -79,7 +80,7 @@ def look(
         )
         for member in range(members)
     )
-    offsets = {tp: Offsets(0, lag, 0) for tp, lag in zip(tps, lags, strict=True)}
+    offsets = {tp: Offsets(0, commit + lag, commit) for tp, lag in zip(tps, lags, strict=True)}
     group = GroupState("billing", "Stable", strategy if members else "", joined, dict.fromkeys(tps, 0))
     reading = Reading(dict(zip(tps, lags, strict=True)), offsets, {})
     unchanged_s = 0.0 if out else 60.0
@@ -346,22 +347,56 @@ def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
     with pytest.raises(GroupError, match="has committed between the looks, though records wait, so its rate"):
         sized(REQUEST, stuck, stuck)
     assert not has_stopped([look([7, 7], [0, 0], out=0.0), stuck])
-    assert not has_stopped([stuck, look([7, 7], [9000, 9000])])
-    assert not has_stopped([stuck, look([7, 7], [9000, 9000]), stuck])
-    assert stuck_partitions([stuck, look([7, 7], [9000, 9000]), stuck]) == []
+    moved = look([7, 7], [9000, 9000], commit=1)
+    assert not has_stopped([stuck, moved])
+    assert not has_stopped([stuck, moved, stuck])
+    assert stuck_partitions([stuck, moved, stuck]) == []
+
+
+def test_markers_of_transactions_are_no_waiting_records() -> None:
+    """They count as lag, but the report knows that no record follows."""
+    now = look([0, 0], [1, 1], out=0.0)
+    markers = replace(now, partitions=tuple(replace(p, seconds=0.0) for p in now.partitions))
+    assert not has_stopped([markers, markers])
+    assert stuck_partitions([markers, markers]) == []
+
+
+def test_members_that_stop_are_noted_after_the_first_looks_without_a_commit() -> None:
+    """Not only once all looks of the rate's window are without one."""
+    looks = [look([7, 7], [9000, 9000], commit=n) for n in (1, 2, 3, 3, 3)]
+    sizes = GroupSizes(
+        iter(looks).__next__, replace(REQUEST, rate=10.0), clock=iter(range(0, 50, 10)).__next__
+    )
+    sizes.look()
+    *_, before, after = (sizes.read() for _ in range(4))
+    assert before.notes == ()
+    assert after.notes[0].startswith("records wait, but no member has committed for 20 s")
+
+
+def test_member_with_a_partition_of_unknown_rate_shows_no_rate() -> None:
+    """The other partitions' rates would count as the whole rate of the member."""
+    rates, lags = [40, 80, 60, 10], [9000] * 4
+    now = look(rates, lags)
+    unknown = replace(now.partitions[2], rate=None)
+    partial_look = replace(now, partitions=(*now.partitions[:2], unknown, now.partitions[3]))
+    assert member_rates([now, now]) == [100, 90]
+    assert member_rates([now, partial_look]) == [90]
 
 
 def test_partition_with_lag_and_no_commit_is_named() -> None:
     now, stuck = look([7, 7], [9000, 9000]), look([7, 7], [9000, 9000], out=0.0)
-    poisoned = replace(now, partitions=(now.partitions[0], stuck.partitions[1]))
-    made = sized(replace(REQUEST, rate=10.0), poisoned, poisoned)
+    later = look([7, 7], [9000, 9000], commit=1)
+    poisoned, next_look = (
+        replace(now, partitions=(of_look.partitions[0], stuck.partitions[1])) for of_look in (now, later)
+    )
+    made = sized(replace(REQUEST, rate=10.0), poisoned, next_look)
     assert made.notes == (
         "orders-1: records wait, but no commit for 60 s; "
         "a record may fail each time, or the thread that reads it may have died",
     )
     calm = replace(stuck.partitions[1], lag=0)
     assert not sized(
-        replace(REQUEST, rate=10.0), poisoned, replace(poisoned, partitions=(now.partitions[0], calm))
+        replace(REQUEST, rate=10.0), poisoned, replace(poisoned, partitions=(later.partitions[0], calm))
     ).notes
 
 
@@ -404,7 +439,7 @@ def test_measured_rate_is_the_median_of_looks_and_members_that_differ_are_noted(
     lags = [9000, 9000]
     slow, fast = look([40, 40], lags), look([90, 90], lags)
     assert sized(REQUEST, slow, slow, fast, slow).sizing.rate == 40
-    uneven = sized(REQUEST, slow, look([40, 100], lags))
+    uneven = sized(REQUEST, slow, look([40, 100], lags, commit=1))
     assert uneven.sizing.rate == 70
     assert uneven.notes == ("members read 40.0 to 100.0 records/s per unit of capacity: sizes assume 70.0",)
 
@@ -425,7 +460,7 @@ def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
     lags = [9000, 9000]
     sizes = GroupSizes(lambda: look([40, 40], lags), REQUEST, clock=iter([0.0, 19.0, 20.0]).__next__)
     sizes.look()
-    with pytest.raises(GroupError, match="looks 19 s apart are too close to measure"):
+    with pytest.raises(GroupError, match="measured over at least 20 s, and the looks span 19 s so far"):
         sizes.read()
     assert sizes.read().sizing.rate == 40
 
@@ -675,6 +710,8 @@ def test_log_repeats_no_note_whose_figures_change() -> None:
     assert first.problems.keys() == second.problems.keys()
     assert second.problems["members read # to # records/s"] == "members read 8,400.2 to 19 records/s"
     assert second.problems["hot orders-4"].startswith("orders-4 receives 1,500.0 records/s")
+    stuck, other = (first.with_notes(f"orders-{number}: records wait") for number in (5, 7))
+    assert stuck.problems.keys() != other.problems.keys()
     late, later = (replace(first, oldest_s=seconds) for seconds in (59.0, 61.0))
     assert late.problems.keys() == later.problems.keys()
     assert late.problems["late"].startswith("the oldest unread record has waited 59s, longer than the target")

@@ -257,7 +257,7 @@ def test_last_lag_stays_when_it_cannot_be_read(failure: Exception) -> None:
     source = FakeSource(LOOKS[0], lag=failure)
 
     async def test(app: WatchApp, pilot: Any) -> None:
-        while "lag unknown: " not in screen(app):
+        while "lag not read: " not in screen(app):
             await pilot.pause(0.01)
         assert "lag 12,750" in screen(app)
 

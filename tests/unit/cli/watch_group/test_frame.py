@@ -105,10 +105,10 @@ def test_lag_not_read_yet_is_a_question_mark() -> None:
 
 
 def test_old_lag_shows_its_age() -> None:
-    first = look(snapshot(0, *TWO), problem="lag unknown: no answer")
+    first = look(snapshot(0, *TWO), problem="lag not read: no answer")
     later = [look(snapshot(at_s, *TWO)).with_lag(first.lag) for at_s in (3, 4)]
     assert "lag read" not in head(frame(later[0]), now_s=START + 3)
-    assert "\nlag read 4 s ago: lag unknown: no answer" in head(frame(later[1]), now_s=START + 4)
+    assert "\nlag read 4 s ago: lag not read: no answer" in head(frame(later[1]), now_s=START + 4)
     assert "lag read" not in head(frame(later[1], interval_s=2.0), now_s=START + 4)
 
 
