@@ -38,7 +38,8 @@ class PlanReport:
     Attributes:
         strategy: its name on the wire.
         target: the planned owner of every partition.
-        assignment: this round's assignment: ``target`` without the partitions that others still hold.
+        assignment: this round's assignment: ``target``, except for partitions that others still hold.  These
+            have no owner in this round, or stay with a member that claims them.
         metrics: of ``target``.
         milliseconds: time to read the members' user data and to plan, with the wait for lag.
         why: returns a reason for each partition, by topic and number.  Takes longer than the plan.
@@ -58,7 +59,10 @@ class PlanReport:
     causes: tuple[RebalanceCause, ...] = ()
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields of the rebalance log line; counts are of partitions."""
+        """Return the fields of the rebalance log line.
+
+        Counts are of partitions (but ``members``), loads of records.
+        """
         metrics, forecasts = self.metrics, self.forecasts
         optional = {
             "near": metrics.near,
@@ -151,7 +155,7 @@ def can_be_sent(value: str, most: int) -> bool:
 
 
 def _is_number(field: Field[Any]) -> bool:
-    """Whether an option takes a number or a boolean, and no text."""
+    """Whether the type of an option names int, float or bool, and not str."""
     words = set(re.findall(r"\w+", str(field.type)))
     return bool(words & {"bool", "float", "int"}) and "str" not in words
 

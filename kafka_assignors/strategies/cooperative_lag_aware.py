@@ -82,7 +82,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
             if (forecasts := self._open_forecasts()) is not None:
                 if isinstance(forecasts.source, ThroughputLoad):
                     forecasts.source.learn(reports)
-                return forecasts.with_planned_forecasts(group, is_settling=self._second_round.is_settling)
+                return forecasts.with_planned_forecasts(group, is_later_round=self._is_later_round)
         return group
 
     def with_forecasts(self, group: Group) -> Group:

@@ -69,7 +69,7 @@ class CoordinatorAccess(CoordinatorFacts):
 
     def remember_planned_metadata(self) -> None:
         """Have the leader join again if and only if the metadata changes after this plan."""
-        if (coordinator := self._live()) is not None and not self.is_unknown_version():
+        if (coordinator := self._known()) is not None:
             _remember_planned_metadata(coordinator)
             _repeat_update_under_way(coordinator)
 
@@ -114,8 +114,8 @@ class CoordinatorAccess(CoordinatorFacts):
         False for an eager consumer, because its partitions are revoked already.  Its assignment is cleared,
         so that it resumes from the committed offsets and not from old positions.
         """
-        coordinator = self._live()
-        if coordinator is None or self.is_unknown_version() or not getattr(coordinator, "rejoining", False):
+        coordinator = self._known()
+        if coordinator is None or not getattr(coordinator, "rejoining", False):
             return False
         if not coordinator._generation.is_lost() or not self.owned():
             return False
@@ -130,7 +130,7 @@ class CoordinatorAccess(CoordinatorFacts):
 
         Only a leader's request always starts one.
         """
-        if (coordinator := self._live()) is not None:
+        if (coordinator := self._known()) is not None:
             if cause is not None:
                 self.rejoin_causes.add(cause)
             coordinator.request_rejoin()
@@ -179,12 +179,12 @@ class CoordinatorAccess(CoordinatorFacts):
 
     def request_rejoin_after(self, seconds: float) -> None:
         """Request a rebalance after ``seconds`` unless another one begins first.  On the I/O thread only."""
-        if (coordinator := self._live()) is not None:
+        if (coordinator := self._known()) is not None:
             coordinator._net.call_later(seconds, self._rejoin_unless_begun())
 
     def request_rejoin_with_metadata(self) -> None:
         """Request a rebalance after the next metadata update, or its failure, unless one begins first."""
-        if (coordinator := self._live()) is not None:
+        if (coordinator := self._known()) is not None:
             request = self._rejoin_unless_begun()
             coordinator._cluster.request_update().add_both(lambda _outcome: request())
 
@@ -231,11 +231,11 @@ def _callers() -> Iterator[FrameType]:
 
 
 def _remember_planned_metadata(coordinator: ConsumerCoordinator) -> None:
-    """Compare later metadata with all topics that the leader plans now.
+    """Make the planned topics the snapshot that later metadata is compared with.
 
-    A join forgets the other members' topics, and an update during the join makes a snapshot without them.
-    kafka-python takes that snapshot for the planned one.  So the next update looks like a change, and the
-    leader joins again: for ever, if each join takes longer than ``metadata_max_age_ms``.
+    When a join begins, kafka-python drops the other members' topics.  A metadata update during the join then
+    makes a snapshot without them.  So the next update looks like a change, and the leader joins again: for
+    ever, if each join takes longer than ``metadata_max_age_ms``.
     """
     planned = coordinator._build_metadata_snapshot(coordinator._subscription, coordinator._cluster)
     coordinator._metadata_snapshot = coordinator._assignment_snapshot = planned

@@ -32,7 +32,7 @@ class CoordinatorFacts:
         self._client_rack: str | None = None
 
     def is_unknown_version(self) -> bool:
-        """Whether the consumer's private parts differ from the known ones."""
+        """Whether the coordinator lacks a private part that this package uses."""
         coordinator = self._live()
         return coordinator is not None and not all(hasattr(coordinator, name) for name in _PRIVATE)
 
@@ -101,8 +101,8 @@ class CoordinatorFacts:
 
     def instance_id(self) -> str | None:
         """Return the ``group_instance_id``; None for a dynamic member, or if it is unknown."""
-        coordinator = self._live()
-        if coordinator is None or self.is_unknown_version() or coordinator.is_dynamic_member():
+        coordinator = self._known()
+        if coordinator is None or coordinator.is_dynamic_member():
             return None
         return str(coordinator.group_instance_id)
 
@@ -125,13 +125,13 @@ class CoordinatorFacts:
 
     def metadata_updated_at(self) -> float | None:
         """Return the time of the last metadata update (``time.monotonic``); None if it is unknown."""
-        coordinator = self._live()
-        if coordinator is None or self.is_unknown_version():
+        coordinator = self._known()
+        if coordinator is None:
             return None
         return float(coordinator._cluster._last_successful_refresh_ms) / 1000
 
     def metadata_response_at(self) -> float:
-        """Return a time (``time.monotonic``): a later update answers a request made now.
+        """Return a time (``time.monotonic``).  Any metadata update after it answers a request made now.
 
         ``inf`` while another update is under way: it may have been requested for other topics.  Without a
         consumer the time is now.
@@ -142,17 +142,21 @@ class CoordinatorFacts:
 
     def config(self) -> dict[str, Any] | None:
         """Return the settings of the consumer's connection, its group, offset reset and isolation level."""
-        coordinator = self._live()
-        if coordinator is None or self.is_unknown_version():
+        coordinator = self._known()
+        if coordinator is None:
             return None
         reset = getattr(coordinator._subscription, "_default_offset_reset_strategy", None)
         return {
             **coordinator._manager.config,
             "group_id": coordinator.group_id,
             "auto_offset_reset": _RESETS.get(reset, "none"),
-            # Parsed: kafka-python takes more spellings than lag fetching.
+            # As a number: kafka-python accepts spellings that lag fetching refuses.
             "isolation_level": int(getattr(coordinator, "_isolation_level", 0)),
         }
+
+    def _known(self) -> ConsumerCoordinator | None:
+        """Return the coordinator; None without one, or if its private parts are unknown."""
+        return None if self.is_unknown_version() else self._live()
 
     def _live(self) -> ConsumerCoordinator | None:
         return self._coordinator() if self._coordinator is not None else None

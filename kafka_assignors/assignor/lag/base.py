@@ -65,6 +65,8 @@ class LagAssignor(Assignor):
         # On the leader:
         self._deadline = 0.0
         self._planned: Assignment | None = None
+        self._first_round_s = 0.0  # when the first round of the last rebalance was planned
+        self._is_later_round = False
         self._round_lags: Lags = {}
         self._all_read_budgets = False  # see ``assignor.lag.budget``
         self._some_have_budgets = False
@@ -144,7 +146,8 @@ class LagAssignor(Assignor):
                 if received.size is not None:
                     self._own.budget = None if received.size == budget.NO_LIMIT else received.size
                 self._own.learn(convert.ownership(assignment.partitions()), received.rates)
-        planned, is_settled = self._planned, not self._second_round.held
+        self._own.end_join()
+        planned = self._planned
         self._planned = None
         super().on_assignment(assignment, generation)
         with self._guarded("tracking lag"):
@@ -161,7 +164,7 @@ class LagAssignor(Assignor):
             self._own.begin(owned)
             keeper.keep(owned, is_current)
             self._access.recorder.watch_lag(keeper.age_s)
-            if self._watcher is not None and planned is not None and is_settled:
+            if self._watcher is not None and planned is not None and not self._second_round.is_settling:
                 self._watcher.lead(planned, joined_generation)
 
     def _assign(
@@ -171,7 +174,14 @@ class LagAssignor(Assignor):
         timeout_s = self.options.lag_timeout_ms / 1000
         if (session_s := self._access.session_timeout_s()) is not None:
             timeout_s = min(timeout_s, session_s / 3)  # the leader must not lose its session while it waits
-        self._deadline = time.monotonic() + timeout_s
+        now = time.monotonic()
+        self._deadline = now + timeout_s
+        age_s = now - self._first_round_s
+        # The rounds of one rebalance plan with the figures of the first, unless they have become too old.
+        is_recent = age_s <= self.options.lag_max_age_ms / 1000
+        self._is_later_round = self._second_round.is_settling and is_recent
+        if not self._is_later_round:
+            self._first_round_s = now
         self._planned = super()._assign(cluster, members)
         return self._planned
 
@@ -183,7 +193,7 @@ class LagAssignor(Assignor):
         self._all_read_budgets = all(report.reads_budget for _member, report in read)
         self._some_have_budgets = any(report.has_budget for _member, report in read)
         with self._guarded("comparing capacities"):
-            read = self._capacities.with_capacities(read, is_settling=self._second_round.is_settling)
+            read = self._capacities.with_capacities(read, is_later_round=self._is_later_round)
         return read
 
     # --- the leader ----------------------------------------------------------------------------------------
@@ -205,8 +215,7 @@ class LagAssignor(Assignor):
             **newest_reports(reports, self.options.lag_max_age_ms, complaints, of_owned=self.sends_claims),
             # The leader's own fetches override reports; they are at most ``lag_refresh_ms`` old.
             **({} if self._keeper is None else self._keeper.recent()),
-            # The rounds of one rebalance plan with the same lag, so that they reach the same target.
-            **(self._round_lags if self._second_round.is_settling else {}),
+            **(self._round_lags if self._is_later_round else {}),
         }
         for partition, lag in known.items():
             if partition.topic in lags and 0 <= partition.partition < len(lags[partition.topic]):

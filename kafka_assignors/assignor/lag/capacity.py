@@ -52,18 +52,18 @@ class MeasuredCapacities:
         self._logged: tuple[int, bool] | None = None  # members without a rate, and whether there is a median
 
     def with_capacities(
-        self, reports: Sequence[tuple[Member, MemberReport]], *, is_settling: bool
+        self, reports: Sequence[tuple[Member, MemberReport]], *, is_later_round: bool
     ) -> list[tuple[Member, MemberReport]]:
         """Return the members with their capacities.
 
-        ``is_settling``: the last round held partitions back.  The rounds of one rebalance plan with the same
-        capacities, so that they reach the same target.
+        ``is_later_round``: the last round held partitions back.  The rounds of one rebalance plan with the
+        same capacities, so that they reach the same target.
         """
         measuring = [report for _member, report in reports if report.service_rate is not None]
         if not measuring:
             return list(reports)
         self._log_change(measuring)
-        known = self._capacity_of if is_settling else {}
+        known = self._capacity_of if is_later_round else {}
         self._capacity_of = {
             member.member_id: known.get(member.member_id, capacity)
             for (member, _report), capacity in zip(

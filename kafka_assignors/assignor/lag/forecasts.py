@@ -24,17 +24,17 @@ class LoadForecasts:
         self._used = Expected()
         self._logged_level = logging.NOTSET  # of the last log line about too few forecasts
 
-    def with_planned_forecasts(self, group: Group, *, is_settling: bool) -> Group:
+    def with_planned_forecasts(self, group: Group, *, is_later_round: bool) -> Group:
         """Return the group with load instead of lag; unchanged if there are too few forecasts.
 
-        ``is_settling``: the last round held partitions back.  The rounds of one rebalance plan with the same
-        forecasts, so that they reach the same target.
+        ``is_later_round``: the last round held partitions back.  The rounds of one rebalance plan with the
+        same forecasts, so that they reach the same target.
         """
         self.count = 0
         partitions = _partitions(group)
         if not partitions:  # no topic has two subscribers
             return group
-        if not is_settling:
+        if not is_later_round:
             self._used = Expected()  # in case the next line fails
             self._used = self.source.look(partitions)
             is_enough = enough_expected(group, self._used.arrivals)

@@ -86,21 +86,27 @@ class OwnReport:
             )
 
     def measure(self, keeper: LagKeeper | None, owned: Ownership, generation: int) -> None:
-        """Set the values to report: the lag of owned partitions, its age, arrival rates, the service rate."""
-        lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
-        # Repeat the same age while nothing changes, because with new user data a broker starts a rebalance.
-        arguments = owned, generation, measured_at
-        if self._measured_for == arguments:
+        """Set the values to report: the lag of owned partitions, its age, arrival rates, the service rate.
+
+        A join that is repeated reports the same values, because with new user data a broker starts another
+        rebalance.
+        """
+        if self._measured_for == (owned, generation):
             return
-        self._measured_for = arguments
+        self._measured_for = owned, generation
+        lags, measured_at = ({}, 0.0) if keeper is None else keeper.report()
         self._age_ms = 1000 * (self._now() - measured_at) if lags else 0
         partitions = (TopicPartition(topic, p) for topic, numbers in owned.items() for p in numbers)
         self._lags = {partition: lags[partition] for partition in partitions if partition in lags}
         self._rates = {} if self._throughput is None else self._throughput.rates(self._lags)
         self._reported_rate = None if self._service_rate is None else self._service_rate.report()
 
+    def end_join(self) -> None:
+        """Measure again for the next join."""
+        self._measured_for = None
+
     def encode(self, revoked: Ownership, generation: int, *, reads_budget: bool) -> bytes:
-        """Encode the plain form; ``revoked`` and ``generation`` are what the member owned, and when."""
+        """Encode the plain form; ``revoked``: what the member owned in ``generation`` and has revoked."""
         return lag_user_data.encode(
             revoked,
             generation,
@@ -133,8 +139,9 @@ def newest_reports(
     *,
     of_owned: bool,
 ) -> Lags:
-    """Return the lag that members report, in records.  Reports older than ``max_age_ms`` are ignored.
+    """Return the lag that members report, in records.
 
+    Reports that were older than ``max_age_ms`` when their member joined do not count.
     With ``of_owned`` a member may report only partitions it owns.  If the strategy sends no claims, it may
     report any partition of its topics.  The newest report of a partition counts.  Among equally old reports
     the larger lag counts, because the order of members is arbitrary.

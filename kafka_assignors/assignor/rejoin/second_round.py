@@ -87,8 +87,8 @@ class SecondRound:
 
     @property
     def is_settling(self) -> bool:
-        """Whether the last round held partitions back, so that this rebalance needs another round."""
-        return bool(self._waits)
+        """Whether this rebalance needs another round, because the last one held partitions back."""
+        return any(wait.rounds <= _ROUNDS for wait in self._waits.values())
 
     def begin(self) -> None:
         """Begin a round.  A round that it interrupts does not count, because members may have missed it."""

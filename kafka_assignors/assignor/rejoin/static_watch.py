@@ -2,9 +2,10 @@
 
 A static leader that restarts gets its old assignment back without a rebalance.  kafka-python then does not
 know that it leads, so no member watches the metadata.  A static member that restarts with more topics does
-not cause a rebalance either.  So each static member compares its metadata with the assignments that the
-broker describes, and requests a rebalance if a partition has no owner.  The broker starts the
-rebalance even if the member does not lead, because the generation in the member's subscription has changed.
+not cause a rebalance either.  So a static member compares its metadata with the assignments that the broker
+describes, after a restart or when its leader is gone.  It requests a rebalance if a partition has no owner,
+or if no leader watches lag any more.  The broker starts the rebalance even if the member does not lead,
+because the generation in the member's subscription has changed.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ _AGAIN_S = (1.0, 2.0, 4.0)
 
 
 class StaticWatch:
-    """Checks the group after a restart, and when the metadata lists other partitions than at the last check.
+    """Checks the group after a restart, and when the metadata lists other partitions.
 
-    A check is one DescribeGroups request.  Dynamic members never check, because the restart of a dynamic
+    They are compared with those at the last check or rebalance.  A check is one DescribeGroups request, up to
+    four if it fails or the group rebalances.  Dynamic members never check, because the restart of a dynamic
     leader starts a rebalance.  A member that took part in the last rebalance requests another one only if the
-    leader's member id is gone: it restarted, or left.  A member that restarted since then requests one
-    itself, because the leader may not have planned for its topics.
+    leader has restarted or left.  A member that restarted later does not wait for the leader, which may not
+    have planned for its topics.
     """
 
     def __init__(self) -> None:

@@ -28,8 +28,9 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         A member whose session is over (its process was suspended, or cut off from the broker) delivers
         nothing until it has joined again.
 
-        During a join, a call takes at most ``_SLICE_MS``, or ``retry_backoff_ms`` if no broker names a
-        coordinator.  Listeners add to that, and a commit if partitions are revoked.
+        During a join, a call takes at most ``_SLICE_MS`` each for the coordinator and for a pattern's
+        metadata, plus ``retry_backoff_ms`` if no broker names a coordinator.  Listeners add to that, and a
+        commit if partitions are revoked.
         """
         self._hold_back_unsubscribed()
         if self.state is MemberState.STABLE and not self._may_still_own():
@@ -56,7 +57,10 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         return True
 
     async def ensure_coordinator_ready_async(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but a failed metadata request counts as a timeout; kafka-python raises its error."""
+        """As inherited, but a failed metadata request counts as a timeout; kafka-python raises its error.
+
+        Without ``timeout_ms`` the request is repeated until it succeeds.
+        """
         while True:
             try:
                 return bool(await super().ensure_coordinator_ready_async(timeout_ms))
@@ -80,7 +84,7 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         )
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but new partitions, whose offsets may be slow to come, do not hold up the others."""
+        """As inherited, but partitions with a position are delivered while other offsets are fetched."""
         states = list(self._subscription.assignment.values())
         if not self._has_partitions() or not any(state.has_valid_position for state in states):
             return bool(super().refresh_committed_offsets_if_needed(timeout_ms))

@@ -10,6 +10,7 @@ from kafka.coordinator.base import UnjoinedGroupException
 from kafka.errors import (
     IllegalStateError,
     InconsistentGroupProtocolError,
+    KafkaTimeoutError,
     RebalanceInProgressError,
     RetriableError,
     UnknownMemberIdError,
@@ -50,7 +51,9 @@ class JoinsOutsidePoll(Membership):
             async def repeat_result() -> Any:
                 return await ended
 
-            self._join_task = self._manager.call_soon(repeat_result)
+            # But it would take a join that ended with this error for one that still runs.
+            is_timeout = isinstance(ended.exception, KafkaTimeoutError)
+            self._join_task = None if is_timeout else self._manager.call_soon(repeat_result)
         self._join.is_in_poll = True
         try:
             return bool(await super().join_group_async(timeout_ms))
@@ -143,7 +146,7 @@ class JoinsOutsidePoll(Membership):
         completed the join although its response was lost.  Outside a join it would send heartbeats of the old
         generation, get ILLEGAL_GENERATION, and give up all partitions.
         """
-        if pause_ms and self._can_join_outside_poll():
+        if pause_ms and not (self._join.is_closing or self.heartbeat.poll_timeout_expired()):
             await self._net.sleep(pause_ms / 1000)
         while self._can_join_outside_poll():
             if await self.ensure_coordinator_ready_async(self.config["heartbeat_interval_ms"]):

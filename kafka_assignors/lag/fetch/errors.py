@@ -45,13 +45,8 @@ _WORDS: dict[type[KafkaError], str] = {
 
 def is_denial(error: BaseException) -> bool:
     """Whether the cluster denies access, so that a retry cannot help."""
-    if isinstance(error, _DENIALS):
-        return True
-    is_tls = isinstance(error, ssl.SSLError) or (
-        isinstance(error, KafkaConnectionError) and "SSL" in str(error)
-    )
     # A connection that ends during the TLS handshake may belong to a broker that is shutting down.
-    return is_tls and "EOF" not in str(error)
+    return isinstance(error, _DENIALS) or (_is_tls(error) and "EOF" not in str(error))
 
 
 def is_retriable_error(error: BaseException | None) -> bool:
@@ -73,6 +68,12 @@ def replaces(error: BaseException, known: BaseException | None) -> bool:
     return known is None or not isinstance(error, _TIMEOUTS) or isinstance(known, _TIMEOUTS)
 
 
+def _is_tls(error: BaseException) -> bool:
+    return isinstance(error, ssl.SSLError) or (
+        isinstance(error, KafkaConnectionError) and "SSL" in str(error)
+    )
+
+
 def lag_error(error: BaseException) -> LagError:
     """Convert an error for callers.  The text is one line of bounded length, and never shows a secret."""
     if isinstance(error, LagError):
@@ -82,14 +83,17 @@ def lag_error(error: BaseException) -> LagError:
         return LagDeniedError(f"the cluster denies access: {text}")
     if isinstance(error, _TIMEOUTS):
         return LagTimeoutError(f"the cluster did not answer in time: {text}")
-    if isinstance(error, _UNREACHABLE):
-        return LagUnreachableError(f"no broker answers: {text}")
-    if isinstance(error, InvalidReceiveError):  # such as the TLS alert of a server that expects TLS
-        return LagUnreachableError(
-            "no broker answers: the response is not Kafka's (if the port expects TLS, set security_protocol)"
-            f": {text}"
-        )
+    if isinstance(error, (*_UNREACHABLE, InvalidReceiveError)):
+        return LagUnreachableError(f"no broker answers: {_hint(error)}{text}")
     return LagError(f"the request failed: {text}")
+
+
+def _hint(error: BaseException) -> str:
+    if isinstance(error, InvalidReceiveError):  # such as the TLS alert of a server that expects TLS
+        return "the response is not Kafka's (if the port expects TLS, set security_protocol): "
+    if _is_tls(error):
+        return "the connection ends in the TLS handshake (if the port expects no TLS, do not set SSL): "
+    return ""
 
 
 def reason(error_code: int) -> str:

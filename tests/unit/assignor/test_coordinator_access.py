@@ -147,6 +147,22 @@ def test_each_assignor_finds_its_own_consumer(consumer: MakeConsumer) -> None:
     assert convert.owned_in(sent(other)) == {}
 
 
+def test_unknown_kafka_python_is_not_asked_to_rejoin(
+    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The consumer works on without what needs these private parts."""
+    client = consumer(CooperativeStickyAssignor)
+    (assignor,) = client._coordinator._assignors.values()
+    client.subscribe(["t"])
+    client._coordinator.group_protocols()
+    monkeypatch.setattr(assignor._access, "is_unknown_version", lambda: True)
+    monkeypatch.setattr(client._coordinator, "_net", None)
+    monkeypatch.setattr(client._coordinator, "request_rejoin", None)
+    assignor.metadata(["t"])
+    assignor._access.request_rejoin_after(1)
+    assignor._access.request_rejoin_with_metadata()
+
+
 def test_request_rejoin_makes_the_consumer_rejoin(consumer: MakeConsumer) -> None:
     """kafka-python has no public call for it."""
     made = subscribed(consumer)

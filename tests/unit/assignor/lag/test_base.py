@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import threading
 import time
@@ -25,6 +26,7 @@ from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
 from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer
 
 KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
@@ -265,6 +267,7 @@ def test_member_reports_the_lag_of_its_partitions(kind: type[LagAssignor]) -> No
     while not (report := assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data))).lags:
         assert time.monotonic() < deadline
         time.sleep(0.01)
+        own(assignor, {"t": [0, 2]}, 5)
     assert report.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
     assert 0 <= report.lag_age_ms < 20_000
     assert source.asked[0] == {("t", 0), ("t", 2)}
@@ -514,17 +517,26 @@ def test_collector_runs_while_the_leader_waits_for_lag() -> None:
     assignor.close()
 
 
-def test_retried_join_sends_the_same_bytes() -> None:
-    """The reported age would change, but other bytes make a broker start a rebalance."""
-    assignor = CooperativeLagAwareAssignor(lag_source=LagSource())
+@KINDS
+def test_retried_join_sends_the_same_bytes(kind: type[LagAssignor]) -> None:
+    """Lag and its age change meanwhile, but other bytes make a broker start a rebalance."""
+    fetched = itertools.count(1)
+    assignor = kind(lag_source=lambda tps: dict.fromkeys(tps, next(fetched)), lag_refresh_ms=10)
     own(assignor, {"t": [0, 2]}, 5)
+
+    def lags() -> Any:
+        return assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags
+
     deadline = time.monotonic() + 20
-    while not assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags:
+    while not lags():
         assert time.monotonic() < deadline
+        own(assignor, {"t": [0, 2]}, 5)
         time.sleep(0.01)
-    first = assignor.metadata(["t"]).encode()
-    time.sleep(0.01)
+    first, count = assignor.metadata(["t"]).encode(), next(fetched)
+    until(lambda: next(fetched) > count + 5, "more fetches")
     assert assignor.metadata(["t"]).encode() == first
+    own(assignor, {"t": [0, 2]}, 6)
+    assert assignor.metadata(["t"]).encode() != first
     assignor.close()
 
 

@@ -153,10 +153,10 @@ def read(*rates: float | None) -> list[tuple[Member, MemberReport]]:
 
 def test_rounds_of_a_rebalance_plan_with_the_same_capacities() -> None:
     leader = MeasuredCapacities("s")
-    first = leader.with_capacities(read(100, 200, 400), is_settling=False)
-    second = leader.with_capacities(read(100, 800, 400), is_settling=True)
+    first = leader.with_capacities(read(100, 200, 400), is_later_round=False)
+    second = leader.with_capacities(read(100, 800, 400), is_later_round=True)
     assert [m.capacity for m, _ in second] == [m.capacity for m, _ in first]
-    later = leader.with_capacities(read(100, 800, 400), is_settling=False)
+    later = leader.with_capacities(read(100, 800, 400), is_later_round=False)
     assert [m.capacity for m, _ in later] == pytest.approx([0.25, 2, 1])
 
 
@@ -164,7 +164,7 @@ def test_leader_logs_who_has_measured_once_for_each_change(caplog: pytest.LogCap
     caplog.set_level(logging.INFO)
     leader = MeasuredCapacities("s")
     for rates in ((None, None), (0, 0, None), (0, 0, None), (0, 100, None), (0, 120, None), (100, 100, None)):
-        leader.with_capacities(read(*rates), is_settling=False)
+        leader.with_capacities(read(*rates), is_later_round=False)
     assert [record.getMessage() for record in caplog.records] == [
         "s: no member has measured its capacity yet: those that measure count as 1",
         "s: 1 of 2 measuring members have a capacity, the median is 100.00 records/s: "

@@ -109,8 +109,10 @@ def test_hold_ends_when_its_member_revokes() -> None:
 def test_leader_requests_no_round_after_five_for_one_hold() -> None:
     rounds = Rounds()
     for generation in range(7, 13):
+        assert rounds.second.is_settling == (generation > 7)
         rounds.play(generation)
     assert rounds.second.rejoin_after_s is None
+    assert not rounds.second.is_settling  # the next rebalance is another one
 
 
 def test_interrupted_round_does_not_count() -> None:

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 from kafka.coordinator.assignors import cooperative_sticky
-from kafka.errors import FencedInstanceIdError, IllegalGenerationError, KafkaConnectionError
+from kafka.errors import (
+    FencedInstanceIdError,
+    IllegalGenerationError,
+    KafkaConnectionError,
+    KafkaTimeoutError,
+)
 from kafka.protocol.consumer import (
     HeartbeatRequest,
     JoinGroupRequest,
@@ -56,6 +61,21 @@ def test_failed_join_is_repeated_without_poll(
     assert m.listener.heard == [("assigned", [1])]
 
 
+def test_join_that_timed_out_while_connecting_is_repeated(member: Any) -> None:
+    """kafka-python raises the error that also ends a wait, so the join would count as running for ever.
+
+    A member without partitions joins inside ``poll()``.
+    """
+    m = member(retry_backoff_ms=1)
+    m.coordinator.reset_generation()
+    m.poll()
+    m.fail(JoinGroupRequest, KafkaTimeoutError("after 10000 ms"))
+    until(lambda: bool(m.poll()) or len(m.of(JoinGroupRequest)) > 1)
+    m.joined(0, 1)
+    until(m.poll)
+    assert m.owned == [0, 1]
+
+
 def test_heartbeat_after_a_lost_answer_of_join_group_keeps_the_membership(member: Any) -> None:
     """The broker may have completed the join, so the generation that the member knows is over."""
     m = member(0, heartbeat_interval_ms=10)
@@ -88,12 +108,14 @@ def test_auto_commit_after_a_lost_answer_of_join_group_keeps_the_membership(memb
 
 
 def test_join_that_poll_repeats_sends_no_commit_before_it(member: Any) -> None:
-    m = member(0, auto_commit=True)
+    m = member(0, auto_commit=True, retry_backoff_ms=50)
     m.rebalance()
     m.answer_commit()
     m.consumer._subscription.subscribed_pattern = object()  # the member does not repeat it by itself
     m.fail(JoinGroupRequest, KafkaConnectionError("gone"))
     m.poll()
+    assert len(m.of(JoinGroupRequest)) == 1  # not with each poll
+    until(lambda: m.poll() and len(m.of(JoinGroupRequest)) == 2)
     assert list(m.requests()) == ["OffsetCommit", "JoinGroup", "JoinGroup"]
     m.joined(0)
     m.poll()

@@ -29,6 +29,7 @@ def test_connection_that_ends_in_the_tls_handshake_is_no_denial() -> None:
     error = KafkaConnectionError("Handshake failed: [SSL: UNEXPECTED_EOF_WHILE_READING] EOF occurred")
     assert not is_denial(error)
     assert isinstance(lag_error(error), LagUnreachableError)
+    assert "ends in the TLS handshake" in str(lag_error(error))
     assert is_denial(KafkaConnectionError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"))
 
 
