@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from statistics import median
 from typing import Any
 
 import click
@@ -144,7 +145,8 @@ class LagReader:
         reports = []
         for name, reading in sorted(groups.readings.items()):
             now_s = groups.read_at[name]
-            ended_s = max((groups.end_read_at[name][tp] for tp in reading.offsets), default=now_s)
+            # One end that comes late must not make all rates look smaller.
+            ended_s = median([groups.end_read_at[name][tp] for tp in reading.offsets] or [now_s])
             rates = self._rates[name].add(ended_s, reading.offsets)
             now_ms = (epoch_s + now_s) * 1000
             in_time = lag_in_time(reading.offsets, starts[name], unread, retention, now_ms)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -213,8 +213,10 @@ def oldest(partitions: Iterable[PartitionLag]) -> float | None:
     return max((1000 * p.seconds for p in partitions if p.seconds is not None), default=None)
 
 
-def total_rate(partitions: Iterable[PartitionLag]) -> Rate | None:
-    """Return the sum of the partitions' rates; None: no rate is known."""
+def total_rate(partitions: Collection[PartitionLag]) -> Rate | None:
+    """Return the sum of the partitions' rates; None: unknown, also for one partition with lag."""
+    if any(partition.rate is None and partition.lag for partition in partitions):
+        return None
     return total(partition.rate for partition in partitions if partition.rate is not None)
 
 

@@ -504,6 +504,17 @@ def test_watched_group_has_rates() -> None:
     }
 
 
+def test_rate_of_a_group_is_unknown_while_that_of_a_partition_with_lag_is() -> None:
+    """Its lag would count, and its records not, so the time to catch up would be wrong."""
+    group = a_report().group
+    reading = Reading({ORDERS[0]: 1_500, ORDERS[2]: 11_250}, {tp: OFFSETS[tp] for tp in ORDERS[:3:2]}, {})
+    rates = {ORDERS[0]: Rate(10, 25, 4)}
+    current = report(group, reading, "earliest", TIME, InTime(rates=rates))
+    assert current.rate is None
+    assert "caught up" not in "\n".join(lines(current))
+    assert current.as_json()["partitions"][0]["catch_up_s"] == 100
+
+
 def test_group_that_rebalances_keeps_its_last_owners() -> None:
     """Also one that has left meanwhile."""
     group = replace(a_report().group, state="PreparingRebalance", members=(replace(M1, owned=()),))
