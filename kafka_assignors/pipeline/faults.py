@@ -41,7 +41,7 @@ _RULES = [
     ),
     (
         r"No space left on device|Disk quota exceeded",
-        "the disk is full: make room and start again; finished batches are kept",
+        "the disk is full: make room; finished batches are kept",
     ),
     (
         r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)",
@@ -92,7 +92,7 @@ _RULES = [
     ),
     (
         r"CONCURRENT_(?:STREAM_LOG|QUERY)|query with that name is already active|concurrently using"
-        r"|Concurrent update to the (?:commit )?log",
+        r"|Concurrent update to the (?:commit )?log|Race while writing batch",
         "another run writes to this folder: wait for its end, or take another folder",
     ),
     (

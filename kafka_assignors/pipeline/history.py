@@ -22,8 +22,8 @@ from kafka_assignors.pipeline.backtest.parts import MOST, Frame, LoadColumns, ch
 from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, assemble, joined
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import model_load
+from kafka_assignors.pipeline.model.sink import has_load, read_load
 from kafka_assignors.pipeline.tables.landing import read_samples, utc
-from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
@@ -231,45 +231,14 @@ def group_sizes(load: DataFrame, most: int = MOST) -> dict[str, int]:
 
 
 def _load_of(spark: SparkSession, folder: str, step_s: float = 60.0) -> DataFrame:
-    storage = Storage(spark, folder)
-    if any(name.startswith("date=") for name in storage.folders("load")):
-        return checked_load(spark, folder)
-    if storage.folders("samples"):
+    with _reading(folder):
+        if has_load(spark, folder):
+            return read_load(spark, folder)
+    if Storage(spark, folder).folders("samples"):
         horizon_s = step_s * min(max(1, round(_HORIZON_S / step_s)), MOST_STEPS_AHEAD)
         settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
         return model_load(read_samples(spark, folder), settings)
     raise HistoryError(f"{folder}: it has no load/ and no samples/: is this the folder of a pipeline?")
-
-
-def checked_load(spark: SparkSession, folder: str) -> DataFrame:
-    """Open the load table of a pipeline's folder and check its columns.
-
-    Raises:
-        HistoryError: there is no table, or a column is missing or has another type.
-    """
-    from pyspark.sql.types import StructType
-
-    path = f"{folder.rstrip('/')}/load"
-    with _reading(folder):
-        rows = spark.read.parquet(path)
-        # Spark silently ignores empty files.
-        for empty in Storage(spark, folder).empty_files("load/date=*/*.parquet"):
-            raise HistoryError(
-                f"{folder}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
-            )
-        wanted: Any = StructType.fromDDL(LOAD)
-        types = {field.name: field.dataType for field in rows.schema}
-        for field in wanted:
-            if field.name not in types:
-                raise HistoryError(
-                    f"{path}: column {field.name!r} is missing: not written by a pipeline of this version"
-                )
-            if types[field.name] != field.dataType:
-                raise HistoryError(
-                    f"{path}: column {field.name!r} is {types[field.name].simpleString()}, "
-                    f"expected {field.dataType.simpleString()}"
-                )
-        return rows.select(*wanted.names)
 
 
 def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:

@@ -4,16 +4,16 @@ Recording runs as streams beside the load model, which reads the landed samples.
 to the feed as soon as it is on disk, on another thread.  Each stream has its own checkpoint, and the feed
 reads its topic.  So the pipeline continues where it ended, and each stage can also run alone.
 
-A recorder or the model that fails at the start ends the pipeline with an error.  The start of the model ends
-when its first batch has landed, so a damaged checkpoint of the model is such an error.  A stage that fails
-later is tried again while the others go on, because the cluster and the storage have answered before.
+A recorder or the model that fails at the start ends the pipeline with an error.  A start ends when the first
+batch has landed, so a damaged checkpoint or a missing right is such an error.  A stage that fails later is
+tried again while the others go on, because the cluster and the storage have answered before.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -80,11 +80,11 @@ class PipelineReport:
     """The work done so far.
 
     Attributes:
-        samples: report of the sampler; None: not requested.
-        offsets: report of the offsets topic; None: not requested.
+        samples: report of the sampler; None: not requested, or nothing to report yet.
+        offsets: report of the offsets topic; None as above.
         load: report of the load model.
         fed: records written to the feed.
-        unfed: failures of the feed.  The forecasts are written with those of a later batch.
+        unfed: failed attempts to fetch or write forecasts; the next batch's write includes them.
         down: stage that has failed (``samples``, ``offsets``, ``load``, ``feed``, ``maintenance``) -> reason.
             The pipeline tries such a stage again.
     """
@@ -111,14 +111,15 @@ def run_pipeline(
         stop: ends the pipeline when set; short batches are finished first.  None: process the existing
             records, and end.
         on_report: called with the report about twice a second, but not during a restart or maintenance; with
-            ``stop`` None, after the recording and at the end.  An exception in it ends the pipeline.
+            ``stop`` None, at the end and, if there is a model, after the recording.  An exception in it ends
+            the pipeline.
 
     Returns:
         The report of the run.
 
     Raises:
         PipelineError: the cluster does not answer at the start or denies access, the folder belongs to
-            another pipeline, or the first batch of the model failed.
+            another pipeline, or the first batch of a recorder or of the model failed.
         OptionError: a setting is invalid.
     """
     report = PipelineReport()
@@ -141,18 +142,34 @@ def run_pipeline(
             for is_wanted, writer in ((options.sampler, "sampler"), (options.offsets_topic, "offsets-topic")):
                 if is_wanted:
                     Storage(spark, options.root).make(f"samples/{writer}")
-        caught_up = _catch_up(spark, options, report, stop, on_report)
-        if stop.is_set():
-            return report
-    with ExitStack() as ending, _running(report) as streams:
+    caught_up = _catch_up(spark, options, report, stop, on_report)
+    if stop.is_set():
+        return report
+    streams: dict[str, RestartingQuery] = {}
+    with ExitStack() as ending:
         if feeding is not None:
             ending.callback(feeding.close)  # runs after the model has stopped
-        for name, start in _recorders(spark, options).items():
-            streams[name] = RestartingQuery(name, start, before=caught_up if name == "offsets" else None)
+
+        def run(name: str, start: Callable[[], Any], **more: Any) -> None:
+            """Start a stream.  The streams stop at the end, the last one first, and complete the report."""
+            streams[name] = RestartingQuery(name, start, **more)
+            ending.callback(lambda: setattr(report, name, streams[name].stop()))
+
+        arguments = {**options.group_arguments, "every_s": options.every_s}
+        of_folder = spark, options.settings, options.root
+        if options.sampler:
+            run(
+                "samples",
+                partial(record_samples, *of_folder, **arguments),
+                has_worked=lambda it: it.looks > 0,
+            )
+        if options.offsets_topic:
+            run("offsets", partial(record_offsets, *of_folder, **arguments), before=caught_up)
         if load is not None:
             start_model = partial(start_load_model, spark, options.root, load, **model_options)
-            streams["load"] = RestartingQuery("load", start_model, has_worked=lambda run: run.batches > 0)
-        _run(streams, report, stop, on_report, maintenance=_maintenance(spark, options), feeding=feeding)
+            run("load", start_model, has_worked=lambda counts: counts.batches > 0)
+        maintenance = Maintenance(partial(maintain, spark, options.root, keep_days=options.keep_days))
+        _run(streams, report, stop, on_report, maintenance=maintenance, feeding=feeding)
     _note_feed(feeding, report)
     return report
 
@@ -176,10 +193,6 @@ def _run_once(
     on_report(report)
 
 
-def _maintenance(spark: SparkSession, options: PipelineOptions) -> Maintenance:
-    return Maintenance(partial(maintain, spark, options.root, keep_days=options.keep_days))
-
-
 def _catch_up(
     spark: SparkSession,
     options: PipelineOptions,
@@ -187,7 +200,10 @@ def _catch_up(
     stop: threading.Event,
     on_report: OnReport,
 ) -> OffsetsReport | None:
-    """Land the existing commits first, because the model counts commits older than a sample as late."""
+    """Land the existing commits before all else; this also shows whether the topic can be read.
+
+    The model would count commits older than a sample as late.
+    """
     if not options.offsets_topic:
         return None
     recording = record_offsets(
@@ -201,32 +217,6 @@ def _catch_up(
     finally:
         report.offsets = recording.stop()
     return report.offsets
-
-
-def _recorders(spark: SparkSession, options: PipelineOptions) -> dict[str, Callable[[], Any]]:
-    arguments = {**options.group_arguments, "every_s": options.every_s}
-    start: dict[str, Callable[[], Any]] = {}
-    if options.sampler:
-        start["samples"] = lambda: record_samples(spark, options.settings, options.root, **arguments)
-    if options.offsets_topic:
-        start["offsets"] = lambda: record_offsets(spark, options.settings, options.root, **arguments)
-    return start
-
-
-@contextmanager
-def _running(report: PipelineReport) -> Iterator[dict[str, RestartingQuery]]:
-    """Stop the streams at the end of the block, the last one first, and complete the report."""
-    streams: dict[str, RestartingQuery] = {}
-
-    def end(name: str) -> None:
-        setattr(report, name, streams[name].stop())
-
-    with ExitStack() as ending:
-        try:
-            yield streams
-        finally:
-            for name in streams:
-                ending.callback(end, name)
 
 
 def _run(

@@ -42,6 +42,9 @@ STREAMING = {
         "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
     ),
     OFFSET_FETCHING: "true",
+    # Otherwise Spark would skip a damaged or missing file of samples without an error.
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
     # Every 1,000 batches instead of every 10, Spark rewrites the list of all files that the model has read.
     "spark.sql.streaming.fileSource.log.compactInterval": "1000",
     # Adds rates, latency, watermark and state of each stream to Spark's metrics, by the name of its query.

@@ -53,6 +53,25 @@ def client_without_topic_creation(**configs: Any) -> Any:
     return client
 
 
+def make_client(make: Callable[..., _T], **settings: Any) -> _T:
+    """Make a client of kafka-python whose metadata requests create no topic.
+
+    If its constructor fails, end its I/O thread and close its sockets, which kafka-python leaves open.
+    """
+    made: list[Any] = []
+
+    def client(**configs: Any) -> Any:
+        made.append(client_without_topic_creation(**configs))
+        return made[-1]
+
+    try:
+        return make(**settings, kafka_client=client)
+    except BaseException:
+        for each in made:
+            each.close()
+        raise
+
+
 class Link:
     """An open, or opening, connection to a cluster.  Owns one daemon thread; the constructor never waits.
 

@@ -5,7 +5,8 @@ Rules:
   ``load/date=.../part-BATCH-N.parquet``.  A repeated batch has the same rows and replaces its files.
 - Files are plain Parquet: any program may read them, merge small ones or delete old days.  While the files of
   a batch are moved, a reader may see only some of its days.
-- Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.
+- Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.  A
+  start removes those of other runs, whose ``land`` then fails.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
   the checkpoint is gone, or one of them does not match, nothing is written.  If only the rows are gone, the
   model goes on and writes new ones.
@@ -40,11 +41,33 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
     """Read the landed rows of ``LOAD``.
 
     Raises:
-        PipelineError: there are no rows.
+        PipelineError: there are no rows, a file is empty, or a column is missing or has another type.
     """
+    from pyspark.sql.types import StructType
+
     if not has_load(spark, root):
         raise PipelineError(f"no load in {root}: run the load model first")
-    return spark.read.schema(LOAD).parquet(f"{root}/load")
+    path = f"{root.rstrip('/')}/load"
+    with one_line(root):
+        rows = spark.read.parquet(path)
+        # Spark silently ignores empty files.
+        for empty in Storage(spark, root).empty_files("load/date=*/*.parquet"):
+            raise PipelineError(
+                f"{root}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
+            )
+    wanted: Any = StructType.fromDDL(LOAD)
+    types = {field.name: field.dataType for field in rows.schema}
+    for field in wanted:
+        if field.name not in types:
+            raise PipelineError(
+                f"{path}: column {field.name!r} is missing: not written by a pipeline of this version"
+            )
+        if types[field.name] != field.dataType:
+            raise PipelineError(
+                f"{path}: column {field.name!r} is {types[field.name].simpleString()}, "
+                f"expected {field.dataType.simpleString()}"
+            )
+    return rows.select(*wanted.names)
 
 
 def has_load(spark: SparkSession, root: str) -> bool:
@@ -54,7 +77,11 @@ def has_load(spark: SparkSession, root: str) -> bool:
         PipelineError: the folder cannot be read.
     """
     with one_line(f"reading {root}"):
-        return any(name.startswith("date=") for name in Storage(spark, root).folders("load"))
+        return _has_rows(Storage(spark, root))
+
+
+def _has_rows(storage: Storage) -> bool:
+    return any(name.startswith("date=") for name in storage.folders("load"))
 
 
 def bound_model(storage: Storage) -> dict[str, Any] | None:
@@ -98,7 +125,7 @@ class LoadSink:
         existing = self._writers
         bound = bound_model(storage)
         rows = _stored(storage, "load/_model.json", {"token": str})
-        has_rows = any(name.startswith("date=") for name in storage.folders("load"))
+        has_rows = _has_rows(storage)
         if bound is None:
             if rows is not None or has_rows:
                 raise PipelineError(
@@ -144,6 +171,8 @@ class LoadSink:
             .parquet(self._storage.at(staging))
         )
         staged = self._storage.files(f"{staging}/date=*/*.parquet")
+        if not self._storage.has(staging):
+            raise PipelineError(f"{self._storage.root}: another run has removed {staging}")
         targets = {
             name: f"load/{name.split('/')[2]}/part-{batch:09d}-{number}.parquet"
             for number, name in enumerate(staged)
@@ -155,7 +184,7 @@ class LoadSink:
                 self._storage.remove(old)
         for name, target in targets.items():
             self._storage.move(name, target)
-        # The staging folder may have the only copy, and Spark does not repeat the batch after this method.
+        # The staging folder may hold the only copy, and Spark does not repeat a batch once this has returned.
         landed = self._landed(batch, folders)
         if missing := set(targets.values()).difference(landed):
             raise PipelineError(f"{self._storage.root}: {min(missing)} did not land")

@@ -114,7 +114,7 @@ class Recording(Generic[Report_co]):
     def stop(self) -> Report_co:
         """End the stream after its batch, or after 5 s.
 
-        An interrupted batch is not written; Spark logs a stack trace.
+        The next start repeats an interrupted batch, for which Spark logs a stack trace.
         """
         deadline = time.monotonic() + _BATCH_END_S
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:

@@ -127,6 +127,8 @@ class Storage:
 
     def move(self, name: str, to: str) -> None:
         """Move a file to the name ``to``; create its folder, and replace an existing file."""
+        if not self.has(name):  # before the existing file is removed
+            raise PipelineError(f"{self.root}: {name} is gone")
         target = self._under(to)
         self._make(target.getParent())
         self.remove(to)

@@ -15,6 +15,7 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import ChangelogError, TopologyError
+from kafka_assignors.lag.fetch.link import make_client
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.state.copy import Changelog
 from kafka_assignors.stateful.topology import Topology
@@ -81,7 +82,7 @@ def changelogs_of(
         ChangelogError: a changelog would lose state, or the cluster refuses a request.
     """
     try:
-        with closing(KafkaAdminClient(**client)) as admin:
+        with closing(make_client(KafkaAdminClient, **client)) as admin:
             task_counts = _task_counts(admin, topology)
             topics = topology.changelogs(application)
             _create(admin, {topic: task_counts[id] for id, topic in topics.items()}, replication_factor)

@@ -73,6 +73,16 @@ class WrittenRange:
         return self.first == position and self.end - self.first == self.records
 
 
+class _Producer(KafkaProducer):
+    """A producer that `ChangelogWriter` closes.
+
+    At its own end ``KafkaProducer`` silences the log of all producers of the process, also the user's.
+    """
+
+    def __del__(self) -> None:
+        pass
+
+
 class ChangelogWriter:
     """A producer that waits for all in-sync replicas, and is created anew after an error.
 
@@ -89,7 +99,7 @@ class ChangelogWriter:
         max_request_size: int = 1024 * 1024,
         compression: str | None = None,
         shutdown: Shutdown | None = None,
-        connect: Callable[..., KafkaProducer] = KafkaProducer,
+        connect: Callable[..., KafkaProducer] = _Producer,
     ) -> None:
         delivery_ms = round(1000 * patience_s * 3 / 4)  # with `max_block_ms`, no longer than the patience
         self._patience_s = patience_s

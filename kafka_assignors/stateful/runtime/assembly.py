@@ -54,13 +54,13 @@ class Components:
         shutdown.set()
         with lock:  # the writer closes first, because nothing may be sent after the member left the group
             self._step(partial(self.writer.close, shutdown.left_s(_STEP_S)))
-        # Without the lock: the close may wait for a revocation, whose thread needs the lock.
+        # Without the lock, so that a revocation left by an interrupted poll can end meanwhile.
         leave_ms = round(1000 * shutdown.left_s(_STEP_S))
         self._step(partial(self.consumer.close, autocommit=False, timeout_ms=max(1, leave_ms)))
         with lock:
             self._step(partial(self.copies.close, shutdown.left_s(_STEP_S)))
             if self.reader.has_ended:  # otherwise its stores are open, and the directory must stay locked
-                self._step(self.state_dir.close)
+                self._step(partial(self.state_dir.close, shutdown.left_s(_STEP_S)))
 
     def _step(self, do: Callable[[], object]) -> None:
         try:

@@ -125,8 +125,8 @@ class OpenCopies:
     # --- standbys and warm-ups
 
     def update_standbys(self) -> None:
-        """Open missing standbys and warm-ups, and close unneeded ones; at most eight of each in a turn."""
-        wanted = {task for task in self._tasks.standby_tasks if task in self._changelogs.known}
+        """Open missing standbys and warm-ups, and close unneeded ones; at most eight of each."""
+        wanted = {task for task in self._tasks.standby_tasks if self._topology[task[0]].has_changelog}
         missing = sorted(wanted - self._kept - self._retry_at.keys())
         for task in missing[:_AT_ONCE]:
             try:
@@ -225,7 +225,9 @@ class OpenCopies:
         """Open a task's copy; None: it cannot be used now, and is tried again."""
         if self._lacks_changelog(task):
             topic = self._topology[task[0]].changelog or f"of subtopology {task[0]}"
-            self._retry_later(task, ChangelogError(f"changelog {topic} has no partition {task[1]}"))
+            self._changelogs.search()
+            unknown = f"partition {task[1]} of changelog {topic} is not known yet: looking it up"
+            self._retry_later(task, ChangelogError(unknown))
             return None
         try:
             copy = Copy(task, self._changelogs.known.get(task), self._state_dir, self._stores)

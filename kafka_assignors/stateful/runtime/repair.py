@@ -18,7 +18,7 @@ from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaError, KafkaTimeoutError
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError, StateError
-from kafka_assignors.lag.fetch.link import client_without_topic_creation
+from kafka_assignors.lag.fetch.link import make_client
 from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.stateful.changelog.writer import ChangelogWriter
 from kafka_assignors.stateful.runtime.lease import Lease
@@ -103,12 +103,12 @@ def last_values(
     """
     changelog = KafkaPartition(*partition)
     values: dict[bytes, bytes | None] = {}
-    consumer = KafkaConsumer(
+    consumer = make_client(  # without topic creation, else a deleted changelog would come back
+        KafkaConsumer,
         **{**client, "bootstrap_timeout_ms": max(1, round(1000 * min(_CONNECT_S, left_s())))},
         group_id=None,
         enable_auto_commit=False,
         auto_offset_reset="earliest",  # retention may have removed the first records
-        kafka_client=client_without_topic_creation,  # else a deleted changelog would come back
     )
     try:
         consumer.assign([changelog])

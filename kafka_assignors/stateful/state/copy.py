@@ -184,10 +184,31 @@ class Copy:
                 return self._stores.open(self._dir.store_path, at_least, logged=self.changelog is not None)
             except StateDamagedError as error:
                 wrong = str(error)
+        self._refuse_if_never_logged()
         log.warning("task %s: state %s: %s", self, self.after_wipe, wrong)
         self._dir.wipe()
         self.stale = False
         return self._new()
+
+    def _refuse_if_never_logged(self) -> None:
+        """Refuse to wipe a store that was kept without a changelog: it has the only copy of its state.
+
+        Such a store has no checkpoint and no position.
+        """
+        if self._dir.read_checkpoint() is not None or not self._dir.store_path.exists():
+            return
+        try:
+            store = self._stores.open(self._dir.store_path, logged=False)
+        except StateDamagedError:
+            return
+        try:
+            if store.position is None and next(iter(store.range()), None) is not None:
+                raise StateError(
+                    f"task {self} was kept without a changelog, so its new changelog lacks its state: "
+                    f"keep logged=False, or delete {self._dir.store_path}"
+                )
+        finally:
+            store.close()
 
     def _new(self) -> Store:
         self.checkpointed = -1

@@ -187,8 +187,11 @@ class StateDir:
             removed.append(task)
         return removed
 
-    def close(self) -> None:
-        """Unlock the directory, after the stores were closed.  Safe to repeat."""
+    def close(self, timeout_s: float | None = None) -> None:
+        """Unlock the directory, after the stores were closed and a running deletion ended.  Safe to repeat.
+
+        It waits ``timeout_s`` for a deletion; the next start deletes the rest.
+        """
         with self._guard:
             if self._closed:
                 return
@@ -197,7 +200,7 @@ class StateDir:
         for task_dir in claimed:
             task_dir.release()
         self._deleter.stop()
-        self._deleter.join()  # waits for one deletion; the next start does the rest
+        self._deleter.join(timeout_s)
         self._lock.release()
 
     def __enter__(self) -> StateDir:
