@@ -182,7 +182,11 @@ def _report_commits(commit: Callable[..., Any]) -> Callable[..., Any]:
 def _reported(consumer: KafkaConsumer) -> dict[str, float]:
     """Return the total lag and the service rate in the member's user data; 0 under a strategy without lag."""
     kinds = [a for a in consumer._coordinator._assignors.values() if isinstance(a, LagAssignor)]
-    reports = [kind.decode_user_data(kind.user_data({}, NO_GENERATION)) for kind in kinds]
+    reports = []
+    for kind in kinds:
+        kind._own.end_join()  # no join: a report that is read now says nothing about the next one
+        reports.append(kind.decode_user_data(kind.user_data({}, NO_GENERATION)))
+        kind._own.end_join()
     lag = sum(sum(report.lags.values()) for report in reports)
     return {"lag": lag, "service_rate": sum(report.service_rate or 0.0 for report in reports)}
 

@@ -75,6 +75,14 @@ def test_failed_move_is_an_error_and_keeps_the_file(spark: SparkSession, tmp_pat
     assert (tmp_path / "a").read_text() == "all there is"
 
 
+def test_move_of_a_missing_file_keeps_the_existing_one(spark: SparkSession, tmp_path: Path) -> None:
+    """Another run may have landed the same batch, and have removed the staged files of this one."""
+    (tmp_path / "b").write_text("all there is")
+    with pytest.raises(PipelineError, match="a is gone"):
+        Storage(spark, str(tmp_path)).move("a", "b")
+    assert (tmp_path / "b").read_text() == "all there is"
+
+
 @pytest.mark.parametrize("name", ["make", "move", "write"])
 def test_failed_creation_of_a_folder_is_an_error(spark: SparkSession, tmp_path: Path, name: str) -> None:
     storage = refusing(spark, tmp_path, "mkdirs")

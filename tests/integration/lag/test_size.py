@@ -189,7 +189,10 @@ def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames
         group.join(CooperativeStickyAssignor)
         group.settled()
         without = [word for word in words(group) if word not in {"--rate", "100"}]
-        for every, message in (("2s", "looks 2 s apart are too close"), ("20s", "no member of ")):
+        for every, message in (
+            ("2s", "a member's rate is measured over at least 20 s, and the looks span 2 s so far"),
+            ("20s", "no member of "),
+        ):
             idle = run([*without, "--every", every])
             assert (idle.returncode, idle.stdout) == (1, "")
             assert idle.stderr.startswith(f"kafka-assignors: {message}")

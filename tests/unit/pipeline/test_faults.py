@@ -82,6 +82,10 @@ KAFKA = "org.apache.kafka.common.errors"
             "another run writes to this folder",
         ),
         (
+            "[INTERNAL_ERROR] Race while writing batch 7",
+            "another run writes to this folder",
+        ),
+        (
             "[USER_RAISED_EXCEPTION] there is no 'group' in a row of file:/a/b.parquet SQLSTATE: P0001",
             "there is no 'group' in a row of file:/a/b.parquet",
         ),

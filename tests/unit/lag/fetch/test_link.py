@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import socket
 import threading
 from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.cluster import ClusterMetadata
+from kafka.errors import KafkaError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.connection import KafkaConnection
 from kafka.net.manager import KafkaConnectionManager
@@ -17,10 +19,22 @@ from kafka.net.selector import NetworkSelector
 from kafka_assignors.errors import LagError, LagUnreachableError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.lag.fetch import link as fetch_link
-from kafka_assignors.lag.fetch.link import Link, client_without_topic_creation
+from kafka_assignors.lag.fetch.link import Link, client_without_topic_creation, make_client
 from kafka_assignors.plan import TopicPartition
+from tests.support.waiting import until
 
 NOWHERE = {"bootstrap_servers": "127.0.0.1:1"}
+
+
+@pytest.mark.parametrize("kind", [KafkaAdminClient, KafkaConsumer])
+def test_client_that_cannot_connect_leaves_no_thread(kind: type) -> None:
+    before = threading.active_count()
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        for _ in range(3):
+            with pytest.raises(KafkaError):
+                make_client(kind, bootstrap_servers=address, bootstrap_timeout_ms=100)
+    until(lambda: threading.active_count() <= before, "the threads to end")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from types import SimpleNamespace
 from typing import Any
@@ -14,11 +15,12 @@ from kafka.errors import (
     TopicAuthorizationFailedError,
     UnknownError,
 )
+from kafka.producer import kafka as producer_module
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful.changelog import writer as changelog_writer
-from kafka_assignors.stateful.changelog.writer import ChangelogWriter, WrittenRange
+from kafka_assignors.stateful.changelog.writer import ChangelogWriter, WrittenRange, _Producer
 from kafka_assignors.stateful.shutdown import Shutdown
 
 
@@ -95,6 +97,15 @@ def writer(
 
 
 CHANGES = {TopicPartition("log", 0): {b"a": b"1", b"b": None}}
+
+
+def test_end_of_a_producer_leaves_the_log_of_others() -> None:
+    """kafka-python replaces the log of its module when a producer is collected."""
+    before = producer_module.log
+    producer = _Producer.__new__(_Producer)
+    del producer
+    gc.collect()
+    assert producer_module.log is before
 
 
 def test_no_retry_is_sent_later_than_the_patience() -> None:

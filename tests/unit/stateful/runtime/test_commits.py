@@ -18,6 +18,7 @@ from kafka_assignors.errors import (
     ChangelogError,
     ChangelogUnreachableError,
     StateDamagedError,
+    StateError,
     StateFullError,
 )
 from kafka_assignors.plan import TopicPartition as OurPartition
@@ -310,6 +311,20 @@ def test_state_of_a_topic_created_again_is_wiped(tmp_path: Path, caplog: pytest.
         assert (again.position, again.store.get(b"a")) == (0, None)
         assert "deleted and created again" in caplog.text
         again.close()
+
+
+def test_store_without_a_changelog_is_not_wiped_when_one_is_added(tmp_path: Path) -> None:
+    """It has the only copy of its state."""
+    with StateDir(tmp_path, "g") as there:
+        copy = Copy(("s", 0), None, there, Stores())
+        copy.store.put(b"a", b"1")
+        copy.store.commit()
+        copy.close()
+        with pytest.raises(StateError, match="task s_0 was kept without a changelog"):
+            Copy(("s", 0), Changelog(OurPartition("log", 0), "id-1"), there, Stores())
+        copy = Copy(("s", 0), None, there, Stores())
+        assert copy.store.get(b"a") == b"1"
+        copy.close()
 
 
 def test_commits_of_a_store_without_a_changelog_outlive_a_killed_process(tmp_path: Path) -> None:

@@ -368,6 +368,15 @@ def test_task_waits_for_its_changelog_partition(bench: Bench, caplog: pytest.Log
     assert (bench.asked, bench.reader.kept[S2][1]) == (2, active)
 
 
+def test_standby_of_a_new_partition_is_built_once_its_changelog_is_known(bench: Bench) -> None:
+    bench.tasks.duties = Duties(standbys=(S2,))
+    bench.copies.update_standbys()
+    assert S2 not in bench.reader.kept
+    bench.changelogs[S2] = Changelog(TopicPartition("log", 2))
+    bench.search_changelogs()
+    assert bench.reader.kept[S2][1] is None
+
+
 def test_changelogs_are_searched_in_the_background_one_call_at_a_time(bench: Bench) -> None:
     """A search may outlast the time between tries; records are processed meanwhile."""
     bench.begin(S2)
