@@ -110,7 +110,7 @@ class StateLockedError(StateError):
 
 
 class StateFullError(StateError):
-    """The disk, a quota, or a limit of open files is exhausted.  State that was flushed is safe."""
+    """The disk, a quota, or a limit of the size of files is exhausted.  State that was flushed is safe."""
 
 
 class StateDeniedError(StateError):

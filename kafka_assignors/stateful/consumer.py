@@ -1,10 +1,10 @@
 """``StatefulConsumer``: a member that processes tasks with local state (KIP-441).
 
-The thread of `StatefulConsumer.run` polls, processes and commits.  A second thread reads changelogs.  A
-commit flushes the application's own output (``before_commit``), writes changes to the changelog and waits
-for all in-sync replicas, writes the store, and commits the offsets, in this order.  So a member that is
-killed at any point loses nothing: the next owner processes the records since the last commit again (at least
-once).
+The thread of `StatefulConsumer.run` polls, processes and commits.  A second thread reads changelogs.  During
+a revocation a third one commits, while the poll waits.  A commit flushes the application's own output
+(``before_commit``), writes changes to the changelog and waits for all in-sync replicas, writes the store, and
+commits the offsets, in this order.  So a member that is killed at any point loses nothing: the next owner
+processes the records since the last commit again (at least once).
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class StatefulConsumer:
     def close(self) -> None:
         """Ask ``run`` to end, and return at once.  Safe to repeat, from any thread or a signal handler.
 
-        ``run`` ends within ``close_timeout_s`` after the record that ``process`` is working on.  The next
+        ``run`` ends within ``close_timeout_s`` of this call; if ``process`` still runs then, soon after that
+        record, without a commit.  The next
         owner processes again all records that are not committed by then.  A consumer that never ran is closed
         before this returns; ``run`` then does nothing.
         """
@@ -291,7 +292,7 @@ class StatefulConsumer:
         with self._lock:
             self._processing.pause_tasks(self._tasks.actives.values())
         while True:
-            with self._lock:  # a revocation may outlast the poll, and its thread may commit
+            with self._lock:
                 if self._processing.commit() and self._tasks.is_proven:
                     return
             if self._closing.to_commit_s(_RETRY_PAUSE_S) <= 0:

@@ -2,7 +2,7 @@
 
 kafka-python answers for all partitions or for none: it raises `KeyError` if one partition has no leader, and
 times out if a topic is gone.  So each topic is asked for in a request of its own, without the partitions that
-have no leader.  A partition without a response is skipped for some seconds.
+have no leader.  If one partition of a topic times out, all of the topic are skipped for some seconds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger("kafka_assignors")
 
 _RESPONSE_MS = 2_000  # timeout of a request
 _ALL_EVERY_S = 10.0  # between two requests for the offsets of all changelogs
-_AGAIN_S = 5.0  # until a silent partition is asked for again, because its timeout delays all others
+_AGAIN_S = 5.0  # pause before a silent topic is asked for again; each timeout delays all other requests
 
 
 class EndOffsets:

@@ -15,7 +15,7 @@ class RateLimit:
         self._filled_at = clock()
 
     def took(self, count: int) -> None:
-        """Take bytes from the bucket; after more bytes than it has, it stays empty for longer."""
+        """Take bytes from the bucket.  The level may fall below zero; refilling then takes longer."""
         if self._per_second is not None:
             self._left -= count
 

@@ -170,7 +170,11 @@ def _settings(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[
     try:
         response = admin.describe_configs(resources, config_filter="all")
     except KafkaError as error:  # an ACL may deny it; then the settings are up to the user
-        log.warning("cannot check the cleanup.policy of the changelogs: %s", error)
+        log.warning(
+            "cannot read the settings of the changelogs, so cleanup.policy is not checked, and copies that are too "
+            "old are not recognised: %s",
+            error,
+        )
         return {}
     return {
         topic: {

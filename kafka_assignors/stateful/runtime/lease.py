@@ -76,7 +76,10 @@ class Lease:
         return True
 
     def observe(self) -> None:
-        """Note a heartbeat that reported no rebalance.  Call it after each poll: a later join replaces it."""
+        """Keep the time of the last heartbeat whose response reported no rebalance.
+
+        Call this after each poll, because a join overwrites that heartbeat.
+        """
         if (sent_at := stable_heartbeat_at(self._consumer)) is not None:
             self._stable_at = sent_at
 
