@@ -11,8 +11,8 @@ and the model's stream see the listed files only.
 - A file is deleted if no list names it and it is older than a day.  Spark keeps the lists of the last hundred
   batches, so the files of a running reader stay.  A crash at any point only leaves files that no list names.
 - A merge must not make the model miss a sample or read it twice.  So only files that the model has read are
-  merged.  The name of the merged file contains the model's token.  This model skips the file, and other models
-  read it.  Deleting old days does not wait for the model.
+  merged.  The name of the merged file contains the model's token.  This model skips the file, and other
+  models read it.  Deleting old days does not wait for the model.
 """
 
 from __future__ import annotations

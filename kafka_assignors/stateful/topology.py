@@ -27,8 +27,8 @@ class Subtopology:
         id: its name, which is part of the changelog's and the directories' names.
         topics: the source topics; all must have the same number of partitions.
         stateful: whether it has a store.
-        logged: whether the store has a changelog.  A store without one dies with its disk and is never
-            copied, so all members count as caught up.
+        logged: whether the store has a changelog.  A store without one is lost with its disk, and when
+            the task moves.  It is never copied, so all members count as caught up.
         changelog: the changelog topic; None: ``<application>-<id>-changelog``.
     """
 

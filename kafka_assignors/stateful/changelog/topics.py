@@ -171,8 +171,8 @@ def _settings(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, dict[
         response = admin.describe_configs(resources, config_filter="all")
     except KafkaError as error:  # an ACL may deny it; then the settings are up to the user
         log.warning(
-            "cannot read the settings of the changelogs, so cleanup.policy is not checked, and copies that are too "
-            "old are not recognised: %s",
+            "cannot read the settings of the changelogs, so their cleanup.policy is not checked, and copies "
+            "that are too old are not noticed: %s",
             error,
         )
         return {}
