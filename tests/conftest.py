@@ -10,7 +10,7 @@ from hypothesis import settings
 
 # No deadline: the machines are shared, and the benchmark measures speed.
 # `make test` has the first, `make test-all` the second; a law takes a multiple of it (``searching.times``).
-settings.register_profile("quick", max_examples=50, deadline=None)
+settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("all", max_examples=400, deadline=None)
 settings.load_profile("quick")
 

@@ -1,7 +1,7 @@
 """The base of all strategies: decode, plan, encode.
 
 ``assign`` never raises: whatever the members send, it returns a valid plan.  It logs one warning for each
-member whose data it cannot use, of at most 20 members, and counts the rest.
+member whose data it cannot use; after 20 members it logs only how many more there are.
 """
 
 from __future__ import annotations

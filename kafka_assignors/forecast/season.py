@@ -89,9 +89,9 @@ class Season:
         return above + self._week_addition(hour_of_week(quarter))
 
     def past_rates(self, quarter: int) -> tuple[float, float, float]:
-        """Return rates of this quarter of an hour: latest on the day before and on this day, and usual.
+        """Return three rates of a quarter: latest on the day before, and latest and usual on this weekday.
 
-        They are in records/s, by day of the week; NaN: unknown.  After a gap the latest may be weeks old.
+        They are in records/s; NaN: unknown.  After a gap the latest may be weeks old.
         """
         index = quarter_of_week(local_quarter(quarter, self.zone))
         yesterday = (index - QUARTERS) % WEEK_QUARTERS

@@ -58,7 +58,7 @@ PLAN = (
     Metric(
         "largest-load-bound",
         "records",
-        "no plan has a smaller largest load; a quick bound, so the least may be larger",
+        "lower bound of the largest load of any plan; the best plan may have more",
     ),
     Metric("forecasts-used", "partitions", "partitions planned with a forecast; 0: by lag alone"),
 )

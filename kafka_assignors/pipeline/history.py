@@ -231,10 +231,16 @@ def group_sizes(load: DataFrame, most: int = MOST) -> dict[str, int]:
 
 
 def _load_of(spark: SparkSession, folder: str, step_s: float = 60.0) -> DataFrame:
+    storage = Storage(spark, folder)
     with _reading(folder):
         if has_load(spark, folder):
+            # Spark silently ignores empty files.
+            for empty in storage.empty_files("load/date=*/*.parquet"):
+                raise HistoryError(
+                    f"{folder}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
+                )
             return read_load(spark, folder)
-    if Storage(spark, folder).folders("samples"):
+    if storage.folders("samples"):
         horizon_s = step_s * min(max(1, round(_HORIZON_S / step_s)), MOST_STEPS_AHEAD)
         settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
         return model_load(read_samples(spark, folder), settings)

@@ -229,7 +229,7 @@ def _value(goal: RankedFigure, contender: _Contender, situation: Situation) -> s
     outcome = contender.outcomes[situation]
     figure = contender.levels[goal.figure] if goal.least is None else goal.of(outcome)
     value = next(_PLACE.finditer(goal.words))[0].format(figure)
-    return f"more than {value}" if getattr(outcome, goal.figure, 0) is None else value
+    return "unknown time" if getattr(outcome, goal.figure, 0) is None else value
 
 
 def _name(situation: Situation, every: Sequence[Situation]) -> str:

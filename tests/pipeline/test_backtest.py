@@ -274,6 +274,7 @@ def broken_strategy() -> Any:
     return replace(GRID.candidates[0].strategy, plan=plan)
 
 
+@pytest.mark.long
 def test_own_strategy_of_the_current_folder_runs_on_spark(folder: Path, tmp_path: Path) -> None:
     """Tasks import its module; an invalid plan is the trial's error, in one line, and the exit code is 1."""
     (tmp_path / "just_here.py").write_text(

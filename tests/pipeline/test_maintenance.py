@@ -93,6 +93,7 @@ def test_model_reads_each_sample_once_before_and_after_a_merge(spark: SparkSessi
     assert load_rows(read_load(spark, str(tmp_path))) == expected
 
 
+@pytest.mark.long
 def test_files_that_the_model_has_not_read_are_not_merged(spark: SparkSession, tmp_path: Path) -> None:
     record(spark, tmp_path, range(4))
     run(spark, tmp_path)

@@ -155,6 +155,7 @@ def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_p
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.long
 def test_checkpoint_belongs_to_one_cluster_topic_and_selection_of_groups(
     spark: SparkSession, names: FreshNames, tmp_path: Path
 ) -> None:

@@ -198,6 +198,7 @@ def test_stream_samples_at_an_interval_and_finds_new_groups(
     assert max(Counter((when, *row[:3]) for when, row in timed_rows).values()) == 1
 
 
+@pytest.mark.long
 def test_restart_of_the_broker_does_not_end_the_stream(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -272,6 +273,7 @@ def test_groups_and_topics_without_authorization(
             assert PASSWORD not in str(caught.value)
 
 
+@pytest.mark.long
 def test_recording_without_any_sample_is_an_error(
     spark: SparkSession, names: FreshNames, tmp_path: Path
 ) -> None:

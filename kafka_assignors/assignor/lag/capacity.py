@@ -56,8 +56,8 @@ class MeasuredCapacities:
     ) -> list[tuple[Member, MemberReport]]:
         """Return the members with their capacities.
 
-        ``is_later_round``: the last round held partitions back.  The rounds of one rebalance plan with the
-        same capacities, so that they reach the same target.
+        ``is_later_round``: the rebalance has had a round, with recent figures.  Its rounds plan with the same
+        capacities, so that they reach the same target.
         """
         measuring = [report for _member, report in reports if report.service_rate is not None]
         if not measuring:

@@ -141,7 +141,7 @@ def newest_reports(
 ) -> Lags:
     """Return the lag that members report, in records.
 
-    Reports that were older than ``max_age_ms`` when their member joined do not count.
+    Reports do not count if they were older than ``max_age_ms`` when their member first sent the join.
     With ``of_owned`` a member may report only partitions it owns.  If the strategy sends no claims, it may
     report any partition of its topics.  The newest report of a partition counts.  Among equally old reports
     the larger lag counts, because the order of members is arbitrary.

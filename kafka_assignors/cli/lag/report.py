@@ -73,7 +73,7 @@ class Report:
 
     @property
     def rate(self) -> Rate | None:
-        """Sum of the partitions' rates; None: no rate is known."""
+        """Sum of the partitions' rates; None: unknown, also for one partition with lag."""
         return total_rate(self.partitions)
 
     @property

@@ -174,7 +174,7 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
     with_instances = any(member.instance_id for member in report.members)
     # Member ids mostly begin with the client id, which then needs no column.
     with_clients = any(not member.member_id.startswith(member.client_id) for member in report.members)
-    with_rates = report.rate is not None
+    with_rates = any(partition.rate is not None for partition in report.partitions)
     table = Columns(
         "member",
         *["instance"] * with_instances,
@@ -248,7 +248,7 @@ def _groups(
     reports = current.reports
     if rows < len(reports):
         reports = tuple(sorted(reports, key=lambda report: -report.lag)[:rows])
-    with_rates = any(report.rate is not None for report in reports)
+    with_rates = any(partition.rate is not None for report in reports for partition in report.partitions)
     numbers = (">members", ">partitions", ">lag", ">time lag", *_RATES * with_rates)
     table = Columns("group", "state", *numbers)
     for report in reports:

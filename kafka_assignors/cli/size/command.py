@@ -100,7 +100,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     default="1m",
     show_default=True,
     help="Time between two looks at the group.  "
-    "Arrivals and rates are measured over it; with --serve and without --rate, over the last minute.",
+    "Arrivals and rates are measured over it; with --serve and without --rate, over at least 1m.",
 )
 @reset_option("The group's auto_offset_reset, for the lag of partitions without a commit.")
 @click.option(

@@ -162,7 +162,9 @@ class GroupSizes:
         if not now.members or self._span_s < _LEAST_S:
             return []
         last_s = self._looks[-1][0]
-        first = max(index for index, (at_s, _) in enumerate(self._looks) if at_s <= last_s - _LEAST_S)
+        # A minute without a commit, or the time since the first look.
+        old = (index for index, (at_s, _) in enumerate(self._looks) if at_s <= last_s - WINDOW_S)
+        first = max(old, default=0)
         span_s, looks = last_s - self._looks[first][0], [look for _, look in list(self._looks)[first:]]
         if has_stopped(looks):
             return [

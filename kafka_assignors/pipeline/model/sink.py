@@ -41,7 +41,7 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
     """Read the landed rows of ``LOAD``.
 
     Raises:
-        PipelineError: there are no rows, a file is empty, or a column is missing or has another type.
+        PipelineError: there are no rows, or a column is missing or has another type.
     """
     from pyspark.sql.types import StructType
 
@@ -50,11 +50,6 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
     path = f"{root.rstrip('/')}/load"
     with one_line(root):
         rows = spark.read.parquet(path)
-        # Spark silently ignores empty files.
-        for empty in Storage(spark, root).empty_files("load/date=*/*.parquet"):
-            raise PipelineError(
-                f"{root}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
-            )
     wanted: Any = StructType.fromDDL(LOAD)
     types = {field.name: field.dataType for field in rows.schema}
     for field in wanted:

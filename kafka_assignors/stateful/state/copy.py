@@ -198,17 +198,15 @@ class Copy:
         if self._dir.read_checkpoint() is not None or not self._dir.store_path.exists():
             return
         try:
-            store = self._stores.open(self._dir.store_path, logged=False)
+            with self._stores.open(self._dir.store_path) as store:
+                is_unlogged = store.position is None and next(iter(store.range()), None) is not None
         except StateDamagedError:
             return
-        try:
-            if store.position is None and next(iter(store.range()), None) is not None:
-                raise StateError(
-                    f"task {self} was kept without a changelog, so its new changelog lacks its state: "
-                    f"keep logged=False, or delete {self._dir.store_path}"
-                )
-        finally:
-            store.close()
+        if is_unlogged:
+            raise StateError(
+                f"task {self} was kept without a changelog, so its new changelog lacks its state: "
+                f"keep logged=False, or delete {self._dir.store_path}"
+            )
 
     def _new(self) -> Store:
         self.checkpointed = -1

@@ -184,6 +184,7 @@ def test_wrong_password_is_one_line_without_it(guarded: Guarded, tmp_path: Path)
         assert wrong not in running.log() + running.text()
 
 
+@pytest.mark.long
 def test_broker_killed_and_restarted(tmp_path: Path) -> None:
     with RestartableBroker(tmp_path / "broker", 0) as broker:
         fresh = FreshNames(broker.bootstrap)

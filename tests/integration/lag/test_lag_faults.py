@@ -414,6 +414,7 @@ def test_closed_fetcher_stays_closed(fresh: FreshNames) -> None:
 # --- several brokers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_missing_broker_leaves_other_lags_known() -> None:
     """Its partitions have no leader.  The other lags arrive, and the deadline holds."""
     with development_broker("jars") as broker:

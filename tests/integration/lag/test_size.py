@@ -181,6 +181,7 @@ def test_group_that_was_restarted_at_once_has_a_size_from_its_second_look_on(fre
         assert not any("has just started" in note for note in after.notes)
 
 
+@pytest.mark.long
 def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames) -> None:
     with Group(fresh, 1) as group:
         missing = run(words(group))

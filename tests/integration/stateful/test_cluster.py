@@ -10,6 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import Guarded
 from tests.integration.stateful.stateful_app import App
@@ -27,6 +29,7 @@ def tasks(bootstrap: str, group: str, *words: str) -> subprocess.CompletedProces
     )
 
 
+@pytest.mark.long
 def test_member_without_a_cluster_waits_within_its_memory(
     names: FreshNames, guarded: Guarded, tmp_path: Path
 ) -> None:
