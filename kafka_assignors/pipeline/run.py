@@ -161,7 +161,7 @@ def run_pipeline(
             run(
                 "samples",
                 partial(record_samples, *of_folder, **arguments),
-                has_worked=lambda it: it.looks > 0,
+                has_worked=lambda counts: counts.looks > 0,
             )
         if options.offsets_topic:
             run("offsets", partial(record_offsets, *of_folder, **arguments), before=caught_up)

@@ -157,9 +157,8 @@ class StatefulConsumer:
         """Ask ``run`` to end, and return at once.  Safe to repeat, from any thread or a signal handler.
 
         ``run`` ends within ``close_timeout_s`` of this call; if ``process`` still runs then, soon after that
-        record, without a commit.  The next
-        owner processes again all records that are not committed by then.  A consumer that never ran is closed
-        before this returns; ``run`` then does nothing.
+        record, without a commit.  The next owner processes again all records that are not committed by then.
+        A consumer that never ran is closed before this returns; ``run`` then does nothing.
         """
         self._closing.set()
         if self._used.acquire(blocking=False):

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline import session
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.sink import read_load
@@ -156,6 +157,19 @@ def test_incomplete_file_is_found_in_any_batch_of_a_long_run(
         victim.write_bytes(whole)
     assert run(spark, tmp_path, files_per_batch=1).gone == 0
     assert len(load_rows(read_load(spark, str(tmp_path)))) == 12 * MINUTES - 1
+
+
+def test_spark_submit_cannot_have_damaged_files_ignored(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its ``spark-defaults.conf`` may say so for other jobs; then samples would be lost without an error."""
+    monkeypatch.setattr(session, "submitted", lambda: True)
+    monkeypatch.setattr(SparkSession, "stop", lambda _: None)
+    names = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
+    for name in names:
+        spark.conf.set(name, "true")
+    with session.session("job") as of_submit:
+        assert [of_submit.conf.get(name) for name in names] == ["false", "false"]
 
 
 @pytest.mark.parametrize("damage", [cut, empty, zeros, Path.unlink])

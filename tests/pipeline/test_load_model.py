@@ -255,6 +255,25 @@ def test_rows_that_do_not_land_are_an_error_and_stay_staged(
     assert not list((tmp_path / "load").glob("_staged*"))
 
 
+def test_batch_whose_staged_rows_another_run_has_removed_is_an_error(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise it would end without its rows, and nobody would repeat it."""
+    storage = Storage(spark, str(tmp_path))
+    sink = LoadSink(storage, SETTINGS, ("import",))
+    sink.bind()
+    list_files = storage.files
+
+    def files(pattern: str) -> list[str]:
+        LoadSink(storage, SETTINGS, ("import",)).bind()  # another run starts
+        return list_files(pattern)
+
+    monkeypatch.setattr(storage, "files", files)
+    rows = model_load(samples_df(spark, [Look(0, 0, 0), Look(60, 6, 3)]), SETTINGS)
+    with pytest.raises(PipelineError, match=r"another run has removed load/_staged-000000007-"):
+        sink.land(rows, 7)
+
+
 def test_samples_dropped_by_spark_are_counted_once_a_batch(spark: SparkSession, tmp_path: Path) -> None:
     """Covers batches that follow each other faster than the report is read."""
     write_file(tmp_path, "import", 0, [Look(0, 0, 0)])

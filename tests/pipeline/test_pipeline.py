@@ -259,6 +259,23 @@ def test_model_with_changed_settings_is_an_error_at_the_start(
     assert spark.streams.active == [], "what recorded beside it has ended, too"
 
 
+def test_recorder_with_a_damaged_checkpoint_is_an_error_at_the_start(
+    spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path
+) -> None:
+    """A power failure may leave it so.  The pipeline must not try for ever, and record nothing."""
+    group = names.group()
+    commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
+    settings = {"bootstrap_servers": [bootstrap]}
+    wanted = PipelineOptions(str(tmp_path), settings, groups=[group], every_s=EVERY, offsets_topic=False)
+    _, came = run_until(spark, wanted, lambda report: report.samples is not None and report.samples.looks > 0)
+    assert came
+    for offsets in (tmp_path / "checkpoints" / "sampler" / "offsets").glob("[0-9]*"):
+        offsets.write_text("")
+    with pytest.raises(PipelineError, match="the checkpoint is damaged"):
+        run_until(spark, wanted, lambda report: "samples" in report.down)
+    assert spark.streams.active == []
+
+
 @pytest.mark.long
 def test_exception_of_the_callback_ends_the_pipeline(
     spark: SparkSession, bootstrap: str, names: FreshNames, tmp_path: Path

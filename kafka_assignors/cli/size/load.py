@@ -124,6 +124,7 @@ def _waiting(look: Report) -> dict[TopicPartition, int | None]:
 
 
 def _is_rate_known(partition: PartitionLag) -> bool:
+    """Whether the records that the group committed between the looks are known."""
     rate = partition.rate
     return rate is not None and (rate.records_out is not None or partition.committed is None)
 

@@ -63,7 +63,7 @@ class Seasons:
         return added[rows]
 
     def past_rates(self, quarter: int, rows: RowIndex) -> Floats:
-        """Return earlier rates at a quarter of an hour, as ``Season.before``; NaN: unknown."""
+        """Return earlier rates at a quarter of an hour, as ``Season.past_rates``; NaN: unknown."""
         before = self._before.get(quarter)
         if before is None:
             table, index = self._table, quarter_of_week(self._local(quarter))
@@ -75,7 +75,7 @@ class Seasons:
         return before[:, rows]
 
     def weighted_seconds(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
-        """Return the share of a quarter's records from ``start`` to ``stop`` (microseconds), times 900 s."""
+        """Return the seconds from ``start`` to ``stop`` (microseconds), as ``Season.weighted_seconds``."""
         if stop - start == QUARTER:
             return QUARTER_S
         table, slots = self._table, self._table.slots

@@ -14,7 +14,7 @@ import logging
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, TypeVar
 
 from kafka import KafkaAdminClient
@@ -58,18 +58,16 @@ def make_client(make: Callable[..., _T], **settings: Any) -> _T:
 
     If its constructor fails, end its I/O thread and close its sockets, which kafka-python leaves open.
     """
-    made: list[Any] = []
+    with ExitStack() as undo:
 
-    def client(**configs: Any) -> Any:
-        made.append(client_without_topic_creation(**configs))
-        return made[-1]
+        def client(**configs: Any) -> Any:
+            connection = client_without_topic_creation(**configs)
+            undo.callback(connection.close)
+            return connection
 
-    try:
-        return make(**settings, kafka_client=client)
-    except BaseException:
-        for each in made:
-            each.close()
-        raise
+        made = make(**settings, kafka_client=client)
+        undo.pop_all()
+        return made
 
 
 class Link:

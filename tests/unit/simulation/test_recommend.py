@@ -130,6 +130,21 @@ def test_every_place_but_the_first_has_a_reason(seed: int) -> None:
         assert ranked.reasons
 
 
+def test_time_of_what_never_happened_is_unknown() -> None:
+    """Each strategy drains one of two situations, so the time decides; b was simulated for longer."""
+    recommendation = recommend(
+        [
+            outcome("a", "h1", drain_s=None),
+            outcome("a", "h2"),
+            outcome("b", "h1"),
+            outcome("b", "h2", drain_s=None, simulated_s=5_000.0),
+        ]
+    )
+    assert recommendation.ranking[0].reasons[0] == (
+        "drained in 10.0 s, unknown time for b in h2 (better in 1 of 2 situations, worse in 1)"
+    )
+
+
 def test_two_outcomes_of_one_strategy_and_situation_are_refused() -> None:
     """They may differ in pauses, and only the later one would count."""
     with pytest.raises(ProblemError, match=r"outcomes: two of a for history 'h'.*in the history's name"):

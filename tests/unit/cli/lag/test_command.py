@@ -511,7 +511,9 @@ def test_rate_of_a_group_is_unknown_while_that_of_a_partition_with_lag_is() -> N
     rates = {ORDERS[0]: Rate(10, 25, 4)}
     current = report(group, reading, "earliest", TIME, InTime(rates=rates))
     assert current.rate is None
-    assert "caught up" not in "\n".join(lines(current))
+    shown = "\n".join(lines(current, width=100))
+    assert "caught up" not in shown
+    assert "25.0" in shown, "the rate of the member that has all of its rates"
     assert current.as_json()["partitions"][0]["catch_up_s"] == 100
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,7 +23,8 @@ from kafka_assignors.cli.lag import reader
 from kafka_assignors.cli.lag.reader import LagReader, lag_in_time, matching
 from kafka_assignors.errors import BrokerError, GroupError, LagDeniedError
 from kafka_assignors.lag import Offsets
-from kafka_assignors.lag.reading import OldestUnread, Position
+from kafka_assignors.lag.fetch.group_offsets import read_groups
+from kafka_assignors.lag.reading import OldestUnread, Position, Reading
 from kafka_assignors.lag.retention import Retention
 from kafka_assignors.plan import TopicPartition
 from tests.unit.cli.lag.lagging_group import ORDERS
@@ -153,6 +155,25 @@ def test_rates_do_not_depend_on_the_time_of_the_timestamps(cluster: Lagging) -> 
     (report,) = watched.read(["a"]).reports
     assert report.rate is not None
     assert 0 < report.rate.records_in <= 10 / 0.2
+
+
+def test_one_late_end_does_not_shrink_all_rates(cluster: Lagging, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The brokers return 100 records more after 10 s, and one end only after 20 s."""
+    looks = iter([(0.0, 0), (10.0, 100)])
+    tps = [TopicPartition("t", number) for number in range(3)]
+
+    def read(*arguments: Any, **options: Any) -> Any:
+        at_s, end = next(looks)
+        reading = Reading(dict.fromkeys(tps, 0), dict.fromkeys(tps, Offsets(0, end, end)), {})
+        times = {**dict.fromkeys(tps, at_s), tps[2]: 2 * at_s}
+        found = read_groups(*arguments, **options)
+        return replace(found, readings={"a": reading}, end_read_at={"a": times})
+
+    monkeypatch.setattr(reader, "read_groups", read)
+    watched = LagReader({}, "earliest")
+    watched.read(["a"])
+    (report,) = watched.read(["a"]).reports
+    assert [partition.rate and partition.rate.records_in for partition in report.partitions] == [10, 10, 10]
 
 
 def test_retention_without_the_right_is_noted_once(

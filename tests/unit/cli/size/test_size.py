@@ -380,6 +380,21 @@ def test_member_with_a_partition_of_unknown_rate_shows_no_rate() -> None:
     partial_look = replace(now, partitions=(*now.partitions[:2], unknown, now.partitions[3]))
     assert member_rates([now, now]) == [100, 90]
     assert member_rates([now, partial_look]) == [90]
+    back = replace(now.partitions[2], rate=Rate(60, None, 0))  # the commit went back
+    assert member_rates(
+        [now, replace(partial_look, partitions=(*now.partitions[:2], back, now.partitions[3]))]
+    ) == [90]
+
+
+def test_rate_is_not_measured_from_a_look_with_other_owners() -> None:
+    """The reader's rates may begin a look before the last minute."""
+    lags = [9000, 9000]
+    one, two = look([40, 40], lags, members=1), look([40, 40], lags, commit=1)
+    sizes = GroupSizes(iter([one, two, two]).__next__, REQUEST, clock=Minutes())
+    sizes.look()
+    for _ in range(2):
+        with pytest.raises(GroupError, match="so its rate is unknown"):
+            sizes.read()
 
 
 def test_partition_with_lag_and_no_commit_is_named() -> None:

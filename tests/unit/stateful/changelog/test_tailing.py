@@ -619,6 +619,24 @@ def test_old_copy_without_newer_records_in_its_changelog_is_used(bench: Bench) -
     assert bench.state_dir.unconfirmed_s(S0) < 100
 
 
+def test_old_copy_that_was_read_without_its_end_known_restarts_when_it_is_opened_again(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has all records, but not the delete that compaction has removed."""
+    copy = _old_copy(bench)
+    bench.consumer.write(0, b"a", b"deleted", skip=1)
+    bench.consumer.write(0, b"b")
+    del bench.consumer.log[TopicPartition("log", 0)][1]
+    copy.apply([(b"b", b"3")], 4)
+    copy.close()
+    bench.tailing.begin(bench.copy(S0, keeps_deletes_s=100.0), WAITER)
+    bench.turn()
+    assert "may have compacted deletes away" in caplog.text
+    bench.turn()
+    [(restored, _)] = bench.restored
+    assert dict(restored.store.range()) == {b"a": b"0", b"b": b"3"}
+
+
 def test_stale_closed_copy_has_the_whole_changelog_as_lag(bench: Bench) -> None:
     bench.consumer.write(0, b"a", b"b", b"c")
     changelog = Changelog(OurPartition("log", 0))

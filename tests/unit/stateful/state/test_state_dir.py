@@ -244,6 +244,20 @@ def test_cleaned_state_is_deleted_in_the_background(tmp_path: Path, monkeypatch:
         until(lambda: not _aside(again))
 
 
+def test_close_waits_for_a_deletion_only_for_its_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr(shutil, "rmtree", lambda _path: go_on.wait(60))
+    state = StateDir(tmp_path, "app")
+    state.claim(("count", 0)).release()
+    assert state.clean(0) == [("count", 0)]
+    state.close(timeout_s=0.01)
+    assert not state._deleter.join(0)
+    StateDir(tmp_path, "app").close(timeout_s=0.01)  # it is unlocked
+    go_on.set()
+
+
 def test_failed_deletion_is_logged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
