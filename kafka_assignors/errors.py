@@ -18,7 +18,7 @@ class ProblemError(KafkaAssignorsError, ValueError):
 
 
 class PlanError(KafkaAssignorsError, ValueError):
-    """An invalid plan of a strategy.  A leader logs it and uses the fallback plan; tools stop."""
+    """An invalid plan of a strategy.  A leader logs it and uses the fallback plan."""
 
 
 class OptionError(KafkaAssignorsError, ValueError):
