@@ -91,6 +91,16 @@ def test_names_are_those_of_the_java_client_and_units_are_base_units(
     assert values(metrics["kafka.consumer.io_time_avg"]) == {tags(): 2}
 
 
+def test_gauge_and_counter_have_different_names_without_total(provider: MeterProvider, read: Read) -> None:
+    """A translation to Prometheus drops "_total" from the name of a counter."""
+    member = Member()
+    for name in ("partitions-moved", "partitions-moved-total"):
+        member.add(name, 1, "kafka-assignors-metrics")
+    register(member, provider)
+    gauge, counter = "kafka.assignors.partitions_moved_last", "kafka.assignors.partitions_moved_total"
+    assert read().keys() == {"kafka.metrics.count", gauge, counter}
+
+
 def test_broker_is_an_attribute_and_the_finest_values_count(provider: MeterProvider, read: Read) -> None:
     member = Member()
     member.add("request-rate", 9)
