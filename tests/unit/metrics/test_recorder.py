@@ -233,6 +233,7 @@ def test_unreported_fallback_has_no_figures_and_counts_as_led() -> None:
     recorded.recorder.end_join()
     assert recorded.own("fallbacks-total") == 1
     assert recorded.own("rebalances-led-total") == 2
+    assert recorded.own("rebalance-causes-total", cause="unknown") == 1
     assert math.isnan(recorded.own("partitions-kept"))
 
 
