@@ -67,6 +67,7 @@ def test_names_are_those_of_the_java_client_and_units_are_base_units(
     member = Member()
     member.add("fetch-latency-avg", 250, "consumer-fetch-manager-metrics", "The average time in ms.")
     member.add("rebalance-total", 2, "consumer-coordinator-metrics")
+    member.add("rebalance-rate-per-hour", 4, "consumer-coordinator-metrics")
     member.add("bytes-consumed-rate", 5, "consumer-fetch-manager-metrics")
     member.add("copy-lag", 300, "kafka-assignors-stateful-metrics")
     member.add("last-commit-seconds-ago", 3, "kafka-assignors-stateful-metrics")
@@ -78,6 +79,7 @@ def test_names_are_those_of_the_java_client_and_units_are_base_units(
         "kafka.metrics.count": ("", Gauge),
         "kafka.consumer.fetch_latency_avg": ("s", Gauge),
         "kafka.consumer.rebalance_total": ("", Sum),
+        "kafka.consumer.rebalance_rate_per_hour": ("1/h", Gauge),
         "kafka.consumer.bytes_consumed_rate": ("By/s", Gauge),
         "kafka.assignors.stateful.copy_lag": ("", Gauge),
         "kafka.assignors.stateful.last_commit_ago": ("s", Gauge),

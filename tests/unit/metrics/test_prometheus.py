@@ -119,12 +119,13 @@ def test_totals_are_counters_and_all_else_gauges(registry: CollectorRegistry) ->
 
 def test_tags_are_labels_and_a_broker_is_one_too(registry: CollectorRegistry) -> None:
     member = Member()
-    member.add("records-lag", 4, topic="t", partition="1")
+    member.add("records-lag", 4, description="The lag for topic t.", topic="t", partition="1")
     member.add("request-rate", 8, "consumer-node-metrics.node-3")
     register(member, registry)
     samples = scraped(registry)
     assert samples[sample("kafka_consumer_records_lag", topic="t", partition="1")] == 4
     assert samples[sample("kafka_consumer_node_request_rate", node_id="3")] == 8
+    assert "# HELP kafka_consumer_records_lag The lag\n" in generate_latest(registry).decode()
 
 
 def test_value_of_the_whole_consumer_gives_way_to_values_by_topic(registry: CollectorRegistry) -> None:
