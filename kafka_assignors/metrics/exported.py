@@ -156,7 +156,8 @@ _UNITS = (  # the first match wins: io-time-ns-avg contains both "ns" and "time"
 def words_of(name: str) -> list[str]:
     """Return the words of a metric's name without its time unit, because times are exported in seconds.
 
-    A gauge with a counter of its name gets the word "last", because OpenMetrics drops "total" from a counter's.
+    A gauge with a counter of its name gets the word "last", because OpenMetrics drops "total" from the
+    counter's.
     """
     words = [word for word in name.split("-") if word not in {"seconds", "ms", "ns"}]
     return [*words, "last"] if f"{name}-total" in MEANINGS else words

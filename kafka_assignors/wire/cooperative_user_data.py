@@ -4,8 +4,8 @@ Java's ``CooperativeStickyAssignor`` writes a 4-byte generation (schema v0) and 
 member in eager mode has revoked everything, so its subscription lists no owned partitions.  It writes the
 revoked partitions after the generation, where Java does not read, so that our leader can keep them in place.
 
-librdkafka and franz-go write `sticky_user_data`.  Only its generation counts, because their subscriptions list
-the owned partitions.
+librdkafka and franz-go write `sticky_user_data`.  Only its generation counts, because their subscriptions
+list the owned partitions.
 """
 
 from __future__ import annotations

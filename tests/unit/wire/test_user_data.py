@@ -44,7 +44,7 @@ def test_empty_cooperative_user_data_has_no_history() -> None:
 
 @pytest.mark.parametrize("owned", [{}, {"orders": [0]}, {"orders": [0, 7], "pay": [3]}])
 def test_sticky_bytes_under_cooperative_sticky_have_only_a_generation(owned: dict[str, list[int]]) -> None:
-    """librdkafka and franz-go send them; their subscription lists the partitions that they own."""
+    """As librdkafka and franz-go send them; their subscriptions list the partitions that they own."""
     assert cooperative_user_data.decode(sticky_user_data.encode(owned, 5)) == ({}, 5)
 
 

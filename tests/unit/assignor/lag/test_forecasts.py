@@ -467,7 +467,9 @@ def test_consumer_closes_feed_reader_once(consumer: MakeConsumer, monkeypatch: p
     assert closed == [assignor._forecasts.source]
 
 
-def test_feed_reader_is_closed_if_closing_the_keeper_fails(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_feed_reader_is_closed_if_closing_the_keeper_fails(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fails(_keeper: LagKeeper) -> None:
         raise ZeroDivisionError
 
