@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
+from kafka_assignors.metrics.names import MEANINGS
+
 log = logging.getLogger("kafka_assignors")
 
 _CLIENT_ID = "client-id"
@@ -152,8 +154,13 @@ _UNITS = (  # the first match wins: io-time-ns-avg contains both "ns" and "time"
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of a metric's name without its time unit, because times are exported in seconds."""
-    return [word for word in name.split("-") if word not in {"seconds", "ms", "ns"}]
+    """Return the words of a metric's name without its time unit, because times are exported in seconds.
+
+    A gauge with a counter of its name gets the word "last", because OpenMetrics drops "total" from the
+    counter's.
+    """
+    words = [word for word in name.split("-") if word not in {"seconds", "ms", "ns"}]
+    return [*words, "last"] if f"{name}-total" in MEANINGS else words
 
 
 def _split(metric_group: str) -> tuple[str, dict[str, str]]:

@@ -16,26 +16,32 @@ class Moves(NamedTuple):
 
     moved: int  # taken from a member that could have kept them
     held_back: int  # without an owner in this round
-    waiting: frozenset[tuple[str, int]]  # all held back now, also those that earlier rounds counted
+    waiting: frozenset[tuple[str, int]]  # not at their target yet, and counted in this or an earlier round
 
 
 def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> Moves:
     """Count the moves of a round that no earlier round of its rebalance has counted.
 
     A busy member revokes its partitions some rounds late.  In each of these the leader plans the same move.
-    ``waiting`` is ``Moves.waiting`` of the round before.
+    A partition that two members claim counts from the round in which one of them claims it.  ``waiting`` is
+    ``Moves.waiting`` of the round before.
     """
     group, owner, target = result.group, result.claims.owner, result.target.owners
     indices = [
         group.first[topic] + number for topic, number in waiting if number < group.topics.get(topic, 0)
     ]
     waited = np.asarray(indices, np.int64)
-    is_moved = (owner[waited] != NO_MEMBER) & (owner[waited] != target[waited])
+    is_moved = (owner != NO_MEMBER) & (owner != target)
     is_held_back = _is_held_back(result)
+    is_counted = is_moved | is_held_back
     return Moves(
-        moved - int(is_moved.sum()),
+        moved - int(is_moved[waited].sum()),
         int(is_held_back.sum()) - int(is_held_back[waited].sum()),
-        frozenset((hold.topic, hold.partition) for hold in result.holds),
+        frozenset(
+            (hold.topic, hold.partition)
+            for hold in result.holds
+            if is_counted[group.first[hold.topic] + hold.partition]
+        ),
     )
 
 

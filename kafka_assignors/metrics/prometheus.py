@@ -80,7 +80,8 @@ class ConsumerCollector(Collector):
 def _family(group: str, name: str) -> Family:
     """Return a family with a name by Prometheus's conventions, such as its base units and suffixes."""
     unit, is_total = unit_of(name), name.endswith("-total")
-    words = words_of(name.removesuffix("-total"))
+    words = words_of(name)
+    total = [words.pop()] if is_total else []
     if words[-1] == "count":  # not a suffix for a gauge: Prometheus keeps it for histograms
         group, words = group.removesuffix("-count"), [f"{word}s" for word in words[-2:-1]]
     if unit.symbol == "s":
@@ -88,7 +89,6 @@ def _family(group: str, name: str) -> Family:
     elif unit.symbol == "By" and "bytes" not in words:
         words.append("bytes")
     prefix = [] if group.startswith("kafka-") else ["kafka"]
-    total = ["total"] if is_total else []
     return Family(_snake("_".join([*prefix, group, *words, *total])), unit, is_total)
 
 

@@ -89,9 +89,13 @@ class CooperativeLagAwareAssignor(LagAssignor):
         return group if self._forecasts is None else self._forecasts.with_current_forecasts(group)
 
     def close(self) -> None:
-        super().close()
-        if self._forecasts is not None:
-            self._forecasts.source.close()
+        if self._closed:  # lag fetching and the source both registered this method
+            return
+        try:
+            super().close()
+        finally:
+            if self._forecasts is not None:
+                self._forecasts.source.close()
 
     def _open_forecasts(self) -> LoadForecasts | None:
         """Return the forecasts, made at the first call; None without a source, or after ``close``."""

@@ -7,8 +7,9 @@ the set (`compact_ownership`); int32 number of bytes, and the lags, compressed (
 partition of the set, or else of the claims, in order; int32 number of bytes, and the arrival `rates` of the
 same partitions.
 
-A lag's byte: 0 is unknown, 1 is no lag, n from 2 to 255 is a lag of 2^((n - 2) / 4) records, within 9 %.  A
-member with this user data lists no owned partitions in its subscription, because each would take four bytes.
+A lag's byte: 0 is unknown, 1 is no lag, n from 2 to 255 is a lag of 2^((n - 2) / 4) records, rounded.  So a
+lag is within 9 % and half a record.  A member with this user data lists no owned partitions in its
+subscription, because each would take four bytes.
 """
 
 from __future__ import annotations

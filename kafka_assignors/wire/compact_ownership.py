@@ -60,11 +60,13 @@ def read(reader: Reader) -> dict[str, list[int]]:
         return {}
     inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "partitions"))
     owned: dict[str, list[int]] = {}
+    left = _MOST_PARTITIONS
     for _ in range(inside.count(11)):
         topic = inside.string()
         if topic in owned:
             raise CodecError(f"topic {topic[:50]!r} twice")
-        owned[topic] = _read_numbers(inside, _MOST_PARTITIONS - sum(map(len, owned.values())))
+        owned[topic] = _read_numbers(inside, left)
+        left -= len(owned[topic])
     inside.end()
     return owned
 

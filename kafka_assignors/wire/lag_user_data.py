@@ -94,7 +94,7 @@ def decode(data: bytes) -> LagUserData:
 def _read(reader: Reader) -> LagUserData:
     claimed, generation = history.read(reader)
     lags, age_ms, properties = _read_lags(reader)
-    capacity, service_rate, rates_of = 1.0, None, dict[TopicPartition, float]()
+    capacity, service_rate, packed_rates = 1.0, None, ""
     for name in properties:
         if name.startswith(_CAPACITY):
             units = _whole(name.removeprefix(_CAPACITY))
@@ -103,7 +103,7 @@ def _read(reader: Reader) -> LagUserData:
             service_rate = rates.of_code(_whole(name.removeprefix(_SERVICE_RATE)))
             capacity = math.nan if service_rate is None else 1.0
         elif name.startswith(_RATES):
-            rates_of = rates.unpack(list(lags), _read_text(name.removeprefix(_RATES)))
+            packed_rates = name.removeprefix(_RATES)
     return LagUserData(
         claimed=claimed,
         generation=generation,
@@ -112,7 +112,7 @@ def _read(reader: Reader) -> LagUserData:
         capacity=capacity,
         reads_budget=_COMPACT in properties,
         has_budget=_BUDGET in properties,
-        rates=rates_of,
+        rates=rates.unpack(list(lags), _read_text(packed_rates)),
         service_rate=service_rate,
     )
 

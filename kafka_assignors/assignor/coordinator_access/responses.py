@@ -6,6 +6,7 @@ partitions are in the user data (`wire.budget`).
 
 from __future__ import annotations
 
+import logging
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -13,7 +14,10 @@ from typing import Any
 
 from kafka.coordinator.consumer import ConsumerCoordinator
 
+from kafka_assignors.errors import CodecError
 from kafka_assignors.wire import budget
+
+log = logging.getLogger("kafka_assignors")
 
 LEADER = "_kafka_assignors_leader"
 """The attribute in which this module stores the leader's member id on a coordinator."""
@@ -76,7 +80,13 @@ def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:
     """
 
     def unfold(_current: Any, assignment: Any) -> bytes:
-        return budget.unfold(bytes(assignment))
+        try:
+            return budget.unfold(bytes(assignment))
+        except CodecError as error:  # `poll()` would raise it
+            log.warning(
+                "the user data of an assignment cannot be read (%s); its listed partitions count", error
+            )
+            return bytes(assignment)
 
     if not hasattr(coordinator, _UNFOLDS) and add_step(coordinator, "_process_sync_group_response", unfold):
         setattr(coordinator, _UNFOLDS, True)

@@ -114,6 +114,18 @@ def test_member_without_user_data_is_no_complaint(
     assert not warnings(caplog)
 
 
+def test_cooperative_member_of_librdkafka_is_no_complaint(caplog: pytest.LogCaptureFixture) -> None:
+    """It sends the user data of ``sticky``, and lists its partitions."""
+    owned = {"t": [0, 3]}
+    members = [
+        joined("a", raw(["t"], sticky_user_data.encode(owned, 5), owned, 5)),
+        joined("b", CooperativeStickyAssignor().metadata({"t"})),
+    ]
+    plan = plan_of(CooperativeStickyAssignor().assign(cluster({"t": 4}), members))
+    assert plan == {"a": {"t": [0, 3]}, "b": {"t": [1, 2]}}
+    assert not warnings(caplog)
+
+
 def claims_by_user_data(generation: int) -> object:
     return raw(["t", "u"], sticky_user_data.encode({"t": [0, 1]}, generation))
 

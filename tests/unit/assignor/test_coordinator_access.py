@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import socket
 import threading
 import time
@@ -622,6 +623,25 @@ def test_assignment_in_user_data_is_unfolded(
     response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=folded)
     plain = made._coordinator._process_sync_group_response(response, time.monotonic())
     assert [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()] == [1, 3]
+
+
+def test_assignment_with_an_unreadable_budget_keeps_its_listed_partitions(
+    consumer: MakeConsumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """kafka-python catches only its own errors, so ``poll()`` would raise in every rebalance."""
+    made = subscribed(consumer, CooperativeLagAwareAssignor)
+    sent(made, "cooperative-lag-aware")
+    cut = budget.encode(budget.MemberBudget(7))[:-3]
+    assignment = ConsumerProtocolAssignment(0, [("t", [1])], cut).encode()
+    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=assignment)
+    plain = made._coordinator._process_sync_group_response(response, time.monotonic())
+    assert [tp.partition for tp in ConsumerProtocolAssignment.decode(plain).partitions()] == [1]
+    (warning,) = [record for record in caplog.records if record.name == "kafka_assignors"]
+    assert warning.levelno == logging.WARNING
+    assert warning.getMessage() == (
+        "the user data of an assignment cannot be read (budget: needs 4 bytes at 5, has 1); "
+        "its listed partitions count"
+    )
 
 
 def test_coordinator_without_a_known_answer_of_sync_reads_no_budgets() -> None:

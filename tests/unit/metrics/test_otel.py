@@ -67,6 +67,7 @@ def test_names_are_those_of_the_java_client_and_units_are_base_units(
     member = Member()
     member.add("fetch-latency-avg", 250, "consumer-fetch-manager-metrics", "The average time in ms.")
     member.add("rebalance-total", 2, "consumer-coordinator-metrics")
+    member.add("rebalance-rate-per-hour", 4, "consumer-coordinator-metrics")
     member.add("bytes-consumed-rate", 5, "consumer-fetch-manager-metrics")
     member.add("copy-lag", 300, "kafka-assignors-stateful-metrics")
     member.add("last-commit-seconds-ago", 3, "kafka-assignors-stateful-metrics")
@@ -78,6 +79,7 @@ def test_names_are_those_of_the_java_client_and_units_are_base_units(
         "kafka.metrics.count": ("", Gauge),
         "kafka.consumer.fetch_latency_avg": ("s", Gauge),
         "kafka.consumer.rebalance_total": ("", Sum),
+        "kafka.consumer.rebalance_rate_per_hour": ("1/h", Gauge),
         "kafka.consumer.bytes_consumed_rate": ("By/s", Gauge),
         "kafka.assignors.stateful.copy_lag": ("", Gauge),
         "kafka.assignors.stateful.last_commit_ago": ("s", Gauge),
@@ -89,6 +91,16 @@ def test_names_are_those_of_the_java_client_and_units_are_base_units(
     assert values(metrics["kafka.consumer.fetch_latency_avg"]) == {tags(): 0.25}
     assert values(metrics["kafka.assignors.plan_time"]) == {tags(): 0.02}
     assert values(metrics["kafka.consumer.io_time_avg"]) == {tags(): 2}
+
+
+def test_gauge_and_counter_have_different_names_without_total(provider: MeterProvider, read: Read) -> None:
+    """A translation to Prometheus drops "_total" from the name of a counter."""
+    member = Member()
+    for name in ("partitions-moved", "partitions-moved-total"):
+        member.add(name, 1, "kafka-assignors-metrics")
+    register(member, provider)
+    gauge, counter = "kafka.assignors.partitions_moved_last", "kafka.assignors.partitions_moved_total"
+    assert read().keys() == {"kafka.metrics.count", gauge, counter}
 
 
 def test_broker_is_an_attribute_and_the_finest_values_count(provider: MeterProvider, read: Read) -> None:

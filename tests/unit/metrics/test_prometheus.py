@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+from typing import Any
 from urllib.request import urlopen
 
 import pytest
@@ -14,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor
 from kafka_assignors.metrics.prometheus import register
+from tests.support.joining import cluster, joined, raw
 from tests.unit.conftest import MakeConsumer
 from tests.unit.metrics.members import Member
 
@@ -117,12 +119,13 @@ def test_totals_are_counters_and_all_else_gauges(registry: CollectorRegistry) ->
 
 def test_tags_are_labels_and_a_broker_is_one_too(registry: CollectorRegistry) -> None:
     member = Member()
-    member.add("records-lag", 4, topic="t", partition="1")
+    member.add("records-lag", 4, description="The lag for topic t.", topic="t", partition="1")
     member.add("request-rate", 8, "consumer-node-metrics.node-3")
     register(member, registry)
     samples = scraped(registry)
     assert samples[sample("kafka_consumer_records_lag", topic="t", partition="1")] == 4
     assert samples[sample("kafka_consumer_node_request_rate", node_id="3")] == 8
+    assert "# HELP kafka_consumer_records_lag The lag\n" in generate_latest(registry).decode()
 
 
 def test_value_of_the_whole_consumer_gives_way_to_values_by_topic(registry: CollectorRegistry) -> None:
@@ -163,6 +166,24 @@ def test_consumers_share_families_and_the_page_has_no_duplicates(registry: Colle
     assert [samples[sample(name, client_id=label)] for label in ("c", "c-2", "d", "c-3")] == [0, 1, 2, 3]
     page = generate_openmetrics(registry).decode()  # type: ignore[no-untyped-call]
     assert len(list(parse_openmetrics(page))) == 2  # type: ignore[no-untyped-call]
+
+
+def test_openmetrics_page_of_a_leader_has_no_name_twice(
+    consumer: MakeConsumer, registry: CollectorRegistry
+) -> None:
+    """OpenMetrics drops "_total" from the name of a counter, so a gauge may not have the rest as its name."""
+    made: Any = consumer(CooperativeStickyAssignor, client_id="c")
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    (assignor,) = made._coordinator._assignors.values()
+    assignor.assign(cluster({"t": 2}), [joined("a", raw(["t"]))])
+    assignor._access.recorder.end_join()
+    register(made, registry)
+    page = generate_openmetrics(registry).decode()  # type: ignore[no-untyped-call]
+    families = {family.name: family for family in parse_openmetrics(page)}  # type: ignore[no-untyped-call]
+    for name in ("kafka_assignors_partitions_moved", "kafka_assignors_partitions_held_back"):
+        assert (families[name].type, families[f"{name}_last"].type) == ("counter", "gauge")
+        assert sample(f"{name}_total") in scraped(registry)
 
 
 def test_closed_and_deleted_consumers_drop_out(registry: CollectorRegistry) -> None:

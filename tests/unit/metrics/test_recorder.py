@@ -16,7 +16,7 @@ from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 from kafka_assignors.metrics import NO_METRICS, Recorder, plan_figures, prometheus
 from kafka_assignors.metrics.exported import ExportedConsumers
 from kafka_assignors.metrics.names import COORDINATOR, OWN, OWN_GROUP
-from kafka_assignors.plan import Assignment, Group, Member, rebalance
+from kafka_assignors.plan import NO_MEMBER, Assignment, Group, Member, rebalance
 from kafka_assignors.plan.cause import Cause
 from tests.support.examples import metric_rows
 from tests.unit.metrics.members import Member as ConsumerWithMetrics
@@ -233,6 +233,7 @@ def test_unreported_fallback_has_no_figures_and_counts_as_led() -> None:
     recorded.recorder.end_join()
     assert recorded.own("fallbacks-total") == 1
     assert recorded.own("rebalances-led-total") == 2
+    assert recorded.own("rebalance-causes-total", cause="unknown") == 1
     assert math.isnan(recorded.own("partitions-kept"))
 
 
@@ -253,6 +254,28 @@ def test_move_counts_once_in_all_rounds_of_a_cooperative_rebalance(busy_rounds: 
     record_plan(recorded.recorder, held=True)  # the next rebalance moves it again
     recorded.recorder.end_join()
     assert recorded.own("partitions-moved-total") == recorded.own("partitions-held-back-total") == 2
+
+
+def test_move_of_a_contested_partition_counts_once() -> None:
+    """It stays with a claimant for a round that counts nothing, and moves in the next two."""
+    recorded = Recorded()
+    owners = []
+    for claimants in ("ab", "a", ""):
+        members = tuple(
+            Member(name, frozenset({"t"}), {"t": [0]}, generation=1, still_owns=True)
+            if name in claimants
+            else Member(name, frozenset({"t"}))
+            for name in "abc"
+        )
+        group = Group(members, {"t": 1})
+        target = Assignment(group, np.array([2], np.int32))
+        result = rebalance(group, lambda *_, target=target: target)
+        owners += result.assigned.owners.tolist()
+        recorded.recorder.begin_join()
+        recorded.recorder.record_plan(result, result.metrics, (), milliseconds=0, forecasts=None)
+        recorded.recorder.end_join()
+    assert owners == [0, NO_MEMBER, 2]
+    assert recorded.own("partitions-moved-total") == recorded.own("partitions-held-back-total") == 1
 
 
 def test_all_causes_count_from_0_and_their_sum_is_what_metrics_without_tags_show() -> None:

@@ -32,7 +32,7 @@ def partitions_of(owned: dict[str, set[int]]) -> list[TopicPartition]:
 def test_decode_reverses_encode(
     owned: dict[str, set[int]], data: st.DataObject, generation: int, still_owns: bool, capacity: float
 ) -> None:
-    """OwnClaims are exact, lags within 9 %.  A member may know the lag of some partitions only."""
+    """OwnClaims are exact, lags within 9 % and half a record.  Some partitions have no known lag."""
     known = [partition for partition in partitions_of(owned) if data.draw(st.booleans())]
     lags = {partition: data.draw(amounts) for partition in known}
     claimed = {topic: sorted(numbers) for topic, numbers in owned.items()}

@@ -105,6 +105,28 @@ def test_a_million_partitions_are_read() -> None:
     assert len(read(compressed(TOPIC + full_range(2**20)))["t"]) == 2**20
 
 
+def test_limit_of_partitions_holds_over_all_topics() -> None:
+    halves = string("t") + full_range(2**19) + string("u") + full_range(2**19)
+    assert sum(map(len, read(compressed(int32(2) + halves)).values())) == 2**20
+    with pytest.raises(CodecError, match="for 8 partitions, at most 0"):
+        read(compressed(int32(3) + halves + string("v") + full_range(8)))
+
+
+def test_each_topic_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member may send 200,000 topics, and the leader's I/O thread reads them."""
+    counted = []
+
+    class Numbers(list[int]):
+        def __len__(self) -> int:
+            counted.append(self)
+            return super().__len__()
+
+    original = compact_ownership._read_numbers
+    monkeypatch.setattr(compact_ownership, "_read_numbers", lambda *args: Numbers(original(*args)))
+    assert len(read(compact_ownership.pack({f"t{number}": [1] for number in range(50)}))) == 50
+    assert len(counted) <= 50
+
+
 @given(st.binary(max_size=60))
 def test_random_bytes_are_read_or_refused(raw: bytes) -> None:
     for data in (raw, compressed(raw), compressed(TOPIC + raw)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from base64 import b85encode
+from collections.abc import Sequence
 from contextlib import suppress
 
 import pytest
@@ -13,18 +14,19 @@ from hypothesis import strategies as st
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
-from kafka_assignors.wire import history, lag_user_data
-from kafka_assignors.wire.primitives import Reader
+from kafka_assignors.wire import history, lag_user_data, rates
+from kafka_assignors.wire.primitives import Reader, int32
 
 LAGS = {TopicPartition("orders", 0): 7, TopicPartition("orders", 300): 70_000, TopicPartition("pay", 1): 0}
 
 partitions = st.builds(TopicPartition, st.text(min_size=1, max_size=5), st.integers(0, 2**31 - 1))
 
 
-def with_property(name: bytes) -> bytes:
-    """User data of a lag of 7, and a property, which is sent as a topic."""
+def with_property(*names: bytes) -> bytes:
+    """User data of a lag of 7, and properties, which are sent as topics."""
     data = lag_user_data.encode({}, 1, {TopicPartition("t", 0): 7}, 0)
-    return data[:16] + b"\0\0\0\2" + data[20:] + len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1"
+    properties = [len(name).to_bytes(2, "big") + name + b"\0\0\0\0\1\1" for name in names]
+    return data[:16] + int32(1 + len(names)) + data[20:] + b"".join(properties)
 
 
 def test_bytes_of_version_0() -> None:
@@ -111,6 +113,22 @@ def test_invalid_rates_are_refused(text: bytes) -> None:
     """No Base85, no compressed bytes, and two rates for one lag."""
     with pytest.raises(CodecError, match="lag user data: "):
         lag_user_data.decode(with_property(b":rates=" + text))
+
+
+def test_only_the_last_rates_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A member may send them thousands of times, each for all its lags."""
+    unpacked: list[bytes] = []
+    unpack = rates.unpack
+
+    def count(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPartition, float]:
+        unpacked.append(packed)
+        return unpack(partitions, packed)
+
+    monkeypatch.setattr(rates, "unpack", count)
+    names = [b":rates=" + b85encode(zlib.compress(bytes([code]))) for code in (1, 82)]
+    sent = lag_user_data.decode(with_property(*names))
+    assert sent.rates == {TopicPartition("t", 0): 1.0}
+    assert unpacked == [zlib.compress(bytes([82]))]
 
 
 @given(st.floats(2.0**-10, 1024))

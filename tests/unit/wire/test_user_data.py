@@ -42,6 +42,12 @@ def test_empty_cooperative_user_data_has_no_history() -> None:
     assert cooperative_user_data.decode(b"") == ({}, NO_GENERATION)
 
 
+@pytest.mark.parametrize("owned", [{}, {"orders": [0]}, {"orders": [0, 7], "pay": [3]}])
+def test_sticky_bytes_under_cooperative_sticky_have_only_a_generation(owned: dict[str, list[int]]) -> None:
+    """As librdkafka and franz-go send them; their subscriptions list the partitions that they own."""
+    assert cooperative_user_data.decode(sticky_user_data.encode(owned, 5)) == ({}, 5)
+
+
 @every_format
 @given(junk=st.binary(max_size=200))
 def test_junk_is_read_or_refused(codec: object, junk: bytes) -> None:

@@ -24,6 +24,7 @@ from kafka_assignors.assignor.lag.forecasts import LoadForecasts
 from kafka_assignors.assignor.lag.options import CooperativeLagOptions
 from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.lag.feed.sources import PolledLoad
+from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.plan import Group, Reason, TopicPartition
 from kafka_assignors.plan.cause import Cause
 from tests.support.feed_messages import Feed, forecast, record
@@ -439,6 +440,49 @@ def test_feed_reader_uses_the_consumers_configuration_and_group(consumer: MakeCo
     assert assignor._forecasts.source._group_id == "g"
     made.close()
     assert set(threading.enumerate()) <= before
+
+
+def closed_readers(monkeypatch: pytest.MonkeyPatch) -> list[FeedReader]:
+    """Return a list that gets the reader of each call of ``FeedReader.close``."""
+    closed: list[FeedReader] = []
+    close = FeedReader.close
+
+    def close_and_note(reader: FeedReader) -> None:
+        closed.append(reader)
+        close(reader)
+
+    monkeypatch.setattr(FeedReader, "close", close_and_note)
+    return closed
+
+
+def test_consumer_closes_feed_reader_once(consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lag fetching and the feed each ask for a call of ``close``."""
+    closed = closed_readers(monkeypatch)
+    made = consumer(CooperativeLagAwareAssignor.configured(load_source="feed", lag_source=no_lag))
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    assignor = made._coordinator._assignors["cooperative-lag-aware"]
+    assert assignor._open_keeper() is not None
+    made.close()
+    assert closed == [assignor._forecasts.source]
+
+
+def test_feed_reader_is_closed_if_closing_the_keeper_fails(
+    made: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(_keeper: LagKeeper) -> None:
+        raise ZeroDivisionError
+
+    closed = closed_readers(monkeypatch)
+    world = made(LoadFeed(consumer_config={"bootstrap_servers": "nowhere:1", "group_id": "g"}))
+    forecasts = world.assignor._open_forecasts()
+    assert forecasts is not None
+    assert world.assignor._open_keeper() is not None
+    with monkeypatch.context() as patch:
+        patch.setattr(LagKeeper, "close", fails)
+        with pytest.raises(ZeroDivisionError):
+            world.assignor.close()
+    assert closed == [forecasts.source]
 
 
 def test_feed_may_be_in_another_cluster() -> None:
