@@ -181,7 +181,7 @@ class _Listed:
             Whether files were merged.
 
         Raises:
-            PipelineError: the files of a day could not be merged; the list is written, and a later day merged.
+            PipelineError: the files of a day cannot be merged; a later day is merged, and the list written.
         """
         if self._newest < 0:
             return False

@@ -115,8 +115,8 @@ def run_pipeline(
         stop: ends the pipeline when set; short batches are finished first.  None: process the existing
             records, and end.
         on_report: called with the report about twice a second, but not during a restart or maintenance; with
-            ``stop`` None, before the maintenance and, if there is a model, after the recording.  An exception in it ends
-            the pipeline.
+            ``stop`` None, before the maintenance and, if there is a model, after the recording.  An exception
+            in it ends the pipeline.
 
     Returns:
         The report of the run.

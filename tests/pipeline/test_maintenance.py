@@ -43,9 +43,7 @@ def record(
     types = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
     given = spark.readStream.schema(types).option("maxFilesPerTrigger", 1).option("maxFileAge", "3650d")
     samples = given.parquet(str(root / "given" / "samples" / "x" / "date=*"))
-    query = land_stream(
-        samples.withColumn("date", F.to_date("time")), str(root), writer, available_now=True
-    )
+    query = land_stream(samples.withColumn("date", F.to_date("time")), str(root), writer, available_now=True)
     assert query.awaitTermination(240)
 
 
@@ -206,7 +204,7 @@ def test_missing_file_keeps_only_its_day_from_being_merged(spark: SparkSession, 
 
 
 def test_each_writer_is_merged_whether_the_model_reads_it_or_not(spark: SparkSession, tmp_path: Path) -> None:
-    """The model does not read a writer that is newer than its first start, so all models read its merged file."""
+    """The model does not read a writer newer than its first start, so that merged file is for all models."""
     record(spark, tmp_path, range(12))
     run(spark, tmp_path)
     assert maintain(spark, str(tmp_path), files=5, now=TODAY)

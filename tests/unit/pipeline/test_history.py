@@ -21,7 +21,7 @@ _needs_fallocate = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason
 @_needs_fallocate
 def test_array_in_a_file_has_its_room_on_the_disk(tmp_path: Path) -> None:
     array = array_files(tmp_path / "0")("arrivals", (1_000, 100), np.int64)
-    file = os.stat(tmp_path / "0" / "arrivals.npy")
+    file = (tmp_path / "0" / "arrivals.npy").stat()
     assert file.st_blocks * 512 >= file.st_size > array.nbytes == 800_000
 
 
@@ -45,5 +45,5 @@ def test_full_disk_is_an_error_before_the_array_is_written(
 def test_invalid_step_of_samples_is_an_option_error(step_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(history, "Storage", lambda *_: SimpleNamespace(folders=lambda _: ["sampler"]))
     monkeypatch.setattr(history, "has_load", lambda *_: False)
-    with pytest.raises(OptionError, match="option 'step_s': expected .*seconds from 0.001 to 900"):
+    with pytest.raises(OptionError, match=r"option 'step_s': expected .*seconds from 0\.001 to 900"):
         read_history(cast(Any, None), "pipeline", step_s=step_s)

@@ -57,5 +57,5 @@ def test_failure_is_logged_and_kept_until_a_run_works(caplog: pytest.LogCaptureF
 @pytest.mark.parametrize("keep_days", [-1, 100_000, 1.5])
 def test_number_of_days_out_of_range_deletes_nothing(keep_days: float) -> None:
     """It is refused before the storage is used."""
-    with pytest.raises(OptionError, match="keep_days.*from 0 to 99999"):
+    with pytest.raises(OptionError, match=r"keep_days.*from 0 to 99999"):
         maintain(cast(Any, None), "root", keep_days=cast(Any, keep_days))

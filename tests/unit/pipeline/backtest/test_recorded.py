@@ -104,7 +104,9 @@ def test_partition_that_ends_before_the_backlog_leaves_the_service_rate_known() 
     cells: list[Cell] = [(s, "a", 0, 0, 0, 0) for s in range(20)]
     cells += [(s, "a", 0, 100, 100, 5_000) for s in range(20, 100)]
     early: list[Cell] = [(s, "b", 0, 5, 5, 0) for s in range(10)]
-    rates = [assemble("g", rows(of), recorded_members=2).history.service_rate for of in (cells, cells + early)]
+    rates = [
+        assemble("g", rows(of), recorded_members=2).history.service_rate for of in (cells, cells + early)
+    ]
     assert rates == [5, 5]
 
 
