@@ -9,6 +9,7 @@ called ``above`` and ``below``.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
@@ -27,7 +28,7 @@ def is_number(value: object, least: float = -math.inf, most: float = math.inf) -
     """Whether a value is a finite number in a range."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return False
-    return least <= value <= most and -math.inf < value < math.inf
+    return least <= value <= most and abs(value) <= sys.float_info.max  # an int may be larger
 
 
 def is_port(text: str) -> bool:

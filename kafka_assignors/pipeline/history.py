@@ -6,6 +6,7 @@ so rows never become Python objects.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -25,6 +26,7 @@ from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
 from kafka_assignors.pipeline.tables.landing import read_samples, utc
 from kafka_assignors.pipeline.tables.storage import Storage
+from kafka_assignors.validators import seconds
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -182,7 +184,12 @@ def array_files(folder: Path) -> MakeArray:
     folder.mkdir()
 
     def make_array(name: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
-        array: npt.NDArray[Any] = np.lib.format.open_memmap(folder / f"{name}.npy", "w+", kind, shape)
+        path = folder / f"{name}.npy"
+        array: npt.NDArray[Any] = np.lib.format.open_memmap(path, "w+", kind, shape)
+        # The file is sparse.  A write to it that finds the disk full would kill the process (SIGBUS).
+        if hasattr(os, "posix_fallocate"):
+            with path.open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
         return array
 
     return make_array
@@ -219,10 +226,17 @@ def group_sizes(load: DataFrame, most: int = MOST) -> dict[str, int]:
     """
     from pyspark.sql import functions as F
 
-    step = F.min("step_s")
-    steps = (F.unix_micros(F.max("time")) - F.unix_micros(F.min("time"))) / 1e6 / step + 1
-    partitions = F.count_distinct("topic", "partition")
-    counts = load.groupBy("group").agg(steps.cast("bigint").alias("steps"), partitions.alias("partitions"))
+    of_topics = load.groupBy("group", "topic").agg(
+        F.min("time").alias("first"),
+        F.max("time").alias("last"),
+        F.min("step_s").alias("step_s"),
+        (F.max("partition").cast("bigint") + 1).alias("partitions"),  # as in a `Frame`
+    )
+    length_s = (F.unix_micros(F.max("last")) - F.unix_micros(F.min("first"))) / 1e6
+    steps = F.try_divide(length_s, F.min("step_s")) + 1  # null: steps of 0 s, which `step_length` refuses
+    counts = of_topics.groupBy("group").agg(
+        steps.cast("bigint").alias("steps"), F.sum("partitions").alias("partitions")
+    )
     sizes = {}
     for row in counts.orderBy("group").collect():
         check_size(row.group, row.steps or 0, row.partitions, most)
@@ -241,6 +255,7 @@ def _load_of(spark: SparkSession, folder: str, step_s: float = 60.0) -> DataFram
                 )
             return read_load(spark, folder)
     if storage.folders("samples"):
+        step_s = seconds("step_s", step_s, 0.001, 900)
         horizon_s = step_s * min(max(1, round(_HORIZON_S / step_s)), MOST_STEPS_AHEAD)
         settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
         return model_load(read_samples(spark, folder), settings)

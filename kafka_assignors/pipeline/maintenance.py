@@ -33,6 +33,7 @@ from kafka_assignors.pipeline.model.sink import CHECKPOINT, bound_model
 from kafka_assignors.pipeline.tables.batch_files import files_of
 from kafka_assignors.pipeline.tables.landing import COLUMNS, MERGED, read_files, writers
 from kafka_assignors.pipeline.tables.storage import Storage
+from kafka_assignors.validators import whole
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +46,7 @@ FILES = 360
 _ANY_MODEL = "all"
 _FIRST_S, _AGAIN_S, _PAUSE_S = 60.0, 60.0, 3600.0
 _GRACE = timedelta(days=1)
+_MOST_DAYS = 99_999  # of ``keep_days``, as of ``--keep``
 _WHOLE = (1 << 31) - 1  # limit for reading a whole file, bytes
 _LAST_BATCHES = 3  # of the model: they are searched for the newest files it has read
 _ORDER = ("group", "topic", "partition", "time")  # compresses best, because neighbouring rows are similar
@@ -105,22 +107,32 @@ def maintain(
         Whether files were merged, so there may be more to merge.
 
     Raises:
-        PipelineError: a file cannot be read or written; nothing is lost.
+        OptionError: ``keep_days`` is out of range.
+        PipelineError: a file cannot be read or written; nothing is lost, and other days are maintained.
     """
     now = now or datetime.now(timezone.utc)
-    first = date.min if keep_days is None else now.date() - timedelta(days=keep_days)
+    first = date.min
+    if keep_days is not None:
+        first = now.date() - timedelta(days=whole("keep_days", keep_days, 0, _MOST_DAYS))
+    merged, failures = False, list[KafkaAssignorsError]()
     with one_line(f"maintenance of {root}"):
         storage = Storage(spark, root)
         _delete_days(storage, "load", first)
-        merged = False
-        for writer in writers(spark, root):
-            listed = _Listed(spark, storage, writer)
-            if not listed.lists:  # an import, or a stream before its first batch
-                _delete_days(storage, f"samples/{writer}", first)
-                continue
-            listed.delete_unlisted(now - _GRACE)
-            merged |= listed.shorten(first, now.date(), files)
-        return merged
+        names = writers(spark, root)
+    for writer in names:
+        try:
+            with one_line(f"maintenance of {root}"):
+                listed = _Listed(spark, storage, writer)
+                if not listed.lists:  # an import, or a stream before its first batch
+                    _delete_days(storage, f"samples/{writer}", first)
+                    continue
+                listed.delete_unlisted(now - _GRACE)
+                merged |= listed.shorten(first, now.date(), files)
+        except KafkaAssignorsError as error:
+            failures.append(error)
+    if failures:
+        raise failures[0]
+    return merged
 
 
 def _delete_days(storage: Storage, folder: str, first: date) -> None:
@@ -167,16 +179,24 @@ class _Listed:
 
         Returns:
             Whether files were merged.
+
+        Raises:
+            PipelineError: the files of a day cannot be merged; a later day is merged, and the list written.
         """
         if self._newest < 0:
             return False
         entries = self.lists[self._newest]
         kept = [entry for entry in entries if _day(entry) >= first]
-        merged = None
+        merged, failures = None, list[KafkaAssignorsError]()
         token, mergeable = self._mergeable()
         for day, of_day in sorted(mergeable.items()):
             if day >= first and (len(of_day) >= files or (day < today and len(of_day) > 1)):
-                merged = self._merge(day, of_day, token)
+                try:
+                    with one_line(f"maintenance of {self._storage.root}"):
+                        merged = self._merge(day, of_day, token)
+                except KafkaAssignorsError as error:
+                    failures.append(error)
+                    continue
                 paths = {entry["path"] for entry in of_day}
                 index = next(n for n, entry in enumerate(kept) if entry["path"] in paths)
                 kept[index] = merged
@@ -187,6 +207,8 @@ class _Listed:
         ):
             text = "\n".join(["v1", *(json.dumps(entry, separators=(",", ":")) for entry in kept)])
             self._storage.write(f"{self._folder}/_spark_metadata/{self._newest}.compact", text)
+        if failures:
+            raise failures[0]
         return merged is not None
 
     def _mergeable(self) -> tuple[str, Mapping[date, Sequence[_Entry]]]:

@@ -11,6 +11,7 @@ tried again while the others go on, because the cluster and the storage have ans
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.connector import connector_options
 from kafka_assignors.pipeline.faults import one_line
@@ -35,6 +37,8 @@ from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+_LOG = logging.getLogger(__name__)
 
 _CHECK_EVERY_S = 0.5  # interval of checks of ``stop`` and of the streams
 
@@ -86,7 +90,7 @@ class PipelineReport:
         fed: records written to the feed.
         unfed: failed attempts to fetch or write forecasts; the next batch's write includes them.
         down: stage that has failed (``samples``, ``offsets``, ``load``, ``feed``, ``maintenance``) -> reason.
-            The pipeline tries such a stage again.
+            The pipeline, or the next run with ``stop`` None, tries such a stage again.
     """
 
     samples: SamplesReport | None = None
@@ -111,8 +115,8 @@ def run_pipeline(
         stop: ends the pipeline when set; short batches are finished first.  None: process the existing
             records, and end.
         on_report: called with the report about twice a second, but not during a restart or maintenance; with
-            ``stop`` None, at the end and, if there is a model, after the recording.  An exception in it ends
-            the pipeline.
+            ``stop`` None, before the maintenance and, if there is a model, after the recording.  An exception
+            in it ends the pipeline.
 
     Returns:
         The report of the run.
@@ -189,8 +193,12 @@ def _run_once(
         report.load = run_load_model(spark, root, load, available_now=True, forget_s=options.forget_s)
         if topic is not None:
             report.fed = write_feed(spark, root, kafka_options, topic)
-    maintain(spark, root, keep_days=options.keep_days)
     on_report(report)
+    try:
+        maintain(spark, root, keep_days=options.keep_days)
+    except PipelineError as error:  # all records are processed
+        _LOG.warning("%s; the next run tries again", error)
+        report.down["maintenance"] = str(error)
 
 
 def _catch_up(

@@ -92,8 +92,7 @@ class History:
         start = _counts("start_lags", self.start_lags)
         if start.shape != (size,):
             raise ProblemError(f"history.start_lags: expected ({size} partitions,), got {start.shape}")
-        if float(arrivals.sum(dtype=np.float64)) + float(start.sum(dtype=np.float64)) > _MOST:
-            raise ProblemError(f"history.arrivals: more than {_MOST:,} records in all")
+        _refuse_too_many(float(arrivals.sum(dtype=np.float64)) + float(start.sum(dtype=np.float64)))
         object.__setattr__(self, "arrivals", arrivals)
         object.__setattr__(self, "start_lags", start)
         if self.pace is not None:
@@ -163,15 +162,21 @@ class History:
         """Multiply all counts by a factor, rounded.
 
         Raises:
-            ProblemError: the factor is not above 0.
+            ProblemError: the factor is not above 0, or there are too many records.
         """
         _above_0("scaled", factor)
+        _refuse_too_many(self.records * factor)  # before they overflow int64
         return replace(
             self,
             arrivals=np.rint(self.arrivals * factor).astype(np.int64),
             start_lags=np.rint(self.start_lags * factor).astype(np.int64),
             expected=None if self.expected is None else self.expected * factor,
         )
+
+
+def _refuse_too_many(records: float) -> None:
+    if records > _MOST:
+        raise ProblemError(f"history.arrivals: more than {_MOST:,} records in all")
 
 
 def _above_0(name: str, value: float) -> None:

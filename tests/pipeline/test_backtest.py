@@ -30,6 +30,7 @@ from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials, try_out
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.history import read_history
+from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.simulation import History, parse
@@ -131,6 +132,23 @@ def test_history_in_files_is_read_in_parts(
             np.testing.assert_array_equal(
                 getattr(one.history, field.name), getattr(other.history, field.name)
             )
+
+
+def test_size_of_a_history_counts_partitions_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+    """A history has all partitions up to the highest number of each topic."""
+    rows = [row(Cell(step, topic, p, 1, 1, 0)) for step in range(3) for topic, p in (("a", 50), ("b", 1))]
+    write_load(tmp_path, rows)
+    load = read_load(spark, str(tmp_path))
+    assert history_module.group_sizes(load) == {"g": 3 * (51 + 2)}
+    with pytest.raises(HistoryError, match="3 steps of 53 partitions are too many at once"):
+        history_module.group_sizes(load, 3 * 53 - 1)
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+def test_steps_without_a_length_are_refused(spark: SparkSession, tmp_path: Path, in_files: bool) -> None:
+    write_load(tmp_path, [{**row(Cell(step, "t", 0, 1, 1, 0)), "step_s": 0.0} for step in range(2)])
+    with pytest.raises(HistoryError, match="group 'g': steps of 0 s"):
+        read_history(spark, str(tmp_path), scratch=tmp_path if in_files else None)
 
 
 def test_days_and_gaps_are_read_as_one_history(spark: SparkSession, tmp_path: Path) -> None:

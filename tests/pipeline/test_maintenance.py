@@ -31,7 +31,9 @@ def looks(file: int) -> list[Look]:
     return [Look(60 * n, 10 * n, 9 * n) for n in range(file * MINUTES, (file + 1) * MINUTES)]
 
 
-def record(spark: SparkSession, root: Path, files: range, *, hours_apart: int = 0) -> None:
+def record(
+    spark: SparkSession, root: Path, files: range, *, hours_apart: int = 0, writer: str = "sampler"
+) -> None:
     """Let a stream land some files of samples, each in a batch of its own."""
     for file in files:
         later = 3600 * hours_apart * file
@@ -41,9 +43,7 @@ def record(spark: SparkSession, root: Path, files: range, *, hours_apart: int = 
     types = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
     given = spark.readStream.schema(types).option("maxFilesPerTrigger", 1).option("maxFileAge", "3650d")
     samples = given.parquet(str(root / "given" / "samples" / "x" / "date=*"))
-    query = land_stream(
-        samples.withColumn("date", F.to_date("time")), str(root), "sampler", available_now=True
-    )
+    query = land_stream(samples.withColumn("date", F.to_date("time")), str(root), writer, available_now=True)
     assert query.awaitTermination(240)
 
 
@@ -184,3 +184,36 @@ def test_damaged_file_is_named_and_stays_in_the_list(spark: SparkSession, tmp_pa
     with pytest.raises(PipelineError, match=victim):
         maintain(spark, str(tmp_path), files=5, now=TODAY)
     assert (tmp_path / COMPACT).read_text() == text
+
+
+def test_missing_file_keeps_only_its_day_from_being_merged(spark: SparkSession, tmp_path: Path) -> None:
+    """The days after it are merged, and the list loses the day once it is too old."""
+    record(spark, tmp_path, range(12), hours_apart=2)  # files 0 to 5 are of the first day
+    run(spark, tmp_path)
+    days = tmp_path / "samples" / "sampler"
+    victim = min((days / "date=2013-11-09").glob("*.parquet"))
+    victim.unlink()
+    later = TODAY + timedelta(days=2)
+    with pytest.raises(PipelineError, match=f"maintenance of {tmp_path}: .*{victim.name} is gone"):
+        maintain(spark, str(tmp_path), now=later)
+    [merged] = days.glob("date=*/merged-*.parquet")
+    assert merged.parent.name == "date=2013-11-10"
+    assert merged.name in (tmp_path / COMPACT).read_text()
+    assert not maintain(spark, str(tmp_path), keep_days=1, now=later)
+    assert {row[-1].day for row in rows(spark, tmp_path)} == {10}
+
+
+def test_each_writer_is_merged_whether_the_model_reads_it_or_not(spark: SparkSession, tmp_path: Path) -> None:
+    """The model does not read a writer newer than its first start, so that merged file is for all models."""
+    record(spark, tmp_path, range(12))
+    run(spark, tmp_path)
+    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
+    record(spark, tmp_path, range(12), writer="newer")  # maintained before the sampler, which has no more
+    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
+    merged = {
+        writer: [file.name for file in (tmp_path / "samples" / writer).glob("date=*/merged-*.parquet")]
+        for writer in ("newer", "sampler")
+    }
+    assert [len(names) for names in merged.values()] == [1, 1]
+    assert merged["newer"][0].startswith("merged-all-")
+    assert not merged["sampler"][0].startswith("merged-all-")

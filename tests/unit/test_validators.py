@@ -25,6 +25,7 @@ NAN, INF = float("nan"), float("inf")
         (lambda: check.number("o", False), "expected a number from 0, got False"),
         (lambda: check.number("o", NAN), "expected a number from 0, got nan"),
         (lambda: check.number("o", INF), "expected a number from 0, got inf"),
+        (lambda: check.number("o", 10**309), f"expected a number from 0, got 1{'0' * 59}"),
         (lambda: check.number("o", 2, 0, 1), "expected a number from 0 to 1, got 2"),
         (lambda: check.number("o", 1, below=1), "expected a number from 0 to below 1, got 1"),
         (lambda: check.positive("o", 0), "expected a number above 0, got 0"),

@@ -287,8 +287,9 @@ def _name(group: str, scale: float, surroundings: Mapping[str, float]) -> str:
 
 def usual_members(history: History, scale: float, service_rate: float) -> int:
     """Return 1.3 times the members that the mean load needs; at least 2, but at most one a partition."""
-    rate = scale * history.records / history.length_s
-    return min(max(2, math.ceil(_SPARE * rate / service_rate)), history.partitions)
+    rate = scale * (history.records - int(history.start_lags.sum())) / history.length_s
+    needed = min(_SPARE * rate / service_rate, history.partitions)  # the first may be infinite
+    return min(max(2, math.ceil(needed)), history.partitions)
 
 
 def usual_churn(history: History, members: int) -> tuple[ChurnStep, ...]:

@@ -14,6 +14,7 @@ from kafka_assignors.pipeline.backtest.service_rate import largest_rates
 Floats = npt.NDArray[np.float64]
 
 MICROSECONDS = 1_000_000  # in a second
+_LONGEST_GAP_S = 600.0  # or three steps, as in the load model, which has one row for a longer gap
 MOST = 200_000_000
 """Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
 
@@ -91,7 +92,7 @@ class Part:
         start_lags: records by partition, at the start.
         expected: forecast records by step and partition; None: no forecasts.
         lag: sum of the lag by step; NaN if the lag of a partition is unknown.
-        cells: number of (step, partition) pairs; those before the partition appeared do not count.
+        cells: number of (step, partition) pairs, without those in which the partition is empty (`Recorded`).
         unknown: number of these pairs whose arrivals are unknown, and so interpolated.
         never_known: see `Recorded`.
         appeared: see `Recorded`.
@@ -161,14 +162,16 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
         return table.reshape(steps, size)
 
     arrived, served, lag = laid_out(rows.arrived), laid_out(rows.served), laid_out(rows.lag)
-    seen = np.zeros(steps * size, bool)
-    seen[cell] = True
-    first_seen = np.argmax(seen.reshape(steps, size), axis=0)
-    before = np.arange(steps)[:, None] < first_seen
-    is_absent = before | ~seen.reshape(steps, size).any(axis=0)
+    seen = np.zeros((steps, size), bool)
+    seen.reshape(-1)[cell] = True
+    number = np.arange(steps)[:, None]
+    first_seen, last_seen = np.argmax(seen, axis=0), steps - 1 - np.argmax(seen[::-1], axis=0)
+    has_ended = (steps - 1 - last_seen) * frame.step_s > max(_LONGEST_GAP_S, 3 * frame.step_s)
+    is_empty = (number < first_seen) | (has_ended & (number > last_seen))
+    is_absent = is_empty | ~seen.any(axis=0)
     waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
     known = ~np.isnan(arrived)
-    arrivals = np.where(before, 0.0, _filled(arrived))
+    arrivals = np.where(is_empty, 0.0, _filled(arrived))
     late = first_seen > 0
     # The lag with which a partition appears later counts as arrivals of its first step.
     arrivals[first_seen[late], np.flatnonzero(late)] += waiting[late]
@@ -181,9 +184,9 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
         arrivals=_whole(arrivals),
         start_lags=_whole(np.where(late, 0.0, waiting)),
         expected=expected,
-        lag=np.where(before, 0.0, lag).sum(axis=1),
-        cells=int((~before).sum()),
-        unknown=int((~known & ~before).sum()),
+        lag=np.where(is_empty, 0.0, lag).sum(axis=1),
+        cells=int((~is_empty).sum()),
+        unknown=int((~known & ~is_empty).sum()),
         never_known=int((~known.any(axis=0)).sum()),
         appeared=int(late.sum()),
         rates=largest_rates(served, lag, frame.step_s),

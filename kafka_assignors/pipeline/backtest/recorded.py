@@ -29,13 +29,16 @@ from kafka_assignors.simulation import History
 class Recorded:
     """The recorded history of a group.
 
+    A partition is empty before its first row.  It is also empty after its last row, if that is more than ten
+    minutes (or three steps, if longer) before the end of the history: its topic was deleted, for example.
+
     Attributes:
         history: the history.  Its ``service_rate`` is measured; None: the group never had a long backlog.
         lag: recorded lag of the whole group at the end of each step, of shape (steps,); NaN if the lag of a
             partition is unknown.
         unknown: unknown part of the arrivals, 0 to 1; they are interpolated in time, by partition.
         never_known: number of partitions without any known arrivals; they count as empty.
-        appeared: number of partitions whose first row is after the first step; until then they are empty.
+        appeared: number of partitions whose first row is after the first step.
     """
 
     history: History

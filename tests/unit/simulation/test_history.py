@@ -92,6 +92,9 @@ def test_scaled_and_cut_histories_keep_all_fields_consistent() -> None:
     assert [made.pace_at(step) for step in range(4)] == [1.0, 0.5, 2.0, 1.0]
     with pytest.raises(ProblemError, match=r"history\.scaled: 0 is not"):
         made.scaled(0)
+    for factor in (4e18, 1e308):
+        with pytest.raises(ProblemError, match=r"history\.arrivals: more than 4,503,599,627,370,496 records"):
+            made.scaled(factor)
 
 
 def test_history_can_be_pickled() -> None:

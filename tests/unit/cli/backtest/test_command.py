@@ -46,6 +46,10 @@ def call(*arguments: str) -> Result:
         (("--param", "load=all"), "--param load: expected one of lag, forecast, got 'all'"),
         (("--param", "warm_up_s=-1"), "--param warm_up_s: expected a number of seconds from 0, got -1"),
         (("--param", "warm_up_s=true"), "--param warm_up_s: expected a number of seconds from 0, got True"),
+        (
+            ("--param", f"warm_up_s=1{'0' * 309}"),
+            "--param warm_up_s: expected a number of seconds from 0, got 10000",
+        ),
         (("--param", "load=lag", "--param", "load=forecast"), "--param load: given twice"),
         (("--param", "replan_s=" + ",".join("1" * 501)), "501 values given, at most 500"),
         (("--strategies", "range", "--param", "min_improvement=0.1"), "none of range has it"),

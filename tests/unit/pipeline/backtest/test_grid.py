@@ -122,6 +122,12 @@ def test_default_members_suffice_for_the_mean_load_with_a_reserve() -> None:
     assert usual_members(history(), 1.0, 30.0) == 5  # 100 / 30 * 1.3
     assert usual_members(history(), 2.0, 30.0) == 6  # there are no more partitions
     assert usual_members(history(), 1.0, 1000.0) == 2
+    assert usual_members(history(), 1e308, 30.0) == usual_members(history(), 1.0, 1e-320) == 6
+
+
+def test_backlog_at_the_start_needs_no_more_default_members() -> None:
+    behind = replace(history(), start_lags=np.full(6, 10_000))
+    assert usual_members(behind, 1.0, 30.0) == 5
 
 
 def test_default_churn_is_a_join_a_leave_and_a_kill() -> None:

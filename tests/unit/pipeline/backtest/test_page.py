@@ -159,6 +159,7 @@ def test_interval_of_replicates_is_shown_in_brackets(results: Results) -> None:
     assert figures_of(text)["moves"]["data"][0]["text"][0] == "7<br>(3 to 12)"
     assert "7 <small>(3 to 12)</small>" in section_of(text, "In figures")
     assert "5th and 95th percentile, over 20 draws of the times" in text_of(text)
+    assert "Figures are means" not in text_of(text)
 
 
 def test_verdict_names_all_equal_candidates(results: Results) -> None:

@@ -84,6 +84,32 @@ def test_partition_that_appears_later_adds_its_lag_as_arrivals() -> None:
     assert found.lag.tolist() == [0, 23, 0]
 
 
+@pytest.mark.parametrize(
+    ("step_s", "last", "is_empty"),
+    [(10.0, 9, True), (10.0, 38, True), (10.0, 39, False), (900.0, 95, True), (900.0, 96, False)],
+)
+def test_partition_is_empty_after_rows_that_end_early(step_s: float, last: int, is_empty: bool) -> None:
+    """Up to ten minutes or three steps without a row are a ragged end, in which arrivals are unknown."""
+    cells: list[Cell] = [(s, "a", 0, 100, 100, 9) for s in range(100)]
+    cells += [(s, "b", 0, 100, 100, 7) for s in range(last + 1)]
+    found = assemble("g", rows(cells, step_s=step_s))
+    records = 100 * (last + 1) if is_empty else 10_000
+    assert found.history.arrivals.sum(axis=0).tolist() == [10_000, records]
+    assert found.lag[last] == 16
+    assert str(found.lag[-1]) == ("9.0" if is_empty else "nan")
+    assert found.unknown == (0 if is_empty else (99 - last) / 200)
+
+
+def test_partition_that_ends_before_the_backlog_leaves_the_service_rate_known() -> None:
+    cells: list[Cell] = [(s, "a", 0, 0, 0, 0) for s in range(20)]
+    cells += [(s, "a", 0, 100, 100, 5_000) for s in range(20, 100)]
+    early: list[Cell] = [(s, "b", 0, 5, 5, 0) for s in range(10)]
+    rates = [
+        assemble("g", rows(of), recorded_members=2).history.service_rate for of in (cells, cells + early)
+    ]
+    assert rates == [5, 5]
+
+
 def test_partition_that_appears_after_the_backlog_leaves_the_service_rate_known() -> None:
     cells: list[Cell] = [(s, "a", 0, 100, 100, 5_000) for s in range(30)]
     cells += [(s, "a", 0, 0, 0, 0) for s in range(30, 60)]

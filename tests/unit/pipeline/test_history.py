@@ -1,0 +1,49 @@
+"""The files and the arguments of a history, without Spark."""
+
+from __future__ import annotations
+
+import errno
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from kafka_assignors.errors import HistoryError, OptionError
+from kafka_assignors.pipeline import history
+from kafka_assignors.pipeline.history import array_files, read_history
+
+_needs_fallocate = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the system cannot do this")
+
+
+@_needs_fallocate
+def test_array_in_a_file_has_its_room_on_the_disk(tmp_path: Path) -> None:
+    array = array_files(tmp_path / "0")("arrivals", (1_000, 100), np.int64)
+    file = (tmp_path / "0" / "arrivals.npy").stat()
+    assert file.st_blocks * 512 >= file.st_size > array.nbytes == 800_000
+
+
+@_needs_fallocate
+def test_full_disk_is_an_error_before_the_array_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: int) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def load(*_: object) -> None:
+        array_files(tmp_path / "0")("arrivals", (2, 3), np.int64)
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(history, "_load_of", load)
+    with pytest.raises(HistoryError, match="pipeline: the disk is full"):
+        read_history(cast(Any, None), "pipeline")
+
+
+@pytest.mark.parametrize("step_s", [0, -60, float("nan"), 1e-320, 1e308, 7])
+def test_invalid_step_of_samples_is_an_option_error(step_s: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "Storage", lambda *_: SimpleNamespace(folders=lambda _: ["sampler"]))
+    monkeypatch.setattr(history, "has_load", lambda *_: False)
+    with pytest.raises(OptionError, match=r"option 'step_s': expected .*seconds from 0\.001 to 900"):
+        read_history(cast(Any, None), "pipeline", step_s=step_s)
