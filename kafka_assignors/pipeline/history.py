@@ -6,6 +6,7 @@ so rows never become Python objects.
 
 from __future__ import annotations
 
+import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -189,7 +190,11 @@ def array_files(folder: Path) -> MakeArray:
         # The file is sparse.  A write to it that finds the disk full would kill the process (SIGBUS).
         if hasattr(os, "posix_fallocate"):
             with path.open("r+b") as file:
-                os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+                try:
+                    os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
+                except OSError as error:  # some file systems cannot reserve space
+                    if error.errno == errno.ENOSPC:
+                        raise
         return array
 
     return make_array

@@ -73,6 +73,9 @@ def load_at_end(
     lags = _last_lags(rows, history, window)
     if unknown := int(np.isnan(lags).sum()):
         notes.append(f"the lag of {counted(unknown, 'partition')} is unknown and counts as none")
+    if recorded.ended:
+        count = "counts" if recorded.ended == 1 else "count"
+        notes.append(f"{counted(recorded.ended, 'partition')} ended over an hour ago and {count} as empty")
     later = later_arrivals(history, int(rows.time.max()), request.horizon_s)
     known = 0 if later is None else int((~np.isnan(later[0])).sum())
     if later is None:

@@ -14,7 +14,7 @@ from kafka_assignors.pipeline.backtest.service_rate import largest_rates
 Floats = npt.NDArray[np.float64]
 
 MICROSECONDS = 1_000_000  # in a second
-_LONGEST_GAP_S = 600.0  # or three steps, as in the load model, which has one row for a longer gap
+_ENDED_S = 3600.0  # or three steps, if longer: a shorter absence may be a fault of the recording
 MOST = 200_000_000
 """Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
 
@@ -96,6 +96,7 @@ class Part:
         unknown: number of these pairs whose arrivals are unknown, and so interpolated.
         never_known: see `Recorded`.
         appeared: see `Recorded`.
+        ended: see `Recorded`.
         rates: see ``service_rate.largest_rates``.
         served: sum of the records served by step; NaN if those of a present partition are
             unknown.
@@ -111,6 +112,7 @@ class Part:
     unknown: int
     never_known: int
     appeared: int
+    ended: int
     rates: Floats
     served: Floats
     known_lag: Floats
@@ -166,7 +168,7 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
     seen.reshape(-1)[cell] = True
     number = np.arange(steps)[:, None]
     first_seen, last_seen = np.argmax(seen, axis=0), steps - 1 - np.argmax(seen[::-1], axis=0)
-    has_ended = (steps - 1 - last_seen) * frame.step_s > max(_LONGEST_GAP_S, 3 * frame.step_s)
+    has_ended = (steps - 1 - last_seen) * frame.step_s > max(_ENDED_S, 3 * frame.step_s)
     is_empty = (number < first_seen) | (has_ended & (number > last_seen))
     is_absent = is_empty | ~seen.any(axis=0)
     waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
@@ -189,6 +191,7 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
         unknown=int((~known & ~is_empty).sum()),
         never_known=int((~known.any(axis=0)).sum()),
         appeared=int(late.sum()),
+        ended=int((has_ended & seen.any(axis=0)).sum()),
         rates=largest_rates(served, lag, frame.step_s),
         served=np.where(is_absent, 0.0, served).sum(axis=1),
         known_lag=np.nan_to_num(lag).sum(axis=1),

@@ -206,4 +206,6 @@ def about_group(group: GroupResult) -> list[str]:
         )
     if group["appeared"]:
         lines.append(f"{group['appeared']:,} of its partitions appeared later than the others")
+    if group["ended"]:
+        lines.append(f"{group['ended']:,} of its partitions ended an hour or more before the others")
     return lines

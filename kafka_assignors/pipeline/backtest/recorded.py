@@ -29,8 +29,8 @@ from kafka_assignors.simulation import History
 class Recorded:
     """The recorded history of a group.
 
-    A partition is empty before its first row.  It is also empty after its last row, if that is more than ten
-    minutes (or three steps, if longer) before the end of the history: its topic was deleted, for example.
+    A partition is empty before its first row.  It is also empty after its last row, if that is more than an
+    hour (or three steps, if longer) before the end of the history: its topic was deleted, for example.
 
     Attributes:
         history: the history.  Its ``service_rate`` is measured; None: the group never had a long backlog.
@@ -39,6 +39,7 @@ class Recorded:
         unknown: unknown part of the arrivals, 0 to 1; they are interpolated in time, by partition.
         never_known: number of partitions without any known arrivals; they count as empty.
         appeared: number of partitions whose first row is after the first step.
+        ended: number of partitions that are empty after their last row.
     """
 
     history: History
@@ -46,6 +47,7 @@ class Recorded:
     unknown: float
     never_known: int
     appeared: int
+    ended: int
 
 
 MakeArray = Callable[[str, tuple[int, int], type], npt.NDArray[Any]]
@@ -94,7 +96,7 @@ def joined(
     start_lags = np.zeros(frame.partitions, np.int64)
     lag, served, known_lag = (np.zeros(frame.steps) for _ in range(3))
     rates = np.zeros(1)
-    counts = np.zeros(4, np.int64)
+    counts = np.zeros(5, np.int64)
     for part in parts:
         columns = slice(part.begin, part.begin + len(part.start_lags))
         arrivals[:, columns], start_lags[columns] = part.arrivals, part.start_lags
@@ -103,8 +105,8 @@ def joined(
         lag, served, known_lag = lag + part.lag, served + part.served, known_lag + part.known_lag
         # Empty rates (of all parts): the history is too short for a rate.
         rates = np.maximum(rates, part.rates) if part.rates.size else part.rates
-        counts += part.cells, part.unknown, part.never_known, part.appeared
-    cells, unknown, never_known, appeared = counts.tolist()
+        counts += part.cells, part.unknown, part.never_known, part.appeared, part.ended
+    cells, unknown, never_known, appeared, ended = counts.tolist()
     if never_known == frame.partitions:
         raise HistoryError(f"group {frame.group!r}: not one step with known arrivals")
     if recorded_members is not None:
@@ -125,6 +127,7 @@ def joined(
         unknown=unknown / max(cells, 1),
         never_known=never_known,
         appeared=appeared,
+        ended=ended,
     )
 
 

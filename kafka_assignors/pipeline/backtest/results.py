@@ -27,7 +27,7 @@ class GroupResult(TypedDict):
 
     ``unknown`` is the interpolated part of the arrivals, 0 to 1.  ``never_known`` is the number of partitions
     without known arrivals, which count as empty.  ``appeared`` is the number of partitions whose first row is
-    after the first step.  ``service_rate`` is measured in the history; None: the history does not show it.
+    after the first step, ``ended`` of those that count as empty after their last row.  ``service_rate`` is measured in the history; None: the history does not show it.
     """
 
     group: str
@@ -40,6 +40,7 @@ class GroupResult(TypedDict):
     unknown: float
     never_known: int
     appeared: int
+    ended: int
     service_rate: float | None
     forecasts: bool
 

@@ -89,6 +89,7 @@ def backtest(*names: str) -> BacktestResults:
                 unknown=0.0,
                 never_known=0,
                 appeared=0,
+                ended=0,
                 service_rate=None,
                 forecasts=True,
             )

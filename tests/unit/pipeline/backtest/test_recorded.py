@@ -86,10 +86,10 @@ def test_partition_that_appears_later_adds_its_lag_as_arrivals() -> None:
 
 @pytest.mark.parametrize(
     ("step_s", "last", "is_empty"),
-    [(10.0, 9, True), (10.0, 38, True), (10.0, 39, False), (900.0, 95, True), (900.0, 96, False)],
+    [(60.0, 9, True), (60.0, 38, True), (60.0, 39, False), (1800.0, 95, True), (1800.0, 96, False)],
 )
 def test_partition_is_empty_after_rows_that_end_early(step_s: float, last: int, is_empty: bool) -> None:
-    """Up to ten minutes or three steps without a row are a ragged end, in which arrivals are unknown."""
+    """Up to an hour or three steps without a row are a ragged end, in which arrivals are unknown."""
     cells: list[Cell] = [(s, "a", 0, 100, 100, 9) for s in range(100)]
     cells += [(s, "b", 0, 100, 100, 7) for s in range(last + 1)]
     found = assemble("g", rows(cells, step_s=step_s))
@@ -98,14 +98,16 @@ def test_partition_is_empty_after_rows_that_end_early(step_s: float, last: int, 
     assert found.lag[last] == 16
     assert str(found.lag[-1]) == ("9.0" if is_empty else "nan")
     assert found.unknown == (0 if is_empty else (99 - last) / 200)
+    assert found.ended == is_empty
 
 
 def test_partition_that_ends_before_the_backlog_leaves_the_service_rate_known() -> None:
     cells: list[Cell] = [(s, "a", 0, 0, 0, 0) for s in range(20)]
-    cells += [(s, "a", 0, 100, 100, 5_000) for s in range(20, 100)]
+    cells += [(s, "a", 0, 600, 600, 5_000) for s in range(20, 100)]
     early: list[Cell] = [(s, "b", 0, 5, 5, 0) for s in range(10)]
     rates = [
-        assemble("g", rows(of), recorded_members=2).history.service_rate for of in (cells, cells + early)
+        assemble("g", rows(of, step_s=60.0), recorded_members=2).history.service_rate
+        for of in (cells, cells + early)
     ]
     assert rates == [5, 5]
 
@@ -159,7 +161,7 @@ def test_parts_join_to_the_whole_history(width: int, recorded_members: int | Non
     in_parts = joined(frame, parts, recorded_members=recorded_members)
     assert whole.history.service_rate is not None
     assert whole.unknown > 0
-    assert (whole.never_known, whole.appeared) == ((1, 5) if hole else (0, 6))
+    assert (whole.never_known, whole.appeared, whole.ended) == ((1, 5, 0) if hole else (0, 6, 0))
     assert in_parts.unknown == whole.unknown
     assert (in_parts.never_known, in_parts.appeared) == (whole.never_known, whole.appeared)
     np.testing.assert_array_equal(in_parts.lag, whole.lag)

@@ -226,5 +226,5 @@ def test_results_are_valid_json() -> None:
     totals = small_results()
     assert json.loads(json.dumps(totals, allow_nan=False))["kind"] == "backtest"
     group = totals["groups"][0]
-    assert (group["unknown"], group["never_known"], group["appeared"]) == (0.025, 1, 2)
+    assert (group["unknown"], group["never_known"], group["appeared"], group["ended"]) == (0.025, 1, 2, 3)
     assert (group["steps"], group["step_s"], group["records"]) == (60, 10.0, 84_000)
