@@ -25,9 +25,10 @@ class RunResult(TypedDict):
 class GroupResult(TypedDict):
     """The history of a group.
 
-    ``unknown`` is the interpolated part of the arrivals, 0 to 1.  ``never_known`` is the number of partitions
-    without known arrivals, which count as empty.  ``appeared`` is the number of partitions whose first row is
-    after the first step, ``ended`` of those that count as empty after their last row.  ``service_rate`` is measured in the history; None: the history does not show it.
+    ``unknown`` is the interpolated part of the arrivals, 0 to 1.  Numbers of partitions: ``never_known``
+    without known arrivals, which count as empty; ``appeared`` whose first row is after the first step;
+    ``ended`` that count as empty after their last row.  ``service_rate`` is measured in the history; None:
+    the history does not show it.
     """
 
     group: str
