@@ -28,6 +28,7 @@ from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.protocol.metadata import ApiVersionsRequest
 
 from kafka_assignors.lag.fetch.errors import is_denial, lag_error, replaces
 from kafka_assignors.lag.settings import fetch_settings
@@ -219,12 +220,7 @@ class _Manager(KafkaConnectionManager):
 
     def _failed(self, connection: Any, error: Exception) -> None:
         is_final = is_denial(error)
-        if (
-            not is_final
-            and connection.sasl_enabled
-            and connection.parser
-            and type(error) is KafkaConnectionError
-        ):
+        if not is_final and type(error) is KafkaConnectionError and _was_authenticating(connection):
             # After a wrong password a broker sends an error and hangs up.  kafka-python often sees only the
             # hang-up.  A broker that shuts down also hangs up, so only repeated hang-ups are final.
             self._hang_ups += 1
@@ -234,6 +230,15 @@ class _Manager(KafkaConnectionManager):
             self.last_failure = error.with_traceback(None)  # its frames would keep the socket alive
         if is_final and not self.refused.is_done:
             self.refused.success(error)
+
+
+def _was_authenticating(connection: Any) -> bool:
+    """Whether a connection that is not ready ended after the response to its first request, ApiVersions."""
+    # A proxy whose brokers restart hangs up before that response.
+    return bool(connection.sasl_enabled and connection.parser) and ApiVersionsRequest.API_KEY not in {
+        getattr(header, "request_api_key", None)  # a raw SASL token has none
+        for header in connection.parser.in_flight_requests
+    }
 
 
 class _DebugFilter(logging.Filter):
