@@ -115,9 +115,7 @@ def fetch_settings(
         request_timeout_ms=positive(
             "request_timeout_ms", given.get("request_timeout_ms", 30_000), "milliseconds"
         ),
-        retry_backoff_ms=number(
-            "retry_backoff_ms", given.get("retry_backoff_ms", 100), unit="milliseconds"
-        ),
+        retry_backoff_ms=number("retry_backoff_ms", given.get("retry_backoff_ms", 100), unit="milliseconds"),
     )
 
 

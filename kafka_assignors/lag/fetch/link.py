@@ -105,19 +105,22 @@ class Link:
         Raises:
             Exception: no broker answers, or access is denied.
         """
-        if self.manager.bootstrapped:
-            return
-        bootstrap = self.manager.bootstrap_async(timeout_ms)
-        either = Future()
-        bootstrap.add_both(lambda _: either.is_done or either.success(None))
-        self.manager.refused.add_both(lambda _: either.is_done or either.success(None))
-        await either
-        if self.manager.refused.is_done:
-            raise self.manager.refused.value
-        try:
-            await bootstrap
-        except KafkaError as error:  # a timeout, so an earlier failure of a connection may be its cause
-            raise self.manager.last_failure or error from error
+        deadline = time.monotonic() + timeout_ms / 1000
+        while not self.manager.bootstrapped:
+            bootstrap = self.manager.bootstrap_async((deadline - time.monotonic()) * 1000)
+            either = Future()
+            bootstrap.add_both(lambda _, either=either: either.is_done or either.success(None))
+            self.manager.refused.add_both(lambda _, either=either: either.is_done or either.success(None))
+            await either
+            if self.manager.refused.is_done:
+                raise self.manager.refused.value
+            try:
+                await bootstrap
+            except KafkaError as error:
+                # The bootstrap of another call may have had less time than this one.
+                is_early = isinstance(error, KafkaTimeoutError) and time.monotonic() < deadline
+                if self.manager.closed or not is_early:  # an earlier failure of a connection may be the cause
+                    raise self.manager.last_failure or error from error
 
     def run(self, call: Callable[..., Awaitable[_T]], *args: Any, timeout_s: float) -> _T:
         """Run a coroutine on the link's thread, and return its result.

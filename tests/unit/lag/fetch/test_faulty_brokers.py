@@ -1,4 +1,4 @@
-"""A link to servers that hang up."""
+"""Fetches from servers that do not answer, or hang up."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import socket
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse
 from kafka.protocol.sasl import SaslHandshakeRequest
 
-from kafka_assignors.errors import LagDeniedError, LagUnreachableError
+from kafka_assignors.errors import LagClosedError, LagDeniedError, LagError, LagUnreachableError
 from kafka_assignors.lag import LagFetcher
 from kafka_assignors.lag.fetch.errors import lag_error
 from kafka_assignors.lag.fetch.link import Link, _was_authenticating
@@ -40,6 +40,76 @@ pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 def collect_sockets() -> Iterator[None]:
     yield
     gc.collect()  # while the filter above holds
+
+
+# --- silence, and several threads ---
+
+
+class Silent(ExitStack):
+    """A server that accepts connections and never answers."""
+
+    def __enter__(self) -> Silent:
+        self._server = self.enter_context(socket.create_server((HOST, 0)))
+        self._server.setblocking(False)
+        self._accepted = 0
+        self.address = f"{HOST}:{self._server.getsockname()[1]}"
+        return self
+
+    def accepted(self) -> int:
+        """Accept waiting connections; return how many were accepted so far."""
+        with suppress(BlockingIOError):
+            while True:
+                self.enter_context(self._server.accept()[0])
+                self._accepted += 1
+        return self._accepted
+
+
+def test_fetch_that_times_out_leaves_other_threads_their_time() -> None:
+    errors: list[Exception] = []
+
+    def fetch() -> None:
+        with pytest.raises(LagError) as caught:
+            fetcher.fetch([T0], 60_000)
+        errors.append(caught.value)
+
+    with Silent() as server:
+        fetcher = LagFetcher({"bootstrap_servers": server.address}, group_id="g")
+        thread = threading.Thread(target=fetch)
+        thread.start()
+        until(server.accepted, "the first fetch to connect")
+        with pytest.raises(LagError):
+            fetcher.fetch([T0], 200)
+        until(lambda: server.accepted() > 1 or errors, "the first fetch to connect again")
+        assert not errors
+        fetcher.close()
+        thread.join(60)
+    assert [type(error) for error in errors] == [LagClosedError]
+
+
+def test_fetch_connects_again_if_another_thread_ended_its_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Silent() as server:
+        config = {"bootstrap_servers": server.address}
+        fetcher = LagFetcher(config, group_id="g")
+        ended = [Link(config)]
+        ended[0].shut()
+        assert ended[0].wait_shut(10)
+        connect = fetcher._connect
+        monkeypatch.setattr(fetcher, "_connect", lambda done: ended.pop() if ended else connect(done))
+        with pytest.raises(LagError) as caught:
+            fetcher.fetch([T0], 200)
+        assert "fetch again" not in str(caught.value)
+        fetcher.close()
+
+
+def test_ready_outlasts_another_call_with_less_time() -> None:
+    with Silent() as server:
+        link = Link({"bootstrap_servers": server.address})
+        short, long = [link.manager.call_soon(link.ready, timeout_ms) for timeout_ms in (100, 60_000)]
+        until(lambda: short.is_done and (server.accepted() > 1 or long.is_done))
+        assert not long.is_done
+        link.shut()
+        assert link.wait_shut(10)
+        assert long.is_done
 
 
 # --- hang-ups ---

@@ -162,7 +162,7 @@ def test_group_without_an_answer_is_a_failure() -> None:
 
 
 class Listing(FakeLink):
-    """Three brokers that list groups of all types; broker 2 never answers, broker 3 refuses ``refusals`` times."""
+    """Three brokers with groups of all types; broker 2 never answers, broker 3 refuses ``refusals`` times."""
 
     def __init__(self, refusals: int = 0) -> None:
         super().__init__(Brokers(["g1", "g2", "g3"], brokers=3))
