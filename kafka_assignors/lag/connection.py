@@ -119,7 +119,8 @@ def read_properties(text: str) -> dict[str, str]:
     """Parse a properties file as Java does: comments, continued lines and escapes."""
     entries: dict[str, str] = {}
     logical = ""
-    for line in (*re.split(r"\r\n|[\r\n]", text), ""):
+    # A byte order mark would hide the first setting.
+    for line in (*re.split(r"\r\n|[\r\n]", text.removeprefix("\ufeff")), ""):
         rest = line.lstrip(" \t\f")
         if not logical and rest.startswith(("#", "!")):
             continue

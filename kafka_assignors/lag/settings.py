@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from socket import AF_INET6, inet_pton
 from typing import Any
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.arithmetic import Reset
-from kafka_assignors.validators import instance, is_port, one_of, positive, required, text, wrong
+from kafka_assignors.validators import instance, is_port, number, one_of, positive, required, text, wrong
 
 _CONNECTION = (
     *("bootstrap_servers", "client_id", "client_dns_lookup", "api_version", "proxy_url", "socks5_proxy"),
@@ -113,7 +115,7 @@ def fetch_settings(
         request_timeout_ms=positive(
             "request_timeout_ms", given.get("request_timeout_ms", 30_000), "milliseconds"
         ),
-        retry_backoff_ms=positive("retry_backoff_ms", given.get("retry_backoff_ms", 100), "milliseconds"),
+        retry_backoff_ms=number("retry_backoff_ms", given.get("retry_backoff_ms", 100), unit="milliseconds"),
     )
 
 
@@ -124,9 +126,10 @@ def _group_id(value: object) -> str:
 
 
 def _reset(value: Any) -> Reset:
-    if value not in tuple(_RESETS):
+    # kafka-python accepts any case.
+    if (reset := _RESETS.get(str(value).lower())) is None:
         raise wrong("auto_offset_reset", "one of earliest, latest, none", value)
-    return _RESETS[value]
+    return reset
 
 
 def _isolation(value: object) -> int:
@@ -140,9 +143,17 @@ def _check_servers(value: object) -> None:
     if not isinstance(servers, (list, tuple, set, frozenset)) or not servers:
         raise wrong("bootstrap_servers", "HOST:PORT, or a list of these", value)
     for server in servers:
-        _, colon, port = server.rpartition(":") if isinstance(server, str) else ("", ":", "")
-        if colon and "]" not in port and not is_port(port):
+        address = server.rpartition("://")[2].strip() if isinstance(server, str) else ":"
+        _, colon, port = address.rpartition(":")
+        if colon and "]" not in port and not is_port(port) and not _is_ipv6(address):
             raise wrong("bootstrap_servers", "HOST:PORT", server)
+
+
+def _is_ipv6(address: str) -> bool:
+    """Whether an address is IPv6 without brackets, which has no port."""
+    with suppress(OSError, ValueError):
+        return bool(inet_pton(AF_INET6, address))
+    return False
 
 
 def check_security(client: Mapping[str, Any]) -> None:

@@ -84,7 +84,6 @@ class FunctionLag:
     ) -> None:
         self._function = function
         self._option = option
-        self._whole = whole
         self._numbers = (int, np.integer) if whole else (int, np.integer, float, np.floating)
 
     def lags(self, partitions: Collection[TopicPartition], timeout_s: float) -> LagAnswer:
@@ -95,7 +94,9 @@ class FunctionLag:
         for partition in partitions:
             lag = answer.get(partition)
             if isinstance(lag, self._numbers) and 0 <= lag < float("inf"):
-                lags[partition] = min(int(lag) if self._whole else round(float(lag)), _MAX_LAG)
+                # A huge int has no float.
+                number = int(lag) if isinstance(lag, (int, np.integer)) else round(float(lag))
+                lags[partition] = min(number, _MAX_LAG)
             elif not problem:
                 value = "nothing" if lag is None else f"{lag!r}"
                 problem = f"{self._option} returned {value} for {partition.topic}-{partition.partition}"

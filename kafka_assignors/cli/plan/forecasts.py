@@ -15,11 +15,11 @@ from kafka_assignors.plan import UNKNOWN_LAG, Group, enough_expected, with_expec
 MAX_AGE_MS = 900_000
 """The default of a consumer's ``load_max_age_ms``."""
 TIMEOUT_S = 10.0
-"""Maximum time for reading the feed."""
+"""Seconds to read the feed.  A slow broker may add about 10 s."""
 
 
 def read_feed(group: Group, settings: Mapping[str, Any], group_id: str, topic: str) -> Expected:
-    """Read a group's forecasts once, from the beginning of the feed, for at most 10 s."""
+    """Read a group's forecasts once, from the beginning of the feed, within about ``TIMEOUT_S``."""
     with as_usage_error("--load-topic"):
         feed = LoadFeed(topic)
     reader = feed.reader({**settings, "group_id": group_id}, MAX_AGE_MS)

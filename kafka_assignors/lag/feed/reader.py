@@ -86,7 +86,7 @@ class FeedReader:
         # One thread writes the attributes below, others read them.
         self._consumer: FeedConsumer | None = None
         self._known: dict[TopicPartition, _Known] = {}
-        self._newest_ms: int | None = None
+        self._nearest_ms: int | None = None  # of the forecasts read, the event time nearest to now
         self._caught_up = False  # since the last open
         self._complete = False  # caught up at least once; before that forecasts are not used
         self._problem = ""
@@ -237,12 +237,15 @@ class FeedReader:
             if known is not None and known.feed_partition == record.partition:
                 del self._known[key.partition]
             return
-        self._newest_ms = max(self._newest_ms or 0, forecast.time_ms)
+        now_ms, time_ms = 1000 * self._wall(), forecast.time_ms
+        # Not the highest: a time far ahead would stay the highest after its record is overwritten.
+        self._nearest_ms = min((self._nearest_ms or time_ms, time_ms), key=lambda each: abs(now_ms - each))
         # Within one partition of the feed the last record of a key counts.  After the feed has grown, a key
-        # can have an old record in another partition.
-        is_moved = known is not None and known.feed_partition != record.partition
-        if known is not None and is_moved and known.forecast.time_ms > forecast.time_ms:
-            return
+        # can have an old record in another partition, perhaps with a time far ahead.
+        if known is not None and known.feed_partition != record.partition:
+            known_ms = known.forecast.time_ms
+            if not self._is_near(time_ms, now_ms) or (self._is_near(known_ms, now_ms) and known_ms > time_ms):
+                return
         if known is None and self._is_old(forecast):
             return
         if known is None and len(self._known) >= MOST_FEED_PARTITIONS:
@@ -272,9 +275,9 @@ class FeedReader:
             return self._problem, True
         if not self._caught_up:
             return "it is still being read", True
-        if self._newest_ms is None:
+        if self._nearest_ms is None:
             return f"it has no forecast for group {shown(self._group_id)}", False
-        if self._is_near(self._newest_ms, now_ms):
+        if self._is_near(self._nearest_ms, now_ms):
             return f"no fresh forecast for {missing} of {wanted} partitions", False
-        away_s = (now_ms - self._newest_ms) / 1000
+        away_s = (now_ms - self._nearest_ms) / 1000
         return f"its newest forecast is {abs(away_s):,.0f} s {'old' if away_s > 0 else 'ahead'}", False

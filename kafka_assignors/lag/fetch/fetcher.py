@@ -81,21 +81,32 @@ class LagFetcher:
         deadline = time.monotonic() + timeout_ms / 1000
         if not partitions:
             return Reading({}, {}, {})
+        while (reading := self._fetch_once(partitions, deadline, all_begins)) is None:
+            pass  # another thread dropped the link: connect again
+        return reading
+
+    def _fetch_once(
+        self, partitions: Collection[TopicPartition], deadline: float, all_begins: bool
+    ) -> Reading | None:
+        """Fetch over one link; return None if another thread dropped it and time is left."""
         done = threading.Event()
         try:
             link = self._connect(done)
             gathering = Gathering(link, self._settings, partitions, deadline, all_begins=all_begins)
             try:
-                link.manager.call_soon(gathering.run).add_both(lambda _: done.set())
+                run = link.manager.call_soon(gathering.run)
             except Exception as error:  # the link's thread has ended
                 self._check_open()
-                self._drop(link)
+                if not self._drop(link) and time.monotonic() < deadline:
+                    return None
                 raise LagUnreachableError(_LOST) from error
+            run.add_both(lambda _: done.set())
             done.wait(max(deadline - time.monotonic(), 0))
             self._check_open()
             # Drop the link if it failed, or if this fetch still runs: the next fetch must not wait for it.
-            if not done.is_set() or gathering.connection_failed:
-                self._drop(link)
+            has_failed = not done.is_set() or run.exception is not None or gathering.connection_failed
+            if has_failed and not self._drop(link) and time.monotonic() < deadline:
+                return None
             return gathering.reading()
         finally:
             with self._lock:
@@ -145,12 +156,17 @@ class LagFetcher:
         if self._closed:
             raise LagClosedError("the lag fetcher is closed")
 
-    def _drop(self, link: Link) -> None:
-        """Drop a link, so that the next fetch connects again.  Only ``close`` waits for the link's thread."""
+    def _drop(self, link: Link) -> bool:
+        """Drop a link, so that the next fetch connects again; return whether no other thread had dropped it.
+
+        Only ``close`` waits for the link's thread.
+        """
         link.shut()
         with self._lock:
             self._old_links = [old for old in self._old_links if not old.wait_shut(0)]
+            if self._link is not link:
+                return False
+            self._link = None
             if not link.wait_shut(0):
                 self._old_links.append(link)
-            if self._link is link:
-                self._link = None
+            return True

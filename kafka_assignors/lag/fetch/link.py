@@ -28,6 +28,7 @@ from kafka.future import Future
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
+from kafka.protocol.metadata import ApiVersionsRequest
 
 from kafka_assignors.lag.fetch.errors import is_denial, lag_error, replaces
 from kafka_assignors.lag.settings import fetch_settings
@@ -104,19 +105,22 @@ class Link:
         Raises:
             Exception: no broker answers, or access is denied.
         """
-        if self.manager.bootstrapped:
-            return
-        bootstrap = self.manager.bootstrap_async(timeout_ms)
-        either = Future()
-        bootstrap.add_both(lambda _: either.is_done or either.success(None))
-        self.manager.refused.add_both(lambda _: either.is_done or either.success(None))
-        await either
-        if self.manager.refused.is_done:
-            raise self.manager.refused.value
-        try:
-            await bootstrap
-        except KafkaError as error:  # a timeout, so an earlier failure of a connection may be its cause
-            raise self.manager.last_failure or error from error
+        deadline = time.monotonic() + timeout_ms / 1000
+        while not self.manager.bootstrapped:
+            bootstrap = self.manager.bootstrap_async((deadline - time.monotonic()) * 1000)
+            either = Future()
+            bootstrap.add_both(lambda _, either=either: either.is_done or either.success(None))
+            self.manager.refused.add_both(lambda _, either=either: either.is_done or either.success(None))
+            await either
+            if self.manager.refused.is_done:
+                raise self.manager.refused.value
+            try:
+                await bootstrap
+            except KafkaError as error:
+                # The bootstrap of another call may have had less time than this one.
+                is_early = isinstance(error, KafkaTimeoutError) and time.monotonic() < deadline
+                if self.manager.closed or not is_early:  # an earlier failure of a connection may be the cause
+                    raise self.manager.last_failure or error from error
 
     def run(self, call: Callable[..., Awaitable[_T]], *args: Any, timeout_s: float) -> _T:
         """Run a coroutine on the link's thread, and return its result.
@@ -219,12 +223,7 @@ class _Manager(KafkaConnectionManager):
 
     def _failed(self, connection: Any, error: Exception) -> None:
         is_final = is_denial(error)
-        if (
-            not is_final
-            and connection.sasl_enabled
-            and connection.parser
-            and type(error) is KafkaConnectionError
-        ):
+        if not is_final and type(error) is KafkaConnectionError and _was_authenticating(connection):
             # After a wrong password a broker sends an error and hangs up.  kafka-python often sees only the
             # hang-up.  A broker that shuts down also hangs up, so only repeated hang-ups are final.
             self._hang_ups += 1
@@ -234,6 +233,15 @@ class _Manager(KafkaConnectionManager):
             self.last_failure = error.with_traceback(None)  # its frames would keep the socket alive
         if is_final and not self.refused.is_done:
             self.refused.success(error)
+
+
+def _was_authenticating(connection: Any) -> bool:
+    """Whether a connection that is not ready ended after the response to its first request, ApiVersions."""
+    # A proxy whose brokers restart hangs up before that response.
+    return bool(connection.sasl_enabled and connection.parser) and ApiVersionsRequest.API_KEY not in {
+        getattr(header, "request_api_key", None)  # a raw SASL token has none
+        for header in connection.parser.in_flight_requests
+    }
 
 
 class _DebugFilter(logging.Filter):

@@ -13,7 +13,8 @@ once.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -285,12 +286,10 @@ class _Responses:
 
 def _chunks(positions: Iterable[Position], size: int) -> list[list[Position]]:
     """Split positions into requests.  A request can have a partition only once."""
-    chunks: list[list[Position]] = []
-    repeated: list[Position] = list(positions)
-    while repeated:
-        unique: dict[TopicPartition, Position] = {}
-        rest = [p for p in repeated if unique.setdefault(p.tp, p) is not p]
-        layer = list(unique.values())
-        chunks += [layer[start : start + size] for start in range(0, len(layer), size)]
-        repeated = rest
-    return chunks
+    layers: list[list[Position]] = []  # the first position of each partition, then the second, ...
+    numbers: defaultdict[TopicPartition, Iterator[int]] = defaultdict(count)
+    for position in positions:
+        if (number := next(numbers[position.tp])) == len(layers):
+            layers.append([])
+        layers[number].append(position)
+    return [layer[start : start + size] for layer in layers for start in range(0, len(layer), size)]

@@ -26,7 +26,7 @@ AGAIN_S = 600.0
 """Seconds after which the limits of a topic, or the size of a log, are requested again."""
 _K = TypeVar("_K", str, TopicPartition)
 _TOPIC = 2  # Kafka's number for topics, among the kinds of resources
-_KEYS = ("cleanup.policy", "retention.ms", "retention.bytes")
+_KEYS = ("cleanup.policy", "retention.ms", "retention.bytes", "remote.storage.enable")
 _RIGHTS: dict[type[KafkaError], str] = {
     TopicAuthorizationFailedError: "DescribeConfigs on the topic",
     ClusterAuthorizationFailedError: "Describe on the cluster",
@@ -134,9 +134,12 @@ def read_refusals(response: Any) -> Iterator[tuple[str, KafkaError]]:
 
 
 def _limits(configs: Mapping[str, str | None]) -> Retention:
-    if "delete" not in (configs.get("cleanup.policy") or "delete"):
+    policy = configs.get("cleanup.policy")
+    if policy is not None and "delete" not in policy:  # it may be empty, too (KIP-1161)
         return Retention()
     limits = [int(configs.get(name) or -1) for name in ("retention.ms", "retention.bytes")]
+    if configs.get("remote.storage.enable") == "true":  # brokers return the size of the local part only
+        limits[1] = -1
     return Retention(*[None if limit < 0 else limit for limit in limits])
 
 

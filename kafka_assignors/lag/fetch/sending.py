@@ -59,7 +59,8 @@ class Sender:
 
     async def pause(self, retry: int) -> bool:
         """Pause before a retry, numbered from 0; return whether time and retries are left."""
-        first_ms = PAUSE_MS if self._settings is None else self._settings.retry_backoff_ms
+        # A user may set 0, but without a pause retries would take the processor until the deadline.
+        first_ms = PAUSE_MS if self._settings is None else max(self._settings.retry_backoff_ms, 1)
         pause_ms = max(first_ms, min(first_ms * 2 ** min(retry, 10), _LONGEST_PAUSE_MS))
         if pause_ms >= self.left_ms() or (self._retries is not None and retry >= self._retries):
             return False

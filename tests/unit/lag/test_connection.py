@@ -165,6 +165,11 @@ def test_properties_are_parsed_as_java_does() -> None:
     }
 
 
+def test_byte_order_mark_hides_no_setting() -> None:
+    """Some editors of Windows write one.  A hidden security setting would mean a connection without it."""
+    assert read_properties("\ufeffsecurity.protocol=SSL") == {"security.protocol": "SSL"}
+
+
 def test_environment_is_as_strict_as_a_file() -> None:
     settings = connection_settings("h:1", {}, {"KAFKA_ASSIGNORS_SASL_USERNAME": "al"})
     assert settings == HOST | {"sasl_plain_username": "al"}

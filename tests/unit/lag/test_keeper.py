@@ -316,3 +316,8 @@ def test_answers_of_a_users_function_are_checked(
     answer: Any, lags: dict[TopicPartition, int], problem: str
 ) -> None:
     assert FunctionLag(lambda _partitions: answer).lags([A, B], 1) == LagAnswer(lags, problem)
+
+
+def test_huge_number_leaves_the_other_answers() -> None:
+    source = FunctionLag(lambda _partitions: {A: 10**400, B: 5}, whole=False)
+    assert source.lags([A, B], 1) == LagAnswer({A: 2**63 - 1, B: 5})

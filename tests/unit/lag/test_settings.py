@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.cluster import collect_hosts
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag import LagFetcher
@@ -71,7 +72,14 @@ def test_arguments_override_the_configuration() -> None:
 
 @pytest.mark.parametrize(
     ("given", "reset"),
-    [("earliest", "earliest"), ("smallest", "earliest"), ("none", "earliest"), ("largest", "latest")],
+    [
+        ("earliest", "earliest"),
+        ("EARLIEST", "earliest"),
+        ("smallest", "earliest"),
+        ("none", "earliest"),
+        ("largest", "latest"),
+        ("Latest", "latest"),
+    ],
 )
 def test_reset_by_all_its_names(given: str, reset: str) -> None:
     assert read({"auto_offset_reset": given}).reset == reset
@@ -80,6 +88,10 @@ def test_reset_by_all_its_names(given: str, reset: str) -> None:
 @pytest.mark.parametrize(("given", "isolation"), [("read_committed", 1), (1, 1), ("READ_UNCOMMITTED", 0)])
 def test_isolation_level_of_the_consumer(given: object, isolation: int) -> None:
     assert read({"isolation_level": given}).isolation == isolation
+
+
+def test_retry_backoff_may_be_zero_as_in_the_consumer() -> None:
+    assert read({"retry_backoff_ms": 0}).retry_backoff_ms == 0
 
 
 SASL = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_plain_password": SECRET}
@@ -98,11 +110,13 @@ SASL = {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "PLAIN", "sasl_
         ({"request_timeout_ms": 0}, "request_timeout_ms"),
         ({"request_timeout_ms": "30"}, "request_timeout_ms"),
         ({"retry_backoff_ms": float("inf")}, "retry_backoff_ms"),
+        ({"retry_backoff_ms": -1}, "retry_backoff_ms"),
         ({"bootstrap_servers": []}, "bootstrap_servers"),
         ({"bootstrap_servers": 9092}, "bootstrap_servers"),
         ({"bootstrap_servers": "host:port"}, "bootstrap_servers"),
         ({"bootstrap_servers": ["host:1", None]}, "bootstrap_servers"),
         ({"bootstrap_servers": "host:70000"}, "bootstrap_servers"),
+        ({"bootstrap_servers": "2001:db8::a::b"}, "bootstrap_servers"),
         ({"security_protocol": "TLS"}, "security_protocol"),
         ({"security_protocol": "SASL_SSL"}, "sasl_mechanism"),
         (SASL, "sasl_plain_username"),
@@ -123,10 +137,15 @@ def test_invalid_setting_is_refused_by_name(config: dict[Any, Any], field: str) 
 
 
 @pytest.mark.parametrize(
-    "servers", ["localhost", "a:1,b:2", ["a:1"], "[::1]:9092", "[::1]", "SASL_SSL://a:1", ("a", "b:5")]
+    "servers",
+    [
+        *("localhost", "a:1,b:2", ["a:1"], "[::1]:9092", "[::1]", "SASL_SSL://a:1", ("a", "b:5")),
+        *("a:9092 , b:9092", "2001:db8::a", "SASL_SSL://a", ["SSL://2001:db8::a "]),
+    ],
 )
-def test_addresses_are_accepted_as_by_kafka_python(servers: object) -> None:
+def test_addresses_are_accepted_as_by_kafka_python(servers: Any) -> None:
     assert read({"bootstrap_servers": servers}).client["bootstrap_servers"] == servers
+    assert all(0 < port < 65536 for _, port, _ in collect_hosts(servers))
 
 
 def test_repr_of_settings_hides_secrets() -> None:

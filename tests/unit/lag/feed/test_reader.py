@@ -85,6 +85,19 @@ def test_old_record_in_another_partition_of_a_grown_feed_is_ignored() -> None:
     assert known(read(feed)) == {0: 5, 1: 8}
 
 
+YEAR_S = 365 * 86_400
+
+
+def test_event_time_far_ahead_decides_nothing_in_a_grown_feed() -> None:
+    """The old partition keeps such a record; partitions are read in any order."""
+    ahead = [record(p, forecast(9, age_s=-YEAR_S), by=0) for p in range(2)]
+    feed = Feed(
+        [ahead[0], record(0, forecast(5), by=1), record(1, forecast(6), by=1), ahead[1]],
+        [record(0, forecast(7), by=1)],
+    )
+    assert known(read(feed)) == {0: 7, 1: 6}
+
+
 def test_forecasts_are_scaled_to_the_horizon_of_the_newest() -> None:
     partition = dict(enumerate(PARTITIONS))
     half, other = forecast(10, age_s=5, horizon_ms=HOUR_MS // 2), forecast(6, age_s=9, horizon_ms=2 * HOUR_MS)
@@ -182,6 +195,12 @@ def test_malformed_record_is_ignored_counted_and_logged_once(caplog: pytest.LogC
         ([record(0, forecast(1, age_s=7_000))], 0, "its newest forecast is 7,000 s old", False),
         ([record(0, forecast(1))], 100, "its newest forecast is 100 s old", False),
         ([record(0, forecast(1, age_s=-90))], 0, "its newest forecast is 90 s ahead", False),
+        (
+            [record(0, forecast(1, age_s=age_s)) for age_s in (-193_000, 8_000, 7_000)],
+            0,
+            "its newest forecast is 7,000 s old",
+            False,
+        ),
         ([record(0, forecast(1))], 0, "no fresh forecast for 2 of 3 partitions", False),
     ],
 )

@@ -102,6 +102,19 @@ def test_long_election_costs_only_its_partition() -> None:
     assert sum(kind == "Metadata" for kind, _ in cluster.sent) < 20  # it is not asked without a pause
 
 
+def test_retries_without_backoff_have_pauses() -> None:
+    """Else they would take the processor until the deadline."""
+    cluster = three()
+
+    def faults(kind: str, node: int | None, number: int) -> dict[TopicPartition, int]:
+        cluster.now += 0.001  # else a fetch without pauses never ends
+        return {A0: NOT_LEADER} if kind == "ListOffsets" else {}
+
+    cluster.faults = faults
+    assert cluster.fetch(timeout_ms=2000, retry_backoff_ms=0).missing == {A0: "NotLeaderForPartition"}
+    assert sum(kind == "Metadata" for kind, _ in cluster.sent) < 20
+
+
 def test_partition_with_a_permanently_wrong_leader_is_missing() -> None:
     cluster = three()
     cluster.faults = errors("ListOffsets", {A0: NOT_LEADER})

@@ -162,7 +162,7 @@ def test_group_without_an_answer_is_a_failure() -> None:
 
 
 class Listing(FakeLink):
-    """Three brokers that list a group each; broker 2 never answers, broker 3 refuses ``refusals`` times."""
+    """Three brokers with groups of all types; broker 2 never answers, broker 3 refuses ``refusals`` times."""
 
     def __init__(self, refusals: int = 0) -> None:
         super().__init__(Brokers(["g1", "g2", "g3"], brokers=3))
@@ -176,7 +176,7 @@ class Listing(FakeLink):
         if node == 3 and self.refusals:
             self.refusals -= 1
             raise KafkaConnectionError("refused")
-        kinds = {f"g{node}": "consumer", "c": "connect"}
+        kinds = {f"g{node}": "consumer", "c": "connect", "s": "streams", "no-members": ""}
         rows = [SimpleNamespace(group_id=name, protocol_type=kind) for name, kind in kinds.items()]
         return SimpleNamespace(error_code=0, groups=rows)
 
@@ -196,7 +196,7 @@ def test_silent_broker_leaves_the_groups_of_the_others(refusals: int) -> None:
     link = Listing(refusals)
     fetch = GroupNamesFetch(cast(Link, link), 5, clock=lambda: 0.0)
     fetch.run().send(None)  # broker 2 is still awaited
-    assert fetch.names == {"g1", "g3"}
+    assert fetch.names == {"g1", "g3", "s", "no-members"}
     assert [(node, type(error)) for node, error in fetch.failures.items()] == [(2, KafkaTimeoutError)]
     assert link.asked == [1, 2, 3, *[3] * refusals]
 
@@ -206,7 +206,7 @@ def test_broker_that_refuses_until_the_deadline_is_a_failure() -> None:
     brokers = link._brokers
     fetch = GroupNamesFetch(cast(Link, link), 1, clock=lambda: brokers.now)
     fetch.run().send(None)
-    assert fetch.names == {"g1"}
+    assert fetch.names == {"g1", "s", "no-members"}
     assert isinstance(fetch.failures[3], KafkaConnectionError)
     assert brokers.now == pytest.approx(0.6)  # time for one more pause is not left
 

@@ -215,6 +215,22 @@ def test_positions_of_several_groups_share_a_partition() -> None:
     assert oldest.timestamps == {Position(A0, 0): 100, Position(A0, 2): 102, Position(A0, 1): 101}
 
 
+def test_requests_are_split_in_linear_time() -> None:
+    """A thousand groups may share each partition, and the link has only one thread."""
+
+    class Counted(TopicPartition):
+        def __hash__(self) -> int:
+            hashed.append(1)
+            return super().__hash__()
+
+    hashed: list[int] = []
+    positions = [Position(Counted("a", p), offset) for offset in range(1_000) for p in range(3)]
+    chunks = oldest_unread._chunks(positions, 2)
+    assert [position for chunk in chunks for position in chunk] == positions
+    assert [len(chunk) for chunk in chunks] == [2, 1] * 1_000
+    assert len(hashed) <= 3 * len(positions)
+
+
 def test_only_markers_left_is_no_unread_record() -> None:
     known = cluster(a0=[batch(100, producer=7), marker(1, 7, commit=True)])
     assert known.oldest_unread(Position(A0, 1)).timestamps == {Position(A0, 1): None}

@@ -35,6 +35,12 @@ LOG = Offsets(1_000, 2_000, 1_500)
             Retention(None, 9),
         ),
         ({"cleanup.policy": "compact", "retention.ms": "1000", "retention.bytes": "9"}, Retention()),
+        ({"cleanup.policy": "", "retention.ms": "1000"}, Retention()),
+        (
+            {"retention.ms": "1000", "retention.bytes": "9", "remote.storage.enable": "true"},
+            Retention(1_000, None),
+        ),
+        ({"retention.bytes": "9", "remote.storage.enable": "false"}, Retention(None, 9)),
         ({}, Retention()),
     ],
 )
@@ -173,7 +179,11 @@ def test_failure_that_passes_is_asked_again_at_the_next_look(error: KafkaError, 
 
 
 def test_requests_name_topics_once() -> None:
-    assert [each.resource_name for each in limits_request({"b", "a"}).resources] == ["a", "b"]
+    resources = limits_request({"b", "a"}).resources
+    assert [each.resource_name for each in resources] == ["a", "b"]
+    assert resources[0].configuration_keys == [
+        *("cleanup.policy", "retention.ms", "retention.bytes", "remote.storage.enable")
+    ]
     tps = [TopicPartition("t", 0), TopicPartition("u", 3), TopicPartition("t", 2)]
     assert [(each.topic, each.partitions) for each in sizes_request(tps).topics] == [
         ("t", [0, 2]),
