@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table
 
 from kafka_assignors.broker import Backend, DevelopmentBroker, start_broker, state
-from kafka_assignors.broker.diagnose import error_line
 from kafka_assignors.cli.common import output_option
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import BrokerError
@@ -124,7 +123,7 @@ def _stay(broker: DevelopmentBroker) -> None:
     try:
         broker.wait()
         if broker.failed:
-            raise BrokerError(f"the broker ended: {error_line(broker.log_path)} (log: {broker.log_path})")
+            raise BrokerError(f"the broker ended: {broker.error_line()} (log: {broker.log_path})")
     except KeyboardInterrupt:
         click.echo("stopping the broker", err=True)
     finally:
