@@ -7,8 +7,6 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from kafka_assignors.broker import Backend, DevelopmentBroker, start_broker, state
 from kafka_assignors.cli.common import output_option
@@ -90,10 +88,8 @@ def status(*, output: str) -> None:
     elif running is None:
         click.echo("no broker is running; start one with: kafka-assignors broker start")
     else:
-        table = Table(show_header=False, box=None)
         for name in ("bootstrap", "backend", "pid", "data_dir", "log"):
-            table.add_row(name.replace("_", " "), str(facts[name]))
-        Console().print(table, soft_wrap=True)
+            click.echo(f" {name.replace('_', ' '):<9}  {facts[name]}")
     if running is None:
         raise SystemExit(1)
 

@@ -9,10 +9,12 @@ from unittest.mock import patch
 
 import pytest
 
+_ERROR = "can't start new thread"
+
 
 @contextmanager
 def thread_limit_reached() -> Iterator[None]:
     """Let no thread start, and expect the block to raise the error of the first one."""
-    error = RuntimeError("can't start new thread")
-    with patch.object(threading.Thread, "start", side_effect=error), pytest.raises(RuntimeError, match="start"):
+    refused = patch.object(threading.Thread, "start", side_effect=RuntimeError(_ERROR))
+    with refused, pytest.raises(RuntimeError, match=_ERROR):
         yield
