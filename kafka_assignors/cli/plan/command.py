@@ -239,6 +239,11 @@ def _strategy(name: str, group_id: str | None) -> type[Assignor]:
             f"strategy: unknown {name!r}, expected one of {', '.join((STATEFUL, *STRATEGIES))}; "
             "or --strategy MODULE:CLASS for your own"
         )
+    if name == STATEFUL:
+        raise click.UsageError(
+            f"group {group_id!r} is stateful: see kafka-assignors tasks; "
+            "plan takes such a group from --file only"
+        )
     raise click.UsageError(
         f"group {group_id!r} runs {name!r}, which is not in this package: give --strategy, {KNOWN}"
     )

@@ -239,6 +239,15 @@ def test_live_group_with_an_unknown_strategy_needs_the_option(live: dict[str, An
     assert group("--bootstrap", "h:1", "--compare").exit_code == 0
 
 
+def test_live_stateful_group_is_sent_to_tasks(live: dict[str, Any]) -> None:
+    live["strategy"] = "stateful"
+    result = group("--bootstrap", "h:1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith(
+        "Error: group 'g' is stateful: see kafka-assignors tasks; plan takes such a group from --file only\n"
+    )
+
+
 def test_secrets_come_from_a_file_or_the_environment(live: dict[str, Any], tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text(
