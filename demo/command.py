@@ -19,7 +19,6 @@ from demo.settings import DEFAULT_CHURN, DEFAULT_SCENES, DEFAULT_STRATEGIES, SCE
 from demo.view.live import Picture, View
 from demo.view.table import summary
 from kafka_assignors.broker import Backend, DevelopmentBroker, Progress, development_broker
-from kafka_assignors.broker.diagnose import error_line
 from kafka_assignors.cli.common import sigterm_as_interrupt
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, OptionError
 from kafka_assignors.simulation import churn
@@ -212,7 +211,7 @@ def _compare_on(broker: DevelopmentBroker, settings: Settings, folder: Path, vie
 
     def check() -> None:
         if not broker.running:
-            raise BrokerError(f"the broker ended during the demo: {error_line(broker.log_path)}")
+            raise BrokerError(f"the broker ended during the demo: {broker.error_line()}")
 
     try:
         return compare(settings, broker.bootstrap, folder, view, check)

@@ -35,6 +35,9 @@ class Background:
 
         Returns:
             A future of the job's result or exception; cancelled if ``stop`` comes before the job has started.
+
+        Raises:
+            RuntimeError: the thread cannot start; the job is dropped.
         """
         future: Future[T] = Future()
         with self._changed:
@@ -44,10 +47,11 @@ class Background:
             if self._pid != os.getpid():  # the jobs of the parent process are not ours
                 self._jobs.clear()
                 self._pid = os.getpid()
-            heapq.heappush(self._jobs, (self._now() + after_s, next(self._number), future, job))
             if self._thread is None or not self._thread.is_alive():  # a fork does not keep the thread
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                thread.start()  # first, because it fails at the system's limit of threads
+                self._thread = thread
+            heapq.heappush(self._jobs, (self._now() + after_s, next(self._number), future, job))
             self._changed.notify()
         return future
 

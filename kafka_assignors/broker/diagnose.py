@@ -33,12 +33,15 @@ _DECORATION = re.compile(
 _CLASS = re.compile(r"^(?:[a-z][\w$]*\.)+([A-Z][\w$]*): ")
 
 
-def error_line(log: str | Path) -> str:
-    """Return the line of ``log`` that best explains a failure, without time stamps and package names."""
+def error_line(log: str | Path, begin: int = 0) -> str:
+    """Return the line of ``log`` that best explains a failure, without time stamps and package names.
+
+    Earlier runs wrote the bytes before ``begin``, which are not searched.
+    """
     try:
         with Path(log).open("rb") as stream:
             stream.seek(0, 2)
-            stream.seek(max(stream.tell() - _TAIL_BYTES, 0))
+            stream.seek(max(stream.tell() - _TAIL_BYTES, begin))
             text = stream.read().decode("utf-8", "replace")
     except OSError as error:
         return f"its log cannot be read ({error.strerror})"

@@ -71,7 +71,14 @@ def _candidates() -> Iterator[Path]:
 def _ask(java: Path) -> int | None:
     # macOS has a java on PATH that only prints an error, so a launcher counts only if it prints a version.
     try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+        answer = subprocess.run(
+            [java, "-version"],
+            capture_output=True,
+            text=True,
+            errors="replace",  # JAVA_TOOL_OPTIONS, which Java repeats, may have any bytes
+            timeout=30,
+            check=False,
+        )
     except (OSError, subprocess.TimeoutExpired):
         return None
     return major_version(answer.stderr + answer.stdout) if answer.returncode == 0 else None

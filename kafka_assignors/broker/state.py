@@ -23,15 +23,12 @@ from kafka_assignors.files import atomic_write
 if TYPE_CHECKING:
     import psutil
 
-_START_TOLERANCE_S = 2.0  # the kernel rounds a start time, and the system clock may be adjusted
-
 
 @dataclass(frozen=True, slots=True)
 class Running:
     """The broker in the state file."""
 
     pid: int  # of its supervisor
-    created: float  # start of the supervisor, seconds since 1970; a later process may get the same pid
     bootstrap: str  # ``host:port``
     backend: str  # ``docker`` or ``jars``
     data_dir: str
@@ -57,11 +54,10 @@ def locked_state(*, wait: bool = True) -> Iterator[bool]:
 
 def save(broker: DevelopmentBroker, *, temporary: bool) -> Running:
     """Write the state file of a broker."""
-    if (process := _process(broker.pid)) is None:
+    if _process(broker.pid) is None:
         raise BrokerError(f"the broker ended right after its start (log: {broker.log_path})")
     running = Running(
         pid=broker.pid,
-        created=process.create_time(),
         bootstrap=broker.bootstrap,
         backend=broker.backend,
         data_dir=str(broker.data_dir),
@@ -135,7 +131,9 @@ def _file() -> Path:
 
 def _load_file() -> Running | None:
     try:
-        return Running(**json.loads(_file().read_text(encoding="utf-8")))
+        fields = dict(json.loads(_file().read_text(encoding="utf-8")))
+        fields.pop("created", None)  # in the files of earlier versions
+        return Running(**fields)
     except (OSError, ValueError, TypeError):
         return None
 
@@ -149,10 +147,15 @@ def _clean_up(running: Running) -> None:
 
 
 def _supervisor(running: Running) -> psutil.Process | None:
-    process = _process(running.pid)
-    if process is None or abs(process.create_time() - running.created) > _START_TOLERANCE_S:
+    """Return the supervisor's process.  A later process may have its pid, but does not name its log."""
+    if (process := _process(running.pid)) is None:
         return None
-    return process
+    import psutil
+
+    try:
+        return process if json.dumps(running.log) in " ".join(process.cmdline()) else None
+    except psutil.Error:
+        return None
 
 
 def _process(pid: int) -> psutil.Process | None:

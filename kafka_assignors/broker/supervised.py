@@ -64,6 +64,7 @@ class Supervised:
         kept = [] if keep_open is None else [keep_open]
         message = json.dumps({**asdict(spec), "parent": os.getpid(), "keep_open": kept})
         with Path(spec.log).open("ab") as log:
+            self._log_begin = log.tell()  # a kept directory has the log of earlier runs
             self._process = subprocess.Popen(
                 [sys.executable, "-I", supervisor.__file__, message],
                 stdin=subprocess.PIPE,
@@ -95,6 +96,10 @@ class Supervised:
         """True once the broker has ended by itself, or its supervisor had to be killed."""
         return self._process.poll() not in {None, 0, supervisor.CLEANUP_FAILED}
 
+    def error_line(self) -> str:
+        """Return the line of the log that best explains a failure of this broker."""
+        return error_line(self._spec.log, self._log_begin)
+
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until the broker ends.  Returns False after ``timeout_s``."""
         try:
@@ -122,7 +127,7 @@ class Supervised:
             on_progress(Progress(step))
             log = self._spec.log
             if self.wait(_POLL_S):
-                if is_port_taken(line := error_line(log)):
+                if is_port_taken(line := self.error_line()):
                     raise PortTakenError(
                         f"the broker did not start: another process took port {port} or the controller's port"
                     )
@@ -130,7 +135,7 @@ class Supervised:
             if time.monotonic() > deadline:
                 raise BrokerError(
                     f"the broker does not answer on port {port} after {timeout_s:.0f} s: "
-                    f"{error_line(log)} (log: {log})"
+                    f"{self.error_line()} (log: {log})"
                 )
 
     def detach(self) -> None:

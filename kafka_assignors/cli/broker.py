@@ -7,11 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from rich.console import Console
-from rich.table import Table
 
 from kafka_assignors.broker import Backend, DevelopmentBroker, start_broker, state
-from kafka_assignors.broker.diagnose import error_line
 from kafka_assignors.cli.common import output_option
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import BrokerError
@@ -91,10 +88,8 @@ def status(*, output: str) -> None:
     elif running is None:
         click.echo("no broker is running; start one with: kafka-assignors broker start")
     else:
-        table = Table(show_header=False, box=None)
         for name in ("bootstrap", "backend", "pid", "data_dir", "log"):
-            table.add_row(name.replace("_", " "), str(facts[name]))
-        Console().print(table, soft_wrap=True)
+            click.echo(f" {name.replace('_', ' '):<9}  {facts[name]}")
     if running is None:
         raise SystemExit(1)
 
@@ -124,7 +119,7 @@ def _stay(broker: DevelopmentBroker) -> None:
     try:
         broker.wait()
         if broker.failed:
-            raise BrokerError(f"the broker ended: {error_line(broker.log_path)} (log: {broker.log_path})")
+            raise BrokerError(f"the broker ended: {broker.error_line()} (log: {broker.log_path})")
     except KeyboardInterrupt:
         click.echo("stopping the broker", err=True)
     finally:

@@ -14,7 +14,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -122,10 +122,8 @@ def session(
     of_submit = SparkSession.builder.appName(name).getOrCreate()
     for key, value in STREAMING.items():
         of_submit.conf.set(key, value)
-    try:
+    with _stopped_afterwards(of_submit):
         yield of_submit
-    finally:
-        of_submit.stop()
 
 
 @contextmanager
@@ -189,10 +187,20 @@ def local_session(
             builder = builder.config(key, value)
         with _environment(environment), one_line("starting Spark"):
             session = builder.getOrCreate()
-        try:
+        with _stopped_afterwards(session):
             yield session
-        finally:
-            session.stop()
+
+
+@contextmanager
+def _stopped_afterwards(spark: SparkSession) -> Iterator[None]:
+    """Stop Spark after the block.  An error of the block goes before one of the stop."""
+    try:
+        yield
+    except BaseException:
+        with suppress(Exception):  # py4j cannot connect if Spark itself has ended
+            spark.stop()
+        raise
+    spark.stop()
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from concurrent.futures import CancelledError, Future
 import pytest
 
 from kafka_assignors.background import Background
+from tests.support.threads import thread_limit_reached
 
 
 def test_jobs_run_one_after_the_other_on_one_thread() -> None:
@@ -79,6 +80,18 @@ def test_thread_is_restarted_after_a_fork_without_the_parents_jobs() -> None:
     line._thread, line._pid = gone, -1
     assert line.submit(lambda: "again").result(10) == "again"
     assert not parents.done()
+    line.stop()
+    assert line.join(10)
+
+
+def test_job_is_dropped_if_the_thread_cannot_start() -> None:
+    line = Background("test-start")
+    ran: list[str] = []
+    with thread_limit_reached():
+        line.submit(lambda: ran.append("first"))
+    assert line.join(0)
+    line.submit(lambda: ran.append("second")).result(10)
+    assert ran == ["second"]
     line.stop()
     assert line.join(10)
 

@@ -14,7 +14,12 @@ from kafka_assignors.cli.fields import load
 from kafka_assignors.cli.live_group import read_live_group
 from kafka_assignors.cli.plan.forecasts import read_feed, with_forecasts
 from kafka_assignors.cli.plan.live_lag import with_live_lag
-from kafka_assignors.cli.plan.notes import about_given_lags, about_group, print_notes
+from kafka_assignors.cli.plan.notes import (
+    about_given_lags,
+    about_group,
+    about_planning_by_counts,
+    print_notes,
+)
 from kafka_assignors.cli.plan.options import (
     KNOWN,
     about_foreign,
@@ -143,7 +148,7 @@ def command(
     assignors = [with_options(kind, problem.options, given) for kind in kinds]
     group = problem.group
     if group_id is None:
-        notes = about_given_lags(group, assignors)
+        notes = about_given_lags(group)
         if not compare:
             notes += about_foreign(kinds[0], problem.options)
     else:
@@ -161,7 +166,8 @@ def command(
     )
     without_forecasts = None if group is lag_only else lag_only
 
-    print_notes([*notes, *forecast_notes, *about_group(lag_only, assignors)])
+    by_counts = [] if no_lag else about_planning_by_counts(group, assignors)
+    print_notes([*notes, *forecast_notes, *by_counts, *about_group(lag_only, assignors)])
     bound = lower_bound(group)
     plans = [solve(assignor, group, departed, bound, without_forecasts) for assignor in assignors]
     if output == "json":
@@ -238,6 +244,11 @@ def _strategy(name: str, group_id: str | None) -> type[Assignor]:
         raise click.UsageError(
             f"strategy: unknown {name!r}, expected one of {', '.join((STATEFUL, *STRATEGIES))}; "
             "or --strategy MODULE:CLASS for your own"
+        )
+    if name == STATEFUL:
+        raise click.UsageError(
+            f"group {group_id!r} is stateful: see kafka-assignors tasks; "
+            "plan takes such a group from --file only"
         )
     raise click.UsageError(
         f"group {group_id!r} runs {name!r}, which is not in this package: give --strategy, {KNOWN}"

@@ -53,10 +53,10 @@ def with_forecasts(
     known = sum(group.at(p) in expected.arrivals for p in range(group.size))
     if not enough_expected(padded, expected.arrivals):
         why = f" ({expected.problem})" if expected.problem else ""
-        return group, [
-            f"forecasts for only {known:,} of {group.size:,} partitions{why}: planning by lag alone"
-        ]
-    notes = ["loads are lag and forecast arrivals"]
+        basis = "lag alone" if group.knows_lag else "counts"
+        return group, [f"forecasts for only {known:,} of {group.size:,} partitions{why}: planning by {basis}"]
+    has_lag = group.knows_lag or expected.lags
+    notes = [f"loads are {'lag and ' if has_lag else ''}forecast arrivals"]
     if known < group.size:
         notes.append(
             f"no forecast for {group.size - known:,} of {group.size:,} partitions: "

@@ -27,7 +27,7 @@ def with_live_lag(
     try:
         reading = fetcher.fetch(wanted, TIMEOUT_MS)
     except LagError as error:
-        return group, [f"no lag: {error}; planning by counts"]
+        return group, [f"no lag: {error}"]
     finally:
         fetcher.close()
     lags = {
@@ -43,8 +43,8 @@ def _about_missing(reading: Reading) -> Iterator[str]:
     reasons = Counter(reading.missing.values()).most_common()
     counts = listed(reasons, name=lambda reason: "{}: {:,}".format(*reason))
     unknown, total = len(reading.missing), len(reading.missing) + len(reading.lags)
-    effect = "each counts as its topic's mean" if reading.lags else "planning by counts"
-    yield f"no lag for {unknown:,} of {total:,} partitions ({counts}); {effect}"
+    effect = "; each counts as its topic's mean" if reading.lags else ""
+    yield f"no lag for {unknown:,} of {total:,} partitions ({counts}){effect}"
 
 
 def _about_commits(reading: Reading, reset: str | None) -> Iterator[str]:

@@ -22,6 +22,12 @@ def print_notes(lines: Iterable[str]) -> None:
         click.echo(f"note: ... and {more} more", err=True)
 
 
+def about_planning_by_counts(group: Group, assignors: Sequence[Assignor]) -> list[str]:
+    """Return a note if all strategies plan by lag, and no lag is known."""
+    needs_lag = group.size and all(assignor.by_lag for assignor in assignors)
+    return ["no lags: planning by counts"] if needs_lag and not group.knows_lag else []
+
+
 def about_group(group: Group, assignors: Sequence[Assignor]) -> Iterator[str]:
     """Yield notes on racks, claims and priorities, and on input that no strategy uses."""
     by_rack = any(assignor.by_rack for assignor in assignors)
@@ -54,11 +60,10 @@ def _about_racks(group: Group) -> Iterator[str]:
         yield "racks have no effect: no member is known to share a rack with a replica"
 
 
-def about_given_lags(group: Group, assignors: Sequence[Assignor]) -> list[str]:
-    """Return notes on lags that a file does not have, and on lags larger than a plan can add up."""
+def about_given_lags(group: Group) -> list[str]:
+    """Return notes on partitions without lag in a file, and on lags larger than a plan can add up."""
     if not group.knows_lag:
-        needs_lag = group.size and all(assignor.by_lag for assignor in assignors)
-        return ["no lags: planning by counts"] if needs_lag else []
+        return []
     lines = []
     if unknown := int((group.known_lag == UNKNOWN_LAG).sum()):
         lines.append(f"no lag for {unknown:,} of {group.size:,} partitions: each counts as its topic's mean")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields
 from typing import Any
 
@@ -86,6 +86,11 @@ def assumed(assignors: Sequence[Assignor], current_strategy: str | None, given: 
     for assignor in assignors:
         names = [name for name in option_names(type(assignor)) if name not in given]
         if assignor.name == current_strategy and names:
-            values = ", ".join(f"{name}={json.dumps(getattr(assignor.options, name))}" for name in names)
+            values = ", ".join(f"{name}={_json(getattr(assignor.options, name))}" for name in names)
             lines.append(f"the group's options are unknown, assuming {values} (--option)")
     return lines
+
+
+def _json(value: object) -> str:
+    """Return an option's value as JSON.  A user's strategy may have options that JSON has no form for."""
+    return json.dumps(value, default=lambda it: sorted(it, key=repr) if isinstance(it, Set) else repr(it))

@@ -124,7 +124,7 @@ def _owned_and_kept(plan: StrategyPlan) -> tuple[Counter[str], Counter[str]]:
         if why.reason in _STAYS and why.member_id is not None:
             kept[why.member_id] += 1
             had[why.member_id] += 1
-        elif why.reason in _TAKEN:
+        elif why.reason in _TAKEN or (why.reason is Reason.NOBODY_SUBSCRIBES and len(why.others) == 1):
             had[why.others[0]] += 1
     return had, kept
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kafka_assignors.cli.lag.report import Report
 from kafka_assignors.cli.plan.options import assumed, refuse_foreign, with_options
+from kafka_assignors.cli.plan.stateful_problem import STATEFUL
 from kafka_assignors.cli.size.load import (
     GroupLoad,
     group_load,
@@ -220,6 +221,10 @@ def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:
         return request.strategy, []
     if not running:
         return DEFAULT, [f"the group has no members: sizes are planned with {DEFAULT} (--strategy)"]
+    if running == STATEFUL:
+        raise GroupError(
+            f"group {request.group_id!r} is stateful: see kafka-assignors tasks; size does not plan tasks"
+        )
     if running not in STRATEGIES:
         raise GroupError(
             f"group {request.group_id!r} runs {running!r}, which is not in this package: "

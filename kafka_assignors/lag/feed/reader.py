@@ -108,8 +108,8 @@ class FeedReader:
             self._consumer, self._thread = None, Background("kafka-assignors-feed", self._now)
             self._process, self._begun = os.getpid(), False
         if not self._begun:
-            self._begun = True
             self._thread.submit(self._run)
+            self._begun = True  # if the thread cannot start, the next join tries again
 
     def read_once(self, timeout_s: float) -> None:
         """Read to the end on the calling thread, instead of ``begin``; does not retry.

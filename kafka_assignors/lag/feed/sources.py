@@ -97,13 +97,12 @@ class PolledLoad:
             self._process, self._called_at = os.getpid(), None
             self._thread = Background("kafka-assignors-load", self._now)
             if self._wanted:
-                self._thread.submit(partial(self._poll, self._wanted))
+                self._start(self._wanted)
 
     def look(self, partitions: Collection[TopicPartition]) -> Expected:
         """Return the last answer.  If partitions are new, call the function at once, for a later ``look``."""
         if not self._closed and not self._wanted.issuperset(partitions):
-            self._wanted = frozenset(partitions)
-            self._thread.submit(partial(self._poll, self._wanted))
+            self._start(frozenset(partitions))
         now, answer, called_at = self._now(), self._answer, self._called_at
         problem = self._problem
         if called_at is not None and now - called_at > self._refresh_s:
@@ -128,6 +127,15 @@ class PolledLoad:
         self._thread.stop()
         if not self._thread.join(_END_S):
             log.warning("load_source has not ended within %g s of close()", _END_S)
+
+    def _start(self, wanted: frozenset[TopicPartition]) -> None:
+        """Start polling for these partitions, instead of others."""
+        self._wanted = wanted
+        try:
+            self._thread.submit(partial(self._poll, wanted))
+        except RuntimeError:  # the thread cannot start, so the next ``look`` tries again
+            self._wanted = frozenset()
+            raise
 
     # --- its own thread ---
 

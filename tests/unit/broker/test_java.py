@@ -51,6 +51,14 @@ def test_unusable_java_home_is_skipped(
     assert find_java() == Java(good, 17)
 
 
+def test_banner_with_bytes_that_are_no_text_is_read(tmp_path: Path, nowhere: pytest.MonkeyPatch) -> None:
+    """Java repeats JAVA_TOOL_OPTIONS there."""
+    java = fake_java(tmp_path / "path", "21")
+    java.write_text(java.read_text().replace("echo", "printf '\\377\\n' >&2; echo", 1))
+    nowhere.setenv("PATH", str(tmp_path / "path"))
+    assert find_java() == Java(java, 21)
+
+
 def test_missing_java_is_one_line_with_advice(nowhere: pytest.MonkeyPatch) -> None:
     with pytest.raises(ToolMissingError) as caught:
         find_java()

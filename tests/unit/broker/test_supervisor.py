@@ -245,6 +245,17 @@ def test_another_kafka_on_the_port_is_not_mistaken_for_ours(place: Place, their_
     assert not place.scratch.exists()
 
 
+def test_error_quotes_no_earlier_run_in_the_log(place: Place) -> None:
+    place.log.write_text("Caused by: java.net.BindException: Address already in use\n")
+    spec = replace(place.spec(place.python("raise SystemExit('ERROR of this run')")), scratch=None)
+    supervised = Supervised(spec, os.environ)
+    (port,) = free_ports(1)
+    with pytest.raises(BrokerError, match=r"did not start: of this run \(log: ") as failure:
+        supervised.wait_ready(port, 30, "starting", silent)
+    assert not isinstance(failure.value, PortTakenError)
+    assert supervised.error_line() == "of this run"
+
+
 def test_broker_that_does_not_answer_in_time_is_stopped(place: Place) -> None:
     supervised = Supervised(place.spec(), os.environ)
     child = place.child()

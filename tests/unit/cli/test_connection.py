@@ -55,6 +55,32 @@ def test_link_is_kept_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> Non
     assert kept.reach() is made[1]
 
 
+def test_link_whose_refresh_fails_is_closed_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[str] = []
+    made: list[Any] = []
+
+    def run(*_: object, **__: object) -> None:
+        raise KafkaConnectionError("all brokers are down")
+
+    def connect(*_: object) -> Any:
+        name = f"link {len(made)}"
+        made.append(
+            SimpleNamespace(
+                run=run,
+                shut=lambda: ends.append(f"shut {name}"),
+                wait_shut=lambda _: ends.append(f"wait {name}"),
+            )
+        )
+        return made[-1]
+
+    monkeypatch.setattr(connection, "connect", connect)
+    kept = Connection(SETTINGS)
+    assert kept.reach() is made[0]
+    assert kept.reach() is made[1]
+    assert kept.link is made[1]
+    assert ends == ["shut link 0", "wait link 0"]
+
+
 @pytest.mark.parametrize(
     ("why", "answers"),
     [

@@ -231,16 +231,15 @@ class FakeBroker:
     """A development broker that ends while its clients work."""
 
     bootstrap = "h:1"
+    running = True
 
-    def __init__(self, folder: Path) -> None:
-        self.running = True
-        self.log_path = folder / "broker.log"
-        self.log_path.write_text("[2026-01-01] ERROR java.io.IOException: No space left on device\n")
+    def error_line(self) -> str:
+        return "IOException: No space left on device"
 
 
 @pytest.fixture
-def broker(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBroker:
-    fake = FakeBroker(tmp_path)
+def broker(monkeypatch: pytest.MonkeyPatch) -> FakeBroker:
+    fake = FakeBroker()
 
     @contextmanager
     def start(backend: str, on_progress: object) -> Iterator[FakeBroker]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import stat
 import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -48,6 +51,26 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(session, "version", missing)
     with pytest.raises(MissingExtraError, match="spark"):
         connector_jars()
+
+
+def test_ended_spark_that_cannot_stop_does_not_hide_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its Java process has ended, so py4j cannot connect."""
+    stops: list[str] = []
+
+    def stop() -> None:
+        stops.append("stop")
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    spark = SimpleNamespace(conf=SimpleNamespace(set=lambda *_: None), stop=stop)
+    builder = SimpleNamespace(appName=lambda _: SimpleNamespace(getOrCreate=lambda: spark))
+    pyspark: Any = SimpleNamespace(SparkSession=SimpleNamespace(builder=builder))
+    monkeypatch.setitem(sys.modules, "pyspark.sql", pyspark)
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    with pytest.raises(PipelineError, match="Spark itself has ended"), session.session("job"):
+        raise PipelineError("recording: Spark itself has ended")
+    with pytest.raises(ConnectionRefusedError), session.session("job"):
+        pass
+    assert stops == ["stop", "stop"]
 
 
 def test_launcher_drops_pysparks_option_and_takes_any_path(tmp_path: Path) -> None:

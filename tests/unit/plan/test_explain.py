@@ -54,7 +54,8 @@ TO_A, TO_B = {"a": {"t0": [0]}}, {"a": {}, "b": {"t0": [0]}}
         ((A, member("b")), TO_B, Why("t0", 0, "b", Reason.MOVED, ("a",))),
         ((member("a"),), TO_A, Why("t0", 0, "a", Reason.NO_OWNER)),
         ((LEFT, member("b")), TO_B, Why("t0", 0, "b", Reason.OWNER_UNSUBSCRIBED, ("a",))),
-        ((LEFT,), {"a": {}}, Why("t0", 0, None, Reason.NOBODY_SUBSCRIBES)),
+        ((LEFT,), {"a": {}}, Why("t0", 0, None, Reason.NOBODY_SUBSCRIBES, ("a",))),
+        ((member("a", ["t1"]),), {"a": {}}, Why("t0", 0, None, Reason.NOBODY_SUBSCRIBES)),
     ],
 )
 def test_owner_has_a_reason_that_names_the_old_owner(

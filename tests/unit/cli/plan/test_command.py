@@ -16,7 +16,8 @@ from click.testing import CliRunner, Result
 from kafka_assignors import cli
 from kafka_assignors.cli.plan import command as cli_plan
 from kafka_assignors.errors import MissingExtraError
-from kafka_assignors.plan import Group
+from kafka_assignors.lag.feed.sources import Expected
+from kafka_assignors.plan import Group, TopicPartition
 from tests.support.builders import member
 from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, TWO_AND_ONE_MORE, call, usage
 
@@ -239,6 +240,15 @@ def test_live_group_with_an_unknown_strategy_needs_the_option(live: dict[str, An
     assert group("--bootstrap", "h:1", "--compare").exit_code == 0
 
 
+def test_live_stateful_group_is_sent_to_tasks(live: dict[str, Any]) -> None:
+    live["strategy"] = "stateful"
+    result = group("--bootstrap", "h:1")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.endswith(
+        "Error: group 'g' is stateful: see kafka-assignors tasks; plan takes such a group from --file only\n"
+    )
+
+
 def test_secrets_come_from_a_file_or_the_environment(live: dict[str, Any], tmp_path: Path) -> None:
     config = tmp_path / "client.properties"
     config.write_text(
@@ -295,6 +305,19 @@ def test_lag_is_fetched_only_for_strategies_that_use_it(live: dict[str, Any]) ->
     )
 
 
+def test_effect_of_unknown_lag_is_noted_once_the_forecasts_are_known(
+    live: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live.update(notes=["no lag: denied"])
+    words = ("--bootstrap", "h:1", "--strategy", "cooperative-lag-aware")
+    assert group(*words).stderr == "note: no lag: denied\nnote: no lags: planning by counts\n"
+    assert group("--bootstrap", "h:1", "--compare").stderr == "note: no lag: denied\n"
+    expected = Expected({TopicPartition("t0", 0): 5, TopicPartition("t0", 1): 7})
+    monkeypatch.setattr(cli_plan, "read_feed", lambda *_: expected)
+    result = group(*words, "--load-topic", "load")
+    assert result.stderr == "note: no lag: denied\nnote: loads are forecast arrivals\n"
+
+
 def test_live_lag_is_used_with_join_and_without(live: dict[str, Any]) -> None:
     live.update(lags=[70, 30], notes=["said of it"])
     words = ("--bootstrap", "h:1", "--strategy", "lag-aware", "--output", "json")
@@ -306,7 +329,7 @@ def test_live_lag_is_used_with_join_and_without(live: dict[str, Any]) -> None:
 
 
 def test_assumed_options_of_a_live_group_are_noted(live: dict[str, Any]) -> None:
-    live["strategy"] = "cooperative-lag-aware"
+    live.update(strategy="cooperative-lag-aware", lags=[1, 1])
     assumed = "note: the group's options are unknown, assuming "
     both = f"{assumed}max_partition_skew=1, min_improvement=0.1 (--option)\n"
     assert group("--bootstrap", "h:1").stderr == both

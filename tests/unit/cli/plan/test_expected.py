@@ -54,6 +54,7 @@ def test_forecasts_without_lags_are_enough() -> None:
     answer = planned(problem=without("lags"))
     assert answer["metrics"]["max_load"] == 900
     assert answer["metrics"]["load_unit"] == "records"
+    assert call(problem=without("lags")).stderr == "note: loads are forecast arrivals\n"
 
 
 def test_partition_without_forecast_counts_as_the_mean() -> None:
@@ -68,6 +69,11 @@ def test_too_few_forecasts_are_ignored() -> None:
     result = call(problem=problem)
     assert "note: forecasts for only 1 of 4 partitions: planning by lag alone\n" in result.stderr
     assert planned(problem=problem) == planned(problem=without("expected"))
+    result = call(problem={**without("lags"), "expected": {"orders": [900]}})
+    assert result.stderr.splitlines() == [
+        "note: forecasts for only 1 of 4 partitions: planning by counts",
+        "note: no lags: planning by counts",
+    ]
 
 
 def test_strategy_without_forecasts_notes_it() -> None:

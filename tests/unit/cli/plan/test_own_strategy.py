@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from kafka_assignors import PlanError
+from kafka_assignors import Options, PlanError
 from kafka_assignors.cli import cli
 from kafka_assignors.cli.plan import command as cli_plan
+from kafka_assignors.cli.plan.options import assumed
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 from kafka_assignors.testing import check_strategy
 from tests.support.examples import ROOT
+from tests.support.own_strategies import ToTheFirst
 from tests.unit.cli.plan.planning import TWO_AND_ONE_MORE, call, planned, usage
 
 OWN = "tests.support.own_strategies"
@@ -38,6 +42,28 @@ def test_own_options_are_known() -> None:
     assert "--option most: unknown, expected one of least," in usage(*own_strategy, "--option", "most=2")
     foreign = usage(*own_strategy, "--option", "preempt=true")
     assert "--option preempt: not an option of to-the-least, but of failover" in foreign
+
+
+@dataclass(frozen=True, slots=True)
+class HotOptions(Options):
+    """Options that JSON has no form for."""
+
+    topics: frozenset[str] = field(default=frozenset({"b", "c", "a"}), metadata={"plans": True})
+    moment: date = field(default=date(2026, 1, 2), metadata={"plans": True})
+
+
+class Hot(ToTheFirst):
+    """A strategy with such options."""
+
+    name = "hot"
+    options_type = HotOptions
+
+
+def test_own_options_of_any_type_are_noted() -> None:
+    assert assumed([Hot()], "hot", ()) == [
+        "the group's options are unknown, assuming "
+        'topics=["a", "b", "c"], moment="datetime.date(2026, 1, 2)" (--option)'
+    ]
 
 
 def test_invalid_plan_ends_the_command_with_one_line() -> None:

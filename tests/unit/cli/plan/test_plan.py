@@ -287,6 +287,19 @@ def test_members_with_the_same_claim_are_both_named() -> None:
     assert ["c", "0", "0", "0", "1", "0"] in rows
 
 
+def test_partition_without_a_subscriber_counts_as_lost() -> None:
+    members = [
+        {"id": m, "owned": [["t", p]], "generation": 1, "topics": []}
+        for m, p in (("a", 0), ("b", 1), ("c", 1))
+    ]
+    problem = {"topics": {"t": 2}, "members": members}
+    rows = [line.split() for line in call(problem=problem).stdout.splitlines()]
+    assert [row[4] for row in rows if row and row[0] in set("abc")] == ["1", "0", "0"]
+    assert ["t-0", "a", "-", "nobody", "subscribes"] in rows
+    reasons = [why["reason"] for why in planned(problem=problem)["why"]]
+    assert reasons == ["nobody subscribes: a", "nobody subscribes: b, c"]
+
+
 def test_comparison_with_racks_has_near() -> None:
     assert "near" in call("--compare", problem=IN_RACKS).stdout
     assert "near" not in call("--compare").stdout

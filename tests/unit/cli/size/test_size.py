@@ -253,6 +253,10 @@ def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
     given = replace(REQUEST, rate=10.0)
     with pytest.raises(GroupError, match="runs 'theirs', which is not in this package: give --strategy"):
         sized(given, now, look([1, 2], [0, 0], strategy="theirs"))
+    with pytest.raises(
+        GroupError, match=r"is stateful: see kafka-assignors tasks; size does not plan tasks$"
+    ):
+        sized(given, now, look([1, 2], [0, 0], strategy="stateful"))
     chosen = replace(given, strategy="range")
     assert sized(chosen, now, look([1, 2], [0, 0], strategy="theirs")).strategy == "range"
     moving = replace(now, group=replace(now.group, state="PreparingRebalance", strategy=""))

@@ -11,6 +11,7 @@ import pytest
 
 from kafka_assignors.lag.feed.sources import PolledLoad
 from kafka_assignors.plan import TopicPartition
+from tests.support.threads import thread_limit_reached
 
 ALL = [TopicPartition("t", p) for p in range(2)]
 ARRIVALS = {ALL[0]: 5.0, ALL[1]: 7.4}
@@ -183,3 +184,25 @@ def test_forked_process_polls_on_its_own_thread(
     source.close()
     parents.stop()
     assert parents.join(60)
+
+
+def test_next_look_polls_if_the_thread_could_not_start(source: PolledLoad, function: Function) -> None:
+    with thread_limit_reached():
+        source.look(ALL)
+    source.look(ALL)
+    answered(source)
+    assert function.questions == [set(ALL)]
+
+
+def test_next_look_polls_if_the_thread_of_a_forked_process_could_not_start(
+    source: PolledLoad, function: Function, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source.look(ALL)
+    answered(source)
+    source._thread.stop()
+    monkeypatch.setattr(os, "getpid", lambda: -1)
+    with thread_limit_reached():
+        source.begin()
+    source.look(ALL)
+    answered(source)
+    assert function.questions == [set(ALL)] * 2

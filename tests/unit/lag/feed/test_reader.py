@@ -18,6 +18,7 @@ from kafka_assignors.lag.feed.sources import expected_of
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
 from tests.support.feed_messages import HOUR_MS, MAX_AGE_MS, NOW_S, Feed, forecast, record
+from tests.support.threads import thread_limit_reached
 
 PARTITIONS = [TopicPartition("t", p) for p in range(3)]
 
@@ -408,6 +409,18 @@ def test_closed_reader_does_not_start_again(caplog: pytest.LogCaptureFixture) ->
     assert set(threading.enumerate()) <= before
     assert feed.consumers == 0
     assert not caplog.messages
+
+
+def test_reader_whose_thread_cannot_start_begins_at_the_next_join() -> None:
+    feed = Feed([record(0, forecast(1))])
+    feed.hangs = True
+    reader = feed.reader()
+    with thread_limit_reached():
+        reader.begin()
+    reader.begin()
+    assert feed.polling.wait(10)
+    assert known(reader) == {0: 1}
+    reader.close()
 
 
 def test_close_during_connect_leaves_nothing_open(caplog: pytest.LogCaptureFixture) -> None:
