@@ -133,7 +133,7 @@ def has_java() -> bool:
 def need_browser(tox_arguments: list[str]) -> None:
     """Find Chromium for the test of the report; as root on Debian, install it."""
     environments = " ".join(tox_arguments)
-    if "-e" in tox_arguments and not any(name in environments for name in ("live", "spark")):
+    if "-e" in tox_arguments and not any(name in environments for name in ("live", "spark-all")):
         return
     mac = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in MAC_BROWSERS]
     if os.environ.get("KAFKA_ASSIGNORS_CHROMIUM") or any(map(shutil.which, BROWSERS)):

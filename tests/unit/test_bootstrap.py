@@ -106,3 +106,39 @@ def test_interrupted_step_ends_its_printer(bootstrap: ModuleType, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         bootstrap.step("working", ["x"])
     assert not [thread for thread in threading.enumerate() if "(show)" in thread.name]
+
+
+# --- the browser ----------------------------------------------------------------------------------------
+
+
+def test_browsers_are_those_that_the_tests_look_for(bootstrap: ModuleType) -> None:
+    text = (ROOT / "tests" / "integration" / "demo" / "browser.py").read_text(encoding="utf-8")
+    names = ", ".join(f'"{name}"' for name in bootstrap.BROWSERS)
+    assert f"\nBROWSERS = ({names})\n" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "needed"),
+    [
+        ([], True),
+        (["-e", "live"], True),
+        (["-e", "types,spark-all"], True),
+        (["-e", "spark"], False),
+        (["-e", "lint"], False),
+    ],
+)
+def test_only_environments_that_open_a_browser_need_one(
+    bootstrap: ModuleType,
+    script: Script,
+    monkeypatch: pytest.MonkeyPatch,
+    arguments: list[str],
+    *,
+    needed: bool,
+) -> None:
+    monkeypatch.delenv("KAFKA_ASSIGNORS_CHROMIUM", raising=False)
+    monkeypatch.setattr(bootstrap, "MAC_BROWSERS", ())
+    if needed:
+        with pytest.raises(SystemExit, match="no Chromium"):
+            bootstrap.need_browser(arguments)
+    else:
+        bootstrap.need_browser(arguments)
