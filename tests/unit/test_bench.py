@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import NoReturn
 
 import pytest
 
+from bench.lag import fetching
 from bench.pauses.figures import Delivery, Figures, Ownership, missing, owned_twice, pauses
+from kafka_assignors.errors import KafkaAssignorsError
 from tests.support.examples import ROOT
 
 PROGRAMS = (
@@ -30,6 +33,21 @@ def test_program_shows_its_options(program: str) -> None:
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "usage:" in done.stdout
+
+
+def test_lag_is_fetched_from_jars_because_a_container_does_not_take_their_heap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[tuple[str, ...]] = []
+
+    def refused(*backend: str) -> NoReturn:
+        started.append(backend)
+        raise KafkaAssignorsError("no Java")
+
+    monkeypatch.setattr(fetching, "development_broker", refused)
+    with pytest.raises(fetching.NotMeasuredError, match="no Java"):
+        list(fetching.measure(lambda _: None))
+    assert started == [("jars",)]
 
 
 def test_records_that_no_member_delivered() -> None:
