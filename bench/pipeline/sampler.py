@@ -47,7 +47,7 @@ def main(arguments: list[str]) -> None:
     _print(" | ".join(HEAD))
     with (
         more_heap(),
-        development_broker(properties={"num.partitions": 1}) as broker,
+        development_broker("jars", properties={"num.partitions": 1}) as broker,
         local_session("bench", cores=given.cores) as spark,
     ):
         settings = {"bootstrap_servers": [broker.bootstrap]}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from demo.failover import words as failover_words
 from demo.pipeline import words as pipeline_words
-from demo.results import Results
+from demo.results import Results, run_faults
 from demo.view.answer import RULE, answer
 from demo.view.table import DRAIN_ROWS, ROWS
 from kafka_assignors.pipeline.backtest import phrases
@@ -37,6 +37,7 @@ def render(results: Results) -> str:
         settings=results["settings"],
         answer=advice,
         rule=RULE,
+        run_faults=run_faults,
         step_label=replay_figures.step_label,
         replay_rows=ROWS,
         drain_rows=DRAIN_ROWS,

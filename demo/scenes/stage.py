@@ -237,8 +237,8 @@ class Stage:
 def staged(place: Place, view: View, steps: tuple[str, ...], *more_topics: str) -> Iterator[Stage]:
     """Create a topic and a stage; at the end delete the topic, its group and ``more_topics``."""
     with closing(Cluster(place.bootstrap)) as cluster:
-        cluster.create_topic(place.topic, place.partitions)
         try:
+            cluster.create_topic(place.topic, place.partitions)
             with closing(Stage(place, view, cluster, steps)) as stage:
                 yield stage
         finally:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from demo.pipeline.results import PipelineResult
-from demo.results import DrainResult, Results, StrategyResult
+from demo.results import DrainResult, Results, StrategyResult, run_faults
 
 TIE = 0.10
 """A time counts as equal to the shortest one if it is longer by this part at most."""
@@ -27,14 +27,14 @@ class Answer(NamedTuple):
 
     headline: str
     sentences: tuple[str, str, str]  # from the backlog, from the replay, from the back-test
-    chosen: frozenset[str]  # the recommended strategies; empty where none finished
+    chosen: frozenset[str]  # the recommended strategies; empty where all failed
 
 
 def answer(results: Results) -> Answer:
     """Recommend strategies from the scenes that ran; at least one strategy must have run."""
     partitions = results["settings"]["partitions"]
     runs: list[StrategyResult | DrainResult] = [*results["strategies"], *results["backlog"]]
-    failed = {run["strategy"] for run in runs if run["fault"] or run["lost"]}
+    failed = {run["strategy"] for run in runs if run_faults(run, partitions)}
     names = {run["strategy"] for run in runs} - failed
     drains = {run["strategy"]: run["drain"] for run in results["backlog"] if run["strategy"] in names}
     stops = {
@@ -51,7 +51,7 @@ def answer(results: Results) -> Answer:
         _headline(names, both, by_drain, by_stop),
         (
             _from_backlog(results, drains, names)
-            + (f" Not finished, and so not judged: {', '.join(sorted(failed))}." if failed else ""),
+            + (f" Failed, and so not judged: {', '.join(sorted(failed))}." if failed else ""),
             _from_replay(results, stops, by_stop),
             _from_backtest(results["pipeline"], both or [*by_drain, *by_stop]),
         ),
@@ -77,7 +77,7 @@ def _calmest(results: Results, names: list[str]) -> list[str]:
 
 def _headline(names: set[str], both: list[str], by_drain: list[str], by_stop: list[str]) -> str:
     if not names:
-        return "No strategy can be recommended: none finished its work"
+        return "No strategy can be recommended: each of them failed"
     if len(names) == 1:
         return f"Only {min(names)} can be judged: there is nothing to compare it with"
     if both and by_drain and by_stop:

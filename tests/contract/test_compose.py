@@ -147,6 +147,14 @@ def test_users_compose_file_runs_an_existing_command() -> None:
     assert all(place in made for place in mounts), "a volume takes its owner from the folder in the image"
 
 
+def test_every_profile_is_shown_with_its_own_down() -> None:
+    """``down`` without the profile leaves its service running."""
+    text = BY_HAND.read_text(encoding="utf-8")
+    for service in yaml.safe_load(interpolate(text, {}))["services"].values():
+        for profile in service["profiles"]:
+            assert f"docker compose -f docker/compose.yml --profile {profile} down --volumes\n" in text
+
+
 @pytest.mark.parametrize("file", [compose_file(), BY_HAND], ids=["package", "by hand"])
 def test_compose_accepts_the_file(file: Path) -> None:
     command = next((c for c in ("docker compose", "docker-compose") if works(f"{c} version")), None)

@@ -25,8 +25,8 @@ from kafka_assignors.broker import development_broker
 from kafka_assignors.broker.docker import PORT, compose_command, compose_file
 from kafka_assignors.broker.ports import free_ports
 from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
+from tests.support.backend import WANTED
 
-WANTED = "KAFKA_ASSIGNORS_TEST_BROKER"
 FAULTS = "faults"  # property of a chaos test: kind -> number of faults
 _SHARED = pytest.StashKey[str]()
 

@@ -9,12 +9,13 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.broker import development_broker
 from kafka_assignors.pipeline.session import local_session
+from tests.support.backend import own_backend
 
 
 @pytest.fixture(scope="session")
 def bootstrap() -> Iterator[str]:
     """``host:port`` of Spark's own broker: these tests read ``__consumer_offsets`` whole."""
-    with development_broker() as broker:
+    with development_broker(own_backend()) as broker:
         yield broker.bootstrap
 
 

@@ -24,6 +24,7 @@ from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit
+from tests.support.backend import own_backend
 from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
 from tests.support.offsets_records import commit_key, commit_value, text
 
@@ -179,7 +180,7 @@ def test_checkpoint_belongs_to_one_cluster_topic_and_selection_of_groups(
     refused(settings, f'was made with groups {words}, not "b", like x.*', groups=["b"])
     refused(settings, f'was made with groups {words}, not "b", "{group}"', groups_like=None)
     refused(settings, f"was made with topic {topic}, not __consumer_offsets", topic="__consumer_offsets")
-    with development_broker() as another:
+    with development_broker(own_backend()) as another:
         elsewhere = settings_of(another.bootstrap)
         FreshNames(another.bootstrap)
         refused(elsewhere, "was made with cluster ")

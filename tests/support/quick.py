@@ -15,4 +15,6 @@ def long(*values: object, id: str | None = None) -> ParameterSet:
 
 def quick(values: Iterable[object], *chosen: object) -> list[object]:
     """List parameters; `make test` runs the chosen ones only."""
+    values = list(values)
+    assert not (unlisted := [value for value in chosen if value not in values]), unlisted
     return [value if value in chosen else long(value) for value in values]

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
+from bench.__main__ import options_of
+from bench.lag import fetching
 from bench.pauses.figures import Delivery, Figures, Ownership, missing, owned_twice, pauses
+from kafka_assignors.errors import KafkaAssignorsError
 from tests.support.examples import ROOT
 
 PROGRAMS = (
@@ -30,6 +38,58 @@ def test_program_shows_its_options(program: str) -> None:
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "usage:" in done.stdout
+
+
+def test_lag_is_fetched_from_jars_because_a_container_does_not_take_their_heap(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    started: list[tuple[str, ...]] = []
+
+    def refused(*backend: str) -> NoReturn:
+        started.append(backend)
+        raise KafkaAssignorsError("no Java")
+
+    monkeypatch.setattr(fetching, "development_broker", refused)
+    with pytest.raises(fetching.NotMeasuredError, match="no Java"):
+        list(fetching.measure(lambda _: None))
+    assert started == [("jars",)]
+
+
+def test_figures_that_cannot_be_rendered_are_named_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    missing = tmp_path / "there" / "bench.json"
+    with pytest.raises(SystemExit):
+        options_of(["--render", "--out", str(missing)])
+    assert f"--out: no file {missing}" in capsys.readouterr().err
+
+
+@pytest.fixture
+def _sigterm() -> Iterator[None]:
+    """Fail the test on a SIGTERM without another handler, which would end pytest."""
+    before = signal.signal(signal.SIGTERM, lambda *_: pytest.fail("no handler"))
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("_sigterm")
+@pytest.mark.parametrize(
+    ("program", "step", "arguments"),
+    [
+        ("bench", "measure", [[]]),
+        ("bench.lag.live", "day_of_flights", [[]]),
+        ("bench.pauses", "ExitStack", []),
+        ("bench.pipeline", "subprocess.run", [[]]),
+    ],
+)
+def test_sigterm_is_an_exit_which_ends_the_children(
+    monkeypatch: pytest.MonkeyPatch, program: str, step: str, arguments: list[list[str]]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [program])
+    monkeypatch.setattr(f"{program}.__main__.{step}", lambda *_, **__: signal.raise_signal(signal.SIGTERM))
+    with pytest.raises(SystemExit) as caught:
+        importlib.import_module(f"{program}.__main__").main(*arguments)
+    assert caught.value.code == 143
 
 
 def test_records_that_no_member_delivered() -> None:

@@ -17,6 +17,7 @@ from bench.lag.day import DAY_S, MORNING_S
 from bench.lag.live.day import HEAD, Due, Lapse, rate_of, traffic
 from bench.lag.live.group import play, served
 from bench.machine import machine
+from bench.programs import exit_on_sigterm
 from demo.data.events import find_archive, read_flights
 from kafka_assignors.broker import development_broker
 
@@ -68,6 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         help="of the group, a name or module:Class (default %(default)s)",
     )
     given = parser.parse_args(arguments)
+    exit_on_sigterm()
     print("\n".join(f"{name}: {value}" for name, value in machine().items()), file=sys.stderr)
     lapse = Lapse(day_s=60 * given.minutes, strategy=given.strategy)
     due = day_of_flights(given.day, lapse)

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 from PIL import Image
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 BROWSER_VARIABLE = "KAFKA_ASSIGNORS_CHROMIUM"
 QUIET = [
     "--headless",

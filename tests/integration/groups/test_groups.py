@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import cast
 
@@ -24,9 +23,10 @@ from kafka_assignors import (
     RoundRobinAssignor,
     StickyAssignor,
 )
-from kafka_assignors.broker import Backend, development_broker
-from tests.integration.conftest import WANTED, FreshNames
+from kafka_assignors.broker import development_broker
+from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, Owned, assert_never_two_owners, moved
+from tests.support.backend import own_backend
 from tests.support.quick import quick
 
 PARTITIONS = (16, 8)
@@ -204,9 +204,8 @@ def test_group_with_kafka_pythons_own_sticky_members(
 @pytest.fixture(scope="module")
 def patient(kafka_bootstrap: str) -> Iterator[FreshNames]:
     """Names on a broker that waits for more members before an empty group's first rebalance."""
-    wanted = os.environ.get(WANTED, "auto")
-    backend = cast("Backend", wanted if wanted in {"docker", "jars"} else "auto")
-    with development_broker(backend, properties={"group.initial.rebalance.delay.ms": 2000}) as broker:
+    properties = {"group.initial.rebalance.delay.ms": 2000}
+    with development_broker(own_backend(), properties=properties) as broker:
         yield FreshNames(broker.bootstrap)
 
 

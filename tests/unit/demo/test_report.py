@@ -161,7 +161,7 @@ def test_backlog_that_was_not_drained_has_no_drain_time(results: Results) -> Non
         if line.startswith((" range", "range")) and "3.0 s" in line
     ]
     assert line.split() == ["range", "unfinished", "3.0", "s", "-", "40", "1", "1", "0"]
-    assert "range was not drained within 4 s." in text_of(render(results))
+    assert "range: not drained within 4 s." in text_of(render(results))
 
 
 @pytest.mark.parametrize(("kept", "gone"), [("strategies", "backlog"), ("backlog", "strategies")])
@@ -210,9 +210,20 @@ def test_lateness_and_a_fault_are_in_the_method(results: Results) -> None:
     assert "At the end everything was processed and committed" in text_of(render(results))
     results["strategies"][0]["fault"] = "not drained within 90 s"
     text = text_of(render(results))
-    assert "range was not drained within 90 s." in text
+    assert "range: not drained within 90 s." in text
     assert "everything was processed and committed" not in text
     assert "range 12 ms, cooperative-sticky 12 ms" in text
+
+
+def test_every_fault_of_a_run_is_in_the_method(results: Results) -> None:
+    results["strategies"].clear()
+    drains = results["backlog"]
+    drains[0]["lost"], drains[1]["double_owned"], drains[1]["owned_at_end"] = 5, 3, 1
+    text = text_of(render(results))
+    assert "range: 5 of 50 records lost." in text
+    named = "1 partitions without an owner at the end; 3 times a partition had two owners at once."
+    assert f"cooperative-lag-aware: {named}" in text
+    assert "everything was processed and committed" not in text
 
 
 def test_with_many_strategies_the_meanings_stand_below_the_table(results: Results) -> None:
@@ -278,6 +289,16 @@ def test_failover_that_was_not_drained_and_counted_wrong_shows_why(results: Resu
     text = render(results)
     assert "<b>not drained within &lt;9&gt; s</b>" in text
     assert "<li>carrier &lt;AA&gt;: 5 counted, 6 in the topic</li>" in text
+
+
+def test_failover_names_lost_records_and_events_that_did_not_settle(results: Results) -> None:
+    result = failover()
+    result["lost"] = 9
+    assert [event["fault"] for event in result["events"]] == ["", "", "", "not settled within 10 s"]
+    results["failover"] = result
+    text = text_of(render(results))
+    assert "9 of 121 records were not processed" in text
+    assert "kill -9 m3, warm: not settled within 10 s" in text
 
 
 def test_failover_that_ended_early_is_drawn_as_far_as_it_came(results: Results) -> None:

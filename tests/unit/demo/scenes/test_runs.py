@@ -7,6 +7,7 @@ import io
 import json
 from collections import Counter
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 from rich.console import Console
@@ -25,7 +26,7 @@ from demo.settings import Scene, Settings
 from demo.view.live import View
 from kafka_assignors.errors import BrokerError
 from kafka_assignors.simulation.churn import parse
-from tests.unit.demo.scenes.fake_group import FakeGroup, gone
+from tests.unit.demo.scenes.fake_group import FakeCluster, FakeGroup, gone
 
 KEYS = (b"ORD", b"LAX", b"ATL", b"BOS", b"SFO", b"MIA", b"IAD", b"XNA", b"DEN", b"SEA", b"PDX", b"HNL")
 FLIGHTS = [Flight(minute, KEYS[minute % 12], json.dumps({"carrier": "AA"}).encode()) for minute in range(600)]
@@ -101,6 +102,19 @@ def test_broker_that_ends_stops_the_run_and_is_asked_for_no_deletion(
     with pytest.raises(BrokerError, match="the broker ended"):
         run(SETTINGS, FLIGHTS, ended, View(Console(file=io.StringIO())))
     assert group.deleted == set()
+
+
+@pytest.mark.parametrize("error", [BrokerError("the topic is not there"), KeyboardInterrupt()])
+def test_topic_whose_creation_was_not_seen_to_its_end_is_deleted(
+    group: FakeGroup, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: BaseException
+) -> None:
+    def fail(*_: object) -> NoReturn:
+        raise error
+
+    monkeypatch.setattr(FakeCluster, "create_topic", fail)
+    with pytest.raises(type(error)):
+        run(SETTINGS, FLIGHTS, place(tmp_path, "replay"), View(Console(file=io.StringIO())))
+    assert group.deleted == {"demo-t"}
 
 
 def test_failover_has_two_acts_with_a_join_and_a_kill_each(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from typing import Literal
 
 import pytest
 
@@ -101,13 +102,21 @@ def test_strategy_that_failed_is_not_recommended_however_fast(results: Results) 
     results["backlog"][2]["fault"] = "not drained within 4 s"
     found = answer(results)
     assert found.headline == "Use cooperative-sticky"
-    assert found.sentences[0].endswith(
-        "with range 600. Not finished, and so not judged: cooperative-lag-aware."
-    )
+    assert found.sentences[0].endswith("with range 600. Failed, and so not judged: cooperative-lag-aware.")
     assert "cooperative-lag-aware" not in found.sentences[1]
     for one in results["strategies"]:
         one["lost"] = 1
-    assert answer(results).headline == "No strategy can be recommended: none finished its work"
+    assert answer(results).headline == "No strategy can be recommended: each of them failed"
+
+
+@pytest.mark.parametrize(("figure", "value"), [("lost", 5), ("double_owned", 3), ("owned_at_end", 1)])
+def test_strategy_with_a_fault_in_one_scene_is_not_judged(
+    results: Results, figure: Literal["lost", "double_owned", "owned_at_end"], value: int
+) -> None:
+    results["strategies"][2][figure] = value
+    found = answer(results)
+    assert found.chosen == {"cooperative-sticky"}
+    assert found.sentences[0].endswith("Failed, and so not judged: cooperative-lag-aware.")
 
 
 def test_drains_on_a_machine_that_slowed_some_of_them_do_not_decide(results: Results) -> None:
