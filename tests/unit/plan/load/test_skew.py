@@ -72,7 +72,7 @@ def test_a_load_that_is_even_for_a_bound_is_even_for_all_higher_bounds() -> None
     ],
 )
 def test_a_plan_has_to_reduce_the_load(min_improvement: float, after: int, expected: int | None) -> None:
-    """By exactly ``min_improvement``, as for the planner: 1 - 0.8 must not suffer from the rounding of floats."""
+    """By exactly ``min_improvement`` is enough, as for the planner: 1 - 0.8 is inexact in floats."""
     watcher = SkewWatch(replace(POLICY, for_s=0), "m", min_improvement)
     watcher.begin_cool_down(0.0)
     assert watcher.load_after_rebalance(60, *UNEVEN, lambda: after) == expected
