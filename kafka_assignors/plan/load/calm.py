@@ -9,10 +9,10 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.load.counts import CountRule, lowest_within_reach
-from kafka_assignors.plan.load.descent import Budget, descend
+from kafka_assignors.plan.load.descent import descend
 from kafka_assignors.plan.load.exact import best_plan
 from kafka_assignors.plan.load.redeal import redeal
-from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
+from kafka_assignors.plan.load.working_plan import Budget, LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
