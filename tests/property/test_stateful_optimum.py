@@ -27,7 +27,7 @@ class Sums(NamedTuple):
 
 def target_of(group: StatefulGroup, options: TaskPlanOptions, plan: StatefulPlan) -> stateful_oracle.Least:
     """The measures of a plan's target."""
-    process = {m.member_id: m.process or m.member_id for m in group.members}
+    process = stateful_oracle.process_of(group)
     held = stateful_oracle.held(group)
     stateful = {s.id for s in group.subtopologies if s.stateful}
     logged = {s.id for s in group.subtopologies if s.stateful and s.logged}

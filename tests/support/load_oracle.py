@@ -66,7 +66,6 @@ def within_skew(group: Group, plan: Plan, skew: int | None) -> bool:
     """Whether member counts are within the rule, along all chains of possible moves."""
     if skew is None:
         return True
-    count = Counter({m.member_id: 0 for m in group.members}) + Counter()
     count = Counter({m.member_id: 0 for m in group.members})
     count.update(plan.values())
     takers = oracle.wanted(group)

@@ -16,6 +16,7 @@ from kafka_assignors.plan.stateful import (
     Task,
     TaskPlanOptions,
 )
+from tests.support.stateful_oracle import process_of
 
 FAR = 2**63
 
@@ -31,7 +32,7 @@ class Facts:
 
     def __init__(self, group: StatefulGroup, options: TaskPlanOptions) -> None:
         self.group, self.options = group, options
-        self.process = {m.member_id: m.process or m.member_id for m in group.members}
+        self.process = process_of(group)
         self.processes = set(self.process.values())
         self.tasks = {Task(s.id, p): s for s in group.subtopologies for p in range(s.partitions)}
         self.stateful = {t for t, s in self.tasks.items() if s.stateful}
@@ -227,7 +228,7 @@ def any_groups(draw: st.DrawFn, *, least_members: int = 0) -> StatefulGroup:
     members = tuple(
         StatefulMember(
             f"m{i}",
-            process=draw(st.sampled_from((None, None, "p", "q"))),
+            process=draw(st.sampled_from((None, None, "p", "m0"))),
             rack=draw(st.sampled_from((None, "a", "b"))),
             active=draw(some),
             standby=draw(some),

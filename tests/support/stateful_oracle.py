@@ -33,13 +33,18 @@ class Least(NamedTuple):
     moves: int
 
 
+def process_of(group: StatefulGroup) -> dict[str, str]:
+    """By member: its process.  A member without one shares its process with no other member."""
+    return {m.member_id: f"p-{m.process}" if m.process else f"m-{m.member_id}" for m in group.members}
+
+
 def least(group: StatefulGroup, options: TaskPlanOptions) -> Least:
     """Solve for the target of the stateful tasks.
 
     Claims must be sound: one owner a task, lags of what is there.
     """
     names = [m.member_id for m in group.members]
-    process = {m.member_id: m.process or m.member_id for m in group.members}
+    process = process_of(group)
     processes = sorted(set(process.values()))
     count = min(options.num_standby_replicas, len(processes) - 1)
     kinds = [s for s in group.subtopologies if s.stateful]
@@ -151,12 +156,13 @@ def _deals(count: int, members: int) -> Iterator[tuple[int, ...]]:
 
 def held(group: StatefulGroup) -> set[tuple[Task, str]]:
     """Return the task and process of each copy that exists or was begun."""
-    return {(t, m.process or m.member_id) for m in group.members for t in (*m.active, *m.standby, *m.lags)}
+    process = process_of(group)
+    return {(t, process[m.member_id]) for m in group.members for t in (*m.active, *m.standby, *m.lags)}
 
 
 def who_could_stay(group: StatefulGroup, options: TaskPlanOptions, task: Task) -> set[str]:
     """Return the owner; else the members with the least lag; empty if there is no copy, or none is needed."""
-    process = {m.member_id: m.process or m.member_id for m in group.members}
+    process = process_of(group)
     for member in group.members:
         if task in member.active:
             return {member.member_id}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from heapq import heapreplace
+
 import numpy as np
 
-from kafka_assignors.plan.arrays import Matrix
+from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.load.counts import CountRule, lowest_within_reach
-from kafka_assignors.plan.load.descent import Budget, descend
+from kafka_assignors.plan.load.descent import descend
 from kafka_assignors.plan.load.exact import best_plan
 from kafka_assignors.plan.load.redeal import redeal
-from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
+from kafka_assignors.plan.load.working_plan import Budget, LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_fairest_sticky, plan_sticky
 
@@ -20,7 +22,7 @@ _FINE = 2048
 """Exchanges end when the largest load is at most 1/2048 above its lower bound."""
 
 _MOST_WORK = 50_000_000
-"""Most entries of shares and owners to read while counts are evened out: about 0.2 s."""
+"""Most entries of shares and owners to read while unequal subscriptions are evened out: about a second."""
 
 
 def calm_owners(
@@ -65,8 +67,11 @@ def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> 
 
     Changes ``owners``.  Returns whether the counts keep the rule; False if the work was too much.
     """
+    if problem.equal:
+        _even_out_equal(problem, owners, home, skew)
+        return True
     shares = problem.shares(owners)
-    mean = int(shares.sum()) / max(len(problem.subscribers), 1)
+    mean = int(shares.sum()) / len(problem.subscribers)
     work = _MOST_WORK
     while True:
         counts = shares.sum(axis=0)
@@ -79,40 +84,66 @@ def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> 
         if work < 0:
             return False
         chain = _chain(problem, shares, high, int(counts[high]) - gap)
-        # Several may move at once, but not so many that a member passes the mean and must give some back.
-        room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 2)
-        available = min(int(shares[topic, giver]) for giver, _taker, topic in chain)
-        moving = max(min(room, available), 1)
-        for giver, taker, topic in chain:
-            partitions = np.flatnonzero((owners == giver) & (problem.topic_of == topic))
-            # Partitions that the giver did not own before go first; among equals, the heaviest.
-            order = np.lexsort((-problem.lag[partitions], home[partitions] == giver))
-            owners[partitions[order[:moving]]] = taker
-            shares[topic, giver] -= moving
-            shares[topic, taker] += moving
+        choices = [
+            np.flatnonzero((owners == giver) & problem.subscribed[problem.topic_of, taker])
+            for giver, taker in chain
+        ]
+        # Several may move at once, but not so many that a member passes the mean and must give some back; and
+        # at most half of those that these two need, because others give and take, too.
+        room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 4)
+        moving = max(min(room, *map(len, choices)), 1)
+        for (_giver, taker), partitions in zip(chain, choices, strict=True):
+            owners[_in_order(problem, owners, home, partitions)[:moving]] = taker
+        shares = problem.shares(owners)
 
 
-def _chain(problem: LoadProblem, shares: Matrix, start: int, count: int) -> list[tuple[int, int, int]]:
-    """The shortest chain of (giver, taker, topic) from ``start`` to a member with ``count`` partitions."""
+def _even_out_equal(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> None:
+    """Move one partition after the other from the member with the most to the one with the fewest.
+
+    Changes ``owners``.  These are the fewest moves, because as many others do not lower the highest counts
+    further, or raise the lowest.
+    """
+    counts = problem.counts(owners).tolist()
+    highest = sorted((-counts[member], member) for member in problem.subscribers.tolist())
+    lowest = sorted((counts[member], member) for member in problem.subscribers.tolist())
+    gives, takes = np.zeros((2, problem.members), np.int64)
+    while highest and -highest[0][0] - lowest[0][0] > skew:
+        (negative, giver), (count, taker) = highest[0], lowest[0]
+        heapreplace(highest, (negative + 1, giver))
+        heapreplace(lowest, (count + 1, taker))
+        gives[giver] += 1
+        takes[taker] += 1
+    partitions = _in_order(problem, owners, home, problem.assignable)
+    giver_of = owners[partitions]
+    rank = np.arange(len(partitions)) - np.searchsorted(giver_of, giver_of)
+    owners[partitions[rank < gives[giver_of]]] = np.repeat(np.arange(problem.members), takes)
+
+
+def _in_order(problem: LoadProblem, owners: Owners, home: Owners, partitions: Vector) -> Vector:
+    """Sort by owner; partitions it did not own before go first, and among equals the heaviest."""
+    owner = owners[partitions]
+    order = np.lexsort((-problem.lag[partitions], home[partitions] == owner, owner))
+    return partitions[order]
+
+
+def _chain(problem: LoadProblem, shares: Matrix, start: int, count: int) -> list[tuple[int, int]]:
+    """The shortest chain of (giver, taker) from ``start`` to a member with ``count`` partitions."""
     counts = shares.sum(axis=0)
-    came_from: dict[int, tuple[int, int]] = {start: (-1, -1)}  # member -> the giver before it, and the topic
+    came_from = {start: -1}  # member -> the giver before it
     layer = [start]
     while True:
         following = []
         for giver in layer:
-            for topic in np.flatnonzero(shares[:, giver]).tolist():
-                for taker in np.flatnonzero(problem.subscribed[topic]).tolist():
-                    if taker in came_from:
-                        continue
-                    came_from[taker] = giver, topic
+            for taker in np.flatnonzero(problem.subscribed[shares[:, giver] > 0].any(axis=0)).tolist():
+                if taker not in came_from:
+                    came_from[taker] = giver
                     following.append(taker)
         if ends := [member for member in following if counts[member] == count]:
             break
         layer = following
-    chain: list[tuple[int, int, int]] = []
+    chain = []
     taker = min(ends)
     while taker != start:
-        giver, topic = came_from[taker]
-        chain.append((giver, taker, topic))
-        taker = giver
+        chain.append((came_from[taker], taker))
+        taker = came_from[taker]
     return chain

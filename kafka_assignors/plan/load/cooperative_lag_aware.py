@@ -13,11 +13,10 @@ from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.claims import Claims
 from kafka_assignors.plan.load.calm import calm_owners
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lag_aware import plan_lag_aware
 from kafka_assignors.plan.load.lightest import lightest
 from kafka_assignors.plan.load.saving import with_few_moves
-from kafka_assignors.plan.load.working_plan import LoadProblem
+from kafka_assignors.plan.load.working_plan import Budget, LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER, Group
 from kafka_assignors.plan.sticky.planner import plan_sticky
 
@@ -87,5 +86,7 @@ def plan_cooperative_lag_aware(
         if best.load > wanted or load <= best.enough:
             return Assignment(group, owners)
         limit = min(best.enough, wanted)
-        owners = with_few_moves(problem, rule, owners, best=best, former_owners=claims.owner, limit=limit)
+        owners = with_few_moves(
+            problem, rule, owners, best=best, former_owners=claims.owner, limit=limit, budget=Budget(work)
+        )
         moves_are_free = False

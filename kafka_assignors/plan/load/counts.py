@@ -6,7 +6,7 @@ import numpy as np
 
 from kafka_assignors.plan.arrays import Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
-from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
+from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem, WorkingPlan
 
 
 class CountRule:
@@ -74,14 +74,34 @@ class CountRule:
                 allowed.append(step)
         return allowed
 
-    def keeps(self, plan: WorkingPlan, exchange: Exchange) -> bool:
-        """Whether an exchange allowed by ``steps`` keeps the rule for all other members, too."""
-        if self.skew in (None, 1) or self._problem.equal:
+    def keeps(self, plan: WorkingPlan, exchange: Exchange, budget: Budget) -> bool:
+        """Whether an exchange allowed by ``steps`` keeps the rule for all other members, too.
+
+        ``plan`` keeps the rule.  Comparisons of counts decide most cases.  The others need a check of all
+        members, paid by the budget; False if that is spent.
+        """
+        problem, skew = self._problem, self.skew
+        if skew is None or skew == 1 or problem.equal:
+            return True
+        high, low, gives, takes = exchange.high, exchange.low, list(exchange.gives), list(exchange.takes)
+        if sorted(problem.topic_of[gives]) == sorted(problem.topic_of[takes]):
+            return True  # the shares of the topics stay the same
+        step = len(gives) - len(takes)
+        counts = plan.counts.copy()
+        counts[high] -= step
+        counts[low] += step
+        if np.ptp(counts[problem.subscribers]) <= skew:
             return True
         owner = plan.owner.copy()
-        owner[list(exchange.gives)] = exchange.low
-        owner[list(exchange.takes)] = exchange.high
-        return self.is_met(owner)
+        owner[gives] = low
+        owner[takes] = high
+        if step != 0:
+            gainer, loser = (low, high) if step > 0 else (high, low)
+            takers = problem.subscribed[problem.topic_of[owner == gainer]].any(axis=0)
+            givers = owner[problem.subscribed[problem.topic_of, loser]]
+            if max(counts[gainer] - counts[takers].min(), counts[givers].max() - counts[loser]) > skew:
+                return False
+        return budget.spend(problem.subscribed.size + len(owner)) and self.is_met(owner)
 
     def is_met(self, owners: Owners) -> bool:
         """Whether a plan keeps the rule."""

@@ -9,7 +9,7 @@ import numpy as np
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exchange import Pair, RatedExchange, best_bundles, best_single
-from kafka_assignors.plan.load.working_plan import Exchange, WorkingPlan
+from kafka_assignors.plan.load.working_plan import Budget, Exchange, WorkingPlan
 
 _MOST_COMPARED = 8
 """Most partners with an improving exchange that are compared before the best exchange is made."""
@@ -25,18 +25,6 @@ _SEARCHES: tuple[tuple[Callable[[Pair], RatedExchange | None], int], ...] = (
     (best_bundles, 2),
 )
 """Each search, and the most partitions (net) that a member may give in it."""
-
-
-class Budget:
-    """Remaining work, in partitions examined instead of time, so that a plan is the same on any machine."""
-
-    def __init__(self, work: int) -> None:
-        self.left = work
-
-    def spend(self, work: int) -> bool:
-        """Spend some of the budget; return whether any is left."""
-        self.left -= work
-        return self.left > 0
 
 
 def descend(
@@ -89,7 +77,7 @@ class _Search:
                 if not self._budget.spend(_PAIR_WORK + (pair.work if most == 1 else pair.work_in_bundles)):
                     return best
                 relief = search(pair)
-                if relief is None or not self._rule.keeps(self._plan, relief.exchange):
+                if relief is None or not self._rule.keeps(self._plan, relief.exchange, self._budget):
                     continue
                 compared += 1
                 if best is None or relief.load < best.load:
@@ -119,7 +107,7 @@ class _Search:
                 continue
             for give in gives[-2:][::-1].tolist():
                 first = Exchange(high, via, (give,), (int(takes[0]),))
-                if not self._budget.spend(_PAIR_WORK) or not self._rule.keeps(plan, first):
+                if not self._budget.spend(_PAIR_WORK) or not self._rule.keeps(plan, first, self._budget):
                     continue
                 plan.do(first)
                 if plan.loads[high] < before:

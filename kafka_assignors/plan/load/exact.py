@@ -14,7 +14,10 @@ MOST_SEARCHED_PARTITIONS = 24
 """Largest problem.  With more partitions the search would often run out of nodes."""
 
 _MOST_NODES = 12_000
-"""Nodes of the search tree to visit: counted instead of timed, so that a plan is the same on any machine."""
+"""Nodes of the search tree to visit: counted instead of timed, so that a plan is the same on any machine.
+
+With more than 16 members there are fewer, because a node costs a step for each member.
+"""
 
 
 class _Search:
@@ -45,7 +48,7 @@ class _Search:
         self.members = problem.subscribers.tolist()
         self.chosen: list[int] = []
         self.best: list[int] | None = None
-        self.nodes_left = _MOST_NODES
+        self.nodes_left = _MOST_NODES * 16 // max(len(self.members), 16)
         self.no_owners = np.full(len(home), NO_MEMBER, np.int32)
 
     def run(self, most_load: int, most_moves: int, *, by_moves: bool, enough: int) -> Owners | None:
@@ -137,7 +140,7 @@ def best_plan(
     counts.  The search ends at ``enough`` moves, or at this load.
 
     Returns:
-        The best plan found within a fixed number of nodes; None if there was none, or if the problem has more
+        The best plan found within a limit of nodes; None if there was none, or if the problem has more
         than ``MOST_SEARCHED_PARTITIONS``.
     """
     if len(problem.assignable) > MOST_SEARCHED_PARTITIONS:

@@ -8,10 +8,10 @@ import numpy as np
 
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.descent import Budget, descend
+from kafka_assignors.plan.load.descent import descend
 from kafka_assignors.plan.load.exact import best_plan
 from kafka_assignors.plan.load.redeal import redeal
-from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
+from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER
 
 TOLERANCE = 256

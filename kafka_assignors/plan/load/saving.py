@@ -8,7 +8,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exact import best_plan
 from kafka_assignors.plan.load.lightest import Lightest
-from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
+from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem, WorkingPlan
 from kafka_assignors.plan.model import NO_MEMBER
 
 
@@ -20,6 +20,7 @@ def with_few_moves(
     best: Lightest,
     former_owners: Owners,
     limit: int,
+    budget: Budget,
 ) -> Owners:
     """Return a plan whose largest load is at most ``limit``, with few moves.
 
@@ -32,7 +33,7 @@ def with_few_moves(
         plan.do(exchange)
     if plan.load > limit:  # the exchanges do not reach the limit, so start from the best plan
         plan = WorkingPlan(problem, _relabelled(problem, best.owners, former_owners))
-    _undo_moves(plan, rule, former_owners, problem.capacities.rooms(limit))
+    _undo_moves(plan, rule, former_owners, problem.capacities.rooms(limit), budget)
     moves = _moves(problem, plan.owner, former_owners)
     # Search for a plan with fewer moves.  One with a single move ends the search.
     fewer = best_plan(
@@ -77,7 +78,9 @@ def _relabelled(problem: LoadProblem, owners: Owners, former_owners: Owners) -> 
     return min(owners, relabelled, key=lambda plan: _moves(problem, plan, former_owners))
 
 
-def _undo_moves(plan: WorkingPlan, rule: CountRule, former_owners: Owners, max_records: list[int]) -> None:
+def _undo_moves(
+    plan: WorkingPlan, rule: CountRule, former_owners: Owners, max_records: list[int], budget: Budget
+) -> None:
     """Return moved partitions to their former owners, alone or in an exchange.
 
     No member then has more records than its entry in ``max_records``.
@@ -89,7 +92,7 @@ def _undo_moves(plan: WorkingPlan, rule: CountRule, former_owners: Owners, max_r
         changed = False
         for partition in moved[np.argsort(-problem.lag[moved], kind="stable")].tolist():
             exchange = _exchange_back(plan, rule, former_owners, partition, max_records)
-            if exchange is not None and rule.keeps(plan, exchange):
+            if exchange is not None and rule.keeps(plan, exchange, budget):
                 plan.do(exchange)
                 changed = True
         if not changed:

@@ -10,6 +10,7 @@ import zlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.validators import error_of_part, number, whole
@@ -74,7 +75,7 @@ class SkewWatch:
 
     def __init__(self, policy: RebalanceOnSkew, name: str, min_improvement: float = 0.1) -> None:
         self._policy = policy
-        self._worth_ratio = 1 - min_improvement
+        self._worth_ratio = 1 - Fraction(min_improvement).limit_denominator(10**6)  # exact, as in the planner
         self._stretch = 1 + policy.jitter * zlib.crc32(name.encode()) / 2**32
         self._uneven_since: float | None = None
         self._not_before = 0.0

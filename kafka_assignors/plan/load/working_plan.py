@@ -1,4 +1,4 @@
-"""A load problem, and a plan of it that the search changes by exchanges."""
+"""A load problem, a plan of it that the search changes by exchanges, and the budget of the search."""
 
 from __future__ import annotations
 
@@ -9,6 +9,18 @@ import numpy as np
 from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.model import Group
+
+
+class Budget:
+    """Remaining work, in partitions examined instead of time, so that a plan is the same on any machine."""
+
+    def __init__(self, work: int) -> None:
+        self.left = work
+
+    def spend(self, work: int) -> bool:
+        """Spend some of the budget; return whether any is left."""
+        self.left -= work
+        return self.left > 0
 
 
 class Exchange(NamedTuple):

@@ -35,7 +35,8 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix 
         base: by member, its tasks outside these subtopologies.
         preference: how much each cell prefers one more than ``supply // members``; small numbers.
 
-    Cost: a few passes over the matrix for each unit that moves between members.
+    Cost: a few passes over the matrix for each unit that moves between members.  Units of a row that
+    move in one step at equal cost share these passes.
     """
     rows, members = owned.shape
     floor = supply // members
@@ -53,7 +54,7 @@ def even_shares(supply: Vector, owned: Matrix, base: Vector, preference: Matrix 
     high = low + (1 if int(load.sum()) % members else 0)
 
     def send(sources: Mask, sinks: Mask) -> bool:
-        """Send one unit on the cheapest path; return whether there is a path."""
+        """Send units on cheapest paths; return whether there is a path."""
         path = _cheapest(sources, sinks, np.where(extra, gain, _NO_WAY), np.where(extra, _NO_WAY, -gain))
         for row, giver, taker in path.steps:
             extra[row, giver], extra[row, taker] = False, True
@@ -84,7 +85,7 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
     load: Vector = base + shares.sum(axis=0)
 
     def send(sources: Mask, sinks: Mask, at_most: int) -> bool:
-        """Send one unit on the cheapest path if it costs at most ``at_most``; return whether it was sent."""
+        """Send units on cheapest paths if these cost at most ``at_most``; return whether any was sent."""
         get = (2 * shares + 1) * _HIGHER_RANK + (shares >= owned)
         give = np.where(shares > 0, (1 - 2 * shares) * _HIGHER_RANK - (shares > owned), _NO_WAY)
         path = _cheapest(sources, sinks, give, get)
@@ -107,11 +108,12 @@ def even_loads(supply: Vector, owned: Matrix, base: Vector) -> Matrix:
 
 
 class _Path(NamedTuple):
-    """The path of one unit, from its last step to its first.
+    """The path of one unit, or paths of one step that several units of a row take at once.
 
     Attributes:
-        cost: of the whole path.
-        steps: row, giving member and receiving member of each step; empty if there is no path.
+        cost: of the whole path, for each unit.
+        steps: row, giving member and receiving member of each step, the last one first; empty if there is no
+            path.
     """
 
     cost: int
@@ -119,7 +121,7 @@ class _Path(NamedTuple):
 
 
 def _cheapest(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> _Path:
-    """Return the cheapest path from a source to a sink.
+    """Return the cheapest path from a source to a sink, with those that can be taken beside it.
 
     Args:
         sources: by member, whether a path may start there.
@@ -154,4 +156,10 @@ def _cheapest(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> _Path:
         while (row := int(through[member])) != -1:
             path.steps.append((row, int(giver[row]), member))
             member = int(giver[row])
+    if len(path.steps) == 1:
+        # An equal step of other members in the row stays a cheapest path, so all such units move at once.
+        row, source, sink = path.steps[0]
+        givers = np.flatnonzero(sources & (give[row] == give[row, source])).tolist()
+        takers = np.flatnonzero(sinks & (get[row] == get[row, sink])).tolist()
+        path.steps[:] = [(row, *pair) for pair in zip(givers, takers, strict=False)]
     return path

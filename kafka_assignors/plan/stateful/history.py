@@ -57,8 +57,9 @@ class TaskHistory:
         self.sub: Vector = np.repeat(np.arange(len(partitions)), partitions)
         self.stateful = [i for i, s in enumerate(group.subtopologies) if s.stateful]
         self._index = {task: i for i, task in enumerate(self.tasks)}
-        places: dict[str, int] = {}
-        self.process = [places.setdefault(m.process or m.member_id, len(places)) for m in group.members]
+        places: dict[tuple[bool, str], int] = {}
+        keys = [(bool(m.process), m.process or m.member_id) for m in group.members]
+        self.process = [places.setdefault(key, len(places)) for key in keys]
         self.members_of: list[list[int]] = [[] for _ in places]
         for member, process in enumerate(self.process):
             self.members_of[process].append(member)

@@ -104,15 +104,16 @@ def test_load_passes_through_a_third_member() -> None:
     assert measure(group, resolve(group), planned(group)).max_load == 103
 
 
-def test_degenerate_groups() -> None:
+@pytest.mark.parametrize("skew", [1, 2, None])
+def test_degenerate_groups(skew: int | None) -> None:
     """No members; one member; nothing to read; more members than partitions."""
     lags = {"t0": [5, 6]}
-    assert planned(Group((), {"t0": 2}, lags=lags)) == {}
-    assert planned(Group((member("a"),), {"t0": 2}, lags=lags)) == {"a": {"t0": [0, 1]}}
-    assert planned(Group((member("a", ()),), {"t0": 2}, lags=lags)) == {"a": {}}
-    assert planned(Group((member("a"),), {"t0": 0}, lags=lags)) == {"a": {}}
+    assert planned(Group((), {"t0": 2}, lags=lags), skew) == {}
+    assert planned(Group((member("a"),), {"t0": 2}, lags=lags), skew) == {"a": {"t0": [0, 1]}}
+    assert planned(Group((member("a", ()),), {"t0": 2}, lags=lags), skew) == {"a": {}}
+    assert planned(Group((member("a"),), {"t0": 0}, lags=lags), skew) == {"a": {}}
     many = Group(tuple(member(f"m{i}") for i in range(5)), {"t0": 2}, lags=lags)
-    assert sorted(planned(many).counts.tolist()) == [0, 0, 0, 1, 1]
+    assert sorted(planned(many, skew).counts.tolist()) == [0, 0, 0, 1, 1]
 
 
 @pytest.mark.parametrize("skew", [1, 2, None])

@@ -7,11 +7,11 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Group
+from kafka_assignors.plan import Group, plan_cooperative_lag_aware, plan_sticky, resolve
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
-from tests.support.builders import member
+from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem, WorkingPlan
+from tests.support.builders import member, next_generation
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, within_skew
 
 SKEWS = (1, 2, 3, None)
@@ -112,7 +112,45 @@ def test_exchanges_within_the_steps_keep_the_rule(skew: int) -> None:
                     after[gives[0]] = low
                     after[list(takes)] = high
                     steps = rule.steps(plan.counts, high, low, 1)
-                    keeps = 1 - len(takes) in steps and rule.keeps(plan, exchange)
+                    keeps = 1 - len(takes) in steps and rule.keeps(plan, exchange, Budget(10**6))
                     assert keeps == within_skew(group, after, skew)
                     compared += 1
     assert compared > 50
+
+
+def test_an_exchange_beside_a_member_with_more_partitions_keeps_the_rule() -> None:
+    """Member c reads another topic.  An exchange that changes no count needs no check."""
+    group = Group((member("a"), member("b"), member("c", ["t1"])), {"t0": 4, "t1": 9})
+    problem = LoadProblem(group)
+    plan = WorkingPlan(problem, np.array([0, 0, 1, 1] + [2] * 9, np.int32))
+    rule = CountRule(problem, 2)
+    assert rule.keeps(plan, Exchange(0, 1, (0,), (2,)), Budget(0))
+    for gives, takes in (((0,), ()), ((0,), (2, 3))):
+        assert rule.keeps(plan, Exchange(0, 1, gives, takes), Budget(10**6))
+        assert not rule.keeps(plan, Exchange(0, 1, gives, takes), Budget(0))
+
+
+@pytest.mark.parametrize(("skew", "density"), [(2, 0.5), (3, 0.5), (2, 0.1), (3, 0.1)])
+def test_few_exchanges_need_a_check_of_all_members(
+    skew: int, density: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Comparisons of counts decide the others, of hundreds in each group."""
+    rng = Random(1)
+    topics = {f"t{i}": 20 for i in range(30)}
+    readers = [member(f"m{i}", [t for t in topics if rng.random() < density]) for i in range(100)]
+    group = Group(
+        tuple(readers), topics, lags={t: [2 ** rng.randint(0, 12) for _ in range(20)] for t in topics}
+    )
+    group = next_generation(group, plan_sticky(group, resolve(group)), 1)
+    checks = 0
+    is_met = CountRule.is_met
+
+    def counted(rule: CountRule, owners: Owners) -> bool:
+        nonlocal checks
+        checks += 1
+        return is_met(rule, owners)
+
+    monkeypatch.setattr(CountRule, "is_met", counted)
+    plan = plan_cooperative_lag_aware(group, resolve(group), max_partition_skew=skew)
+    assert within_skew(group, plan.owners, skew)
+    assert checks < 120

@@ -10,9 +10,9 @@ import pytest
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.descent import Budget, descend
+from kafka_assignors.plan.load.descent import descend
 from kafka_assignors.plan.load.exchange import Pair, best_bundles, best_single
-from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
+from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem, WorkingPlan
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,

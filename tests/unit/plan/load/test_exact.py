@@ -9,7 +9,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from kafka_assignors.plan import Group
+from kafka_assignors.plan import Group, Member
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exact import MOST_SEARCHED_PARTITIONS, best_plan
@@ -162,6 +162,24 @@ def test_skipping_interchangeable_members_loses_no_plan(
         assert plan is not None
         best = min(load_of(problem, other) for other in plans if rule.allows(other, kept))
         assert load_of(problem, plan) == best
+
+
+@pytest.mark.parametrize(("members", "most"), [(16, 12_000), (300, 640)])
+def test_a_search_of_many_members_visits_fewer_nodes(members: int, most: int) -> None:
+    """A node costs a step for each member.  Here nearly all nodes are complete plans, and none fits."""
+    readers = tuple(Member(f"m{i}", frozenset({"t0"}), capacity=1 + i / 512) for i in range(members))
+    group = Group(readers, {"t0": 24}, lags={"t0": list(range(24))})
+    complete = 0
+
+    def fits(_: Owners) -> bool:
+        nonlocal complete
+        complete += 1
+        return False
+
+    home = np.full(group.size, NO_MEMBER, np.int32)
+    limits = 10**6, group.size
+    best_plan(LoadProblem(group), home, limits, by_moves=False, enough=0, largest_count=24, fits=fits)
+    assert most * 0.9 < complete < most
 
 
 def test_each_plan_found_is_better_than_those_before() -> None:

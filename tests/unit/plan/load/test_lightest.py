@@ -10,10 +10,9 @@ import pytest
 from kafka_assignors.plan import Group, plan_lag_aware
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import TOLERANCE, Lightest, lightest
 from kafka_assignors.plan.load.redeal import redeal
-from kafka_assignors.plan.load.working_plan import LoadProblem, WorkingPlan
+from kafka_assignors.plan.load.working_plan import Budget, LoadProblem, WorkingPlan
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,

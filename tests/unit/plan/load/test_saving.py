@@ -9,10 +9,9 @@ import pytest
 
 from kafka_assignors.plan import Group, plan_lag_aware
 from kafka_assignors.plan.load.counts import CountRule
-from kafka_assignors.plan.load.descent import Budget
 from kafka_assignors.plan.load.lightest import Lightest, lightest
 from kafka_assignors.plan.load.saving import with_few_moves
-from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem
+from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
 from tests.support.builders import member
 from tests.unit.plan.load.seeded import (
@@ -25,6 +24,8 @@ from tests.unit.plan.load.seeded import (
     moves_of,
     within_skew,
 )
+
+PLENTY = 10**8
 
 BUSY = 26
 """More partitions than the exact search takes, so these plans come from exchanges."""
@@ -48,9 +49,11 @@ def test_load_is_reached_without_extra_moves(skew: int | None, partitions: int) 
         if not within_skew(group, owners, skew):
             continue
         home = history(rng, group, owners, kept=0.9)
-        best = lightest(problem, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
+        best = lightest(problem, rule, owners, greedy=owners, bound=0, budget=Budget(PLENTY))
         for limit in {best.load, best.enough, (best.load + load_of(problem, owners)) // 2}:
-            plan = with_few_moves(problem, rule, owners, best=best, former_owners=home, limit=limit)
+            plan = with_few_moves(
+                problem, rule, owners, best=best, former_owners=home, limit=limit, budget=Budget(PLENTY)
+            )
             assert is_valid(group, plan)
             assert within_skew(group, plan, skew)
             assert load_of(problem, plan) <= limit
@@ -71,8 +74,10 @@ def test_small_groups_get_the_fewest_moves(skew: int | None) -> None:
         plans = [plan for plan in every_owners(group) if within_skew(group, plan, skew)]
         owners = rng.choice(plans)
         home = history(rng, group, owners, kept=0.9)
-        best = lightest(problem, rule, owners, greedy=owners, bound=0, budget=Budget(10**8))
-        plan = with_few_moves(problem, rule, owners, best=best, former_owners=home, limit=best.enough)
+        best = lightest(problem, rule, owners, greedy=owners, bound=0, budget=Budget(PLENTY))
+        plan = with_few_moves(
+            problem, rule, owners, best=best, former_owners=home, limit=best.enough, budget=Budget(PLENTY)
+        )
         fewest = min(moves_of(problem, p, home) for p in plans if load_of(problem, p) <= best.enough)
         assert moves_of(problem, plan, home) == fewest
 
@@ -92,6 +97,7 @@ def saved(
     skew: int | None = 1,
     exchanges: tuple[Exchange, ...] = (),
     best: list[int] | None = None,
+    work: int = PLENTY,
 ) -> list[int]:
     """The owners that ``with_few_moves`` returns."""
     problem = LoadProblem(group)
@@ -104,6 +110,7 @@ def saved(
         best=lightest_plan,
         former_owners=np.array(home, np.int32),
         limit=limit,
+        budget=Budget(work),
     )
     return [int(m) for m in plan]
 
@@ -189,3 +196,13 @@ def test_with_unequal_subscriptions_no_member_is_relabelled() -> None:
     plan = saved(group, start, limit=45, home=home, skew=None, best=best)
     assert is_valid(group, np.array(plan, np.int32))
     assert sum(was != now for was, now in zip(home, plan, strict=True)) == 17
+
+
+def test_a_return_that_needs_a_check_of_all_members_is_paid_by_the_budget() -> None:
+    """The counts of c, which reads another topic, say nothing of a and b."""
+    members = member("a"), member("b"), member("c", ["t1"])
+    group = Group(members, {"t0": 3, "t1": BUSY})
+    now, home = [0, 1, 1] + [2] * BUSY, [0, 0, 1] + [2] * BUSY
+    work = 2 * len(members) + group.size
+    assert saved(group, now, limit=0, home=home, skew=2, work=work + 1) == home
+    assert saved(group, now, limit=0, home=home, skew=2, work=work) == now

@@ -66,9 +66,13 @@ def test_a_load_that_is_even_for_a_bound_is_even_for_all_higher_bounds() -> None
 
 @pytest.mark.parametrize(
     ("min_improvement", "after", "expected"),
-    [(0.1, 1_800, 1_800), (0.1, 1_801, None), (0.0, 1_999, 1_999), (0.0, 2_000, None)],
+    [
+        *[(0.1, 1_800, 1_800), (0.1, 1_801, None), (0.0, 1_999, 1_999), (0.0, 2_000, None)],
+        *[(0.8, 400, 400), (0.8, 401, None), (0.9, 200, 200), (0.9, 201, None)],
+    ],
 )
 def test_a_plan_has_to_reduce_the_load(min_improvement: float, after: int, expected: int | None) -> None:
+    """By exactly ``min_improvement`` is enough, as for the planner: 1 - 0.8 is inexact in floats."""
     watcher = SkewWatch(replace(POLICY, for_s=0), "m", min_improvement)
     watcher.begin_cool_down(0.0)
     assert watcher.load_after_rebalance(60, *UNEVEN, lambda: after) == expected
@@ -85,6 +89,20 @@ def test_any_rebalance_starts_a_cool_down() -> None:
     watcher.begin_cool_down(100)
     assert not any(watcher.record_check(t, *UNEVEN) for t in (101, 131, 159.9))
     assert watcher.record_check(160, *UNEVEN)
+
+
+def test_jitter_stretches_the_wait_and_the_cool_down() -> None:
+    """By the same factor as the interval of checks."""
+    policy = replace(POLICY, jitter=0.5)
+    stretch = SkewWatch(policy, "m").check_s / policy.check_s
+    assert stretch > 1.1
+    watcher = watch(policy)
+    times = [100, 100 + policy.for_s * stretch - 0.1, 100 + policy.for_s * stretch + 0.1]
+    assert [watcher.record_check(t, *UNEVEN) for t in times] == [False, False, True]
+    watcher = watch(replace(policy, for_s=0))
+    watcher.begin_cool_down(100)
+    times = [100 + policy.cool_down_s * stretch - 0.1, 100 + policy.cool_down_s * stretch + 0.1]
+    assert [watcher.record_check(t, *UNEVEN) for t in times] == [False, True]
 
 
 def test_rebalances_an_hour_are_limited() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -9,6 +10,8 @@ import numpy.typing as npt
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
+from kafka_assignors.plan.stateful import even as even_module
 from kafka_assignors.plan.stateful.even import even_loads, even_shares
 from tests.support.stateful_oracle import LeastLoads, least_loads
 
@@ -72,6 +75,29 @@ def test_impossible_balance_ends() -> None:
     """A row without a remainder has nothing to send."""
     shares = even_shares(np.array([5]), np.array([[1, 1, 2, 0, 1]]), np.array([3, 2, 1, 1, 2]))
     assert shares.tolist() == [[1, 1, 1, 1, 1]]
+
+
+@pytest.mark.parametrize("even", [even_shares, even_loads])
+def test_units_of_a_row_that_move_in_one_step_share_a_search(
+    even: Callable[[Vector, Matrix, Vector], Matrix], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Half of the members join, and half of the units move to them."""
+    rows, members, units = 20, 100, 50
+    owned = np.zeros((rows, members), np.int64)
+    owned[:, : members // 2] = 1
+    searches = 0
+
+    def counted(sources: Mask, sinks: Mask, give: Matrix, get: Matrix) -> even_module._Path:
+        nonlocal searches
+        searches += 1
+        return cheapest(sources, sinks, give, get)
+
+    cheapest = even_module._cheapest
+    monkeypatch.setattr(even_module, "_cheapest", counted)
+    shares = even(np.full(rows, units), owned, np.zeros(members, np.int64))
+    assert shares.sum(axis=0).tolist() == [10] * members
+    assert np.maximum(shares - owned, 0).sum() == 500
+    assert searches <= rows + 2
 
 
 @pytest.mark.parametrize("batch", [range(i, i + 50) for i in range(0, 300, 50)], ids=str)

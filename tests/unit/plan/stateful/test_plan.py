@@ -63,6 +63,12 @@ def test_group_without_history_starts_balanced_at_once() -> None:
     assert not plan.probing
 
 
+def test_a_member_without_process_shares_none_that_has_the_name_of_its_id() -> None:
+    plan = plan_stateful(group(member("a"), member("b", process="a")), ONE_STANDBY)
+    assert plan.active == {"a": tasks("0_0"), "b": tasks("0_1")}
+    assert plan.standby == {"a": tasks("0_1"), "b": tasks("0_0")}
+
+
 def test_new_member_warms_up_while_its_task_stays() -> None:
     plan = plan_stateful(group(member("a", "0_0 0_1"), member("b")), NO_STANDBY)
     assert plan.active == {"a": tasks("0_0", "0_1"), "b": ()}
