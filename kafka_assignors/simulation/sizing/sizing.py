@@ -150,7 +150,7 @@ def size(
     - The present plan may be too old (``Sizing.old_plan``).  With ``may_replan`` the advised size is then
       larger than the present one.
 
-    Cost: some simulations for each different load of a step; each makes a plan and is linear in partitions.
+    Cost: some simulations (``simulate``) for each different load of a step.
 
     Args:
         history: present lag and expected arrivals; its steps are those of the horizon.  Its service rate is
