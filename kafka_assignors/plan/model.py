@@ -100,7 +100,10 @@ def listed(
 
 
 def seniority(member: Member) -> tuple[bool, str, str]:
-    """Sort key for every tie: static members first, then by instance id, then by member id."""
+    """Sort key for every tie: static members first, then by instance id, then by member id.
+
+    Java compares UTF-16 units, so ids with characters beyond the BMP sort otherwise there.
+    """
     return (member.instance_id is None, member.instance_id or "", member.member_id)
 
 
