@@ -155,11 +155,14 @@ class Search:
         """
         if self._owners is None or self._present is None:
             return None
+        wanted = required_limits(history, rate, self._target)
+        if _bound(wanted[0], self._rates(wanted[0], self._present + 1)) > self._present:
+            return None  # without the simulation, which takes long for a group far behind
         limit = limits(history, rate / (1 - self._target.headroom), self._target)
         time_lags = self._time_lags(limit.counted, self._owners, limit.rate, self._present)
         if (time_lags <= TOLERANCE * limit.allowed).all():
             return None
-        if not self._holds(history, required_limits(history, rate, self._target), self._present):
+        if not self._holds(history, wanted, self._present):
             return None
         return self._reason_of(history, self._owners, limit, self._present)
 

@@ -35,8 +35,6 @@ _LASTS = 10
 
 _AT_ONCE_S = 1e-3  # churn must be after the start
 
-_MOST_PAUSED_S = 3600.0  # in which no member reads, because of the rebalance
-
 
 @dataclass(frozen=True, slots=True)
 class StepSize:
@@ -56,6 +54,9 @@ class StepSize:
 @dataclass(frozen=True, slots=True)
 class Cost:
     """The cost of a size, if the group gets it now, until the records of the horizon are read.
+
+    Reading may go on after the horizon, for an hour, or for a horizon if that is longer.  Records unread
+    then count with their wait until then, because a group far behind would take very long to simulate.
 
     Attributes:
         members: the size.
@@ -319,7 +320,6 @@ class _Present:
         owners, capacities = _renumbered(order, self.owners, self.capacities)
         names = first_members(max(self.members, to))
         capacities += [self.newcomer] * (len(names) - self.members)
-        slowest = (self.history.service_rate or 1.0) * min(capacities)
         scenario = Scenario(
             history="",
             strategy=self.strategy,
@@ -327,7 +327,6 @@ class _Present:
             churn=(ChurnStep(kind, _AT_ONCE_S),) * abs(to - self.members),
             capacities=dict(zip(names, capacities, strict=True)),
             owners=None if owners is None else tuple(names[owner] for owner in owners.tolist()),
-            drain_limit_s=_MOST_PAUSED_S + self.history.records / slowest,
         )
         outcome = simulate(self.history, scenario, series=False)
         return Cost(to, outcome.moved, outcome.rebalances, outcome.pause_s, outcome.time_lag_max)
