@@ -282,8 +282,8 @@ class Assignor(StrategyHooks):
             with self._guarded("reading the replicas' racks"):
                 racks = convert.replica_racks(cluster, counts, member_racks)
         group = Group(members, counts, racks)
-        if group.too_many_racks:
-            log.warning("%s: too many different rack sets for a plan; racks are ignored", self.name)
+        if self.by_rack and group.too_many_racks:
+            log.warning("%s: %s", self.name, group.rack_limit)
         return group
 
     def _rebalance_or_fallback(

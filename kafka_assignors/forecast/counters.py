@@ -31,7 +31,7 @@ class GroupMark(NamedTuple):
     """The position of a group at the end of a step."""
 
     at: int  # time of the step's end
-    served: int  # records served since the first sample
+    served: int  # records served since the last reset, or the first sample
     position: int  # offset of the next record to read, or UNKNOWN
     epoch: int  # records served from one epoch to the next are unknown
     resets: int  # number of times the group's commit was reset or lost
@@ -121,6 +121,7 @@ class CommittedOffset:
     def restart(self) -> None:
         """Begin a new epoch without a commit, because the log was replaced."""
         self.time = self.committed = self.start = self.position = UNKNOWN
+        self.served = 0
         self.epoch += 1
 
     def change(self, sample: Sample) -> CommitChange | None:
@@ -169,6 +170,7 @@ class CommittedOffset:
         if before == UNKNOWN:
             return
         if was_reset:
+            self.served = 0  # the sum over all epochs may exceed 64 bits
             self.epoch += 1
             self.resets += 1
         elif before == NO_COMMIT:

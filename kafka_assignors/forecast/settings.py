@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import Literal, get_args
 from zoneinfo import ZoneInfo
 
-from kafka_assignors import validators
-from kafka_assignors.validators import one_of, wrong
+from kafka_assignors.validators import is_number, one_of, seconds, wrong
 
 SECOND = 1_000_000
 """A second in microseconds.  All times of this package are whole microseconds since 1970 (UTC)."""
@@ -54,24 +53,29 @@ class LoadSettings:
     max_gap: int = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        longest = max(_SHORTEST, 3 * self.step_s) if self.max_gap_s is None else self.max_gap_s
-        for name, seconds in (
-            ("step", self.step_s), ("horizon", self.horizon_s), ("delay", self.delay_s), ("max_gap", longest),
-        ):  # fmt: skip
-            object.__setattr__(self, name, round(validators.seconds(f"{name}_s", seconds) * SECOND))
-        if not 0.001 <= self.step_s <= 900 or QUARTER % self.step:
+        if not is_number(self.step_s, 0.001, 900) or QUARTER % _microseconds(self.step_s):
             raise wrong("step_s", "seconds from 0.001 to 900 that divide a quarter of an hour", self.step_s)
-        if not self.step_s <= self.horizon_s <= MOST_STEPS_AHEAD * self.step_s or self.horizon % self.step:
+        is_near = is_number(self.horizon_s, self.step_s, MOST_STEPS_AHEAD * self.step_s)
+        if not is_near or _microseconds(self.horizon_s) % _microseconds(self.step_s):
             steps = f"1 to {MOST_STEPS_AHEAD:,} whole steps of {self.step_s:g} s"
             raise wrong("horizon_s", steps, self.horizon_s)
-        validators.seconds("delay_s", self.delay_s, 0, _DAY)
+        seconds("delay_s", self.delay_s, 0, _DAY)
         if self.max_gap_s is not None:
-            validators.seconds("max_gap_s", self.max_gap_s, self.step_s, _DAY)
+            seconds("max_gap_s", self.max_gap_s, self.step_s, _DAY)
+        longest = max(_SHORTEST, 3 * self.step_s) if self.max_gap_s is None else self.max_gap_s
+        for name, value in (
+            ("step", self.step_s), ("horizon", self.horizon_s), ("delay", self.delay_s), ("max_gap", longest),
+        ):  # fmt: skip
+            object.__setattr__(self, name, _microseconds(value))
         one_of("reset", self.reset, get_args(Reset))
         try:
             local_quarter(0, self.zone)
         except (OSError, ValueError, TypeError, KeyError):  # KeyError: there is no such zone
             raise wrong("zone", "a time zone, like Europe/Berlin", self.zone) from None
+
+
+def _microseconds(value: float) -> int:
+    return round(value * SECOND)
 
 
 @lru_cache(maxsize=4096)

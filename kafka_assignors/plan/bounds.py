@@ -74,7 +74,8 @@ def quick_lag_bound(group: Group) -> int:
     The largest of
 
     - the heaviest partition;
-    - the lag of a topic, and of all topics, divided by its number of subscribers, rounded up;
+    - the lag of a topic, and of all topics, divided by its number of subscribers, or with unequal capacities
+      by their sum in parts of the largest, rounded up;
     - the k + 1 lightest of the k m + 1 heaviest partitions, if all topics together have m subscribers.  This
       matters where members have few partitions, so it is left out above 10,000 partitions.
 
@@ -87,11 +88,14 @@ def quick_lag_bound(group: Group) -> int:
         return 0
     ends = np.cumsum(group.counts[topics])
     by_topic = np.add.reduceat(lag, ends - group.counts[topics])
-    members = int(subscribed.any(axis=0).sum())
-    bound = max(int(lag.max()), -(-int(lag.sum()) // members))
-    bound = max(bound, int((-(-by_topic // subscribed.sum(axis=1))).max()))
+    subscribers = subscribed.any(axis=0)
+    parts, most = group.capacities.parts, group.capacities.most
+    bound = max(int(lag.max()), -(-int(lag.sum()) * most // int(parts[subscribers].sum())))
+    of_topic = np.einsum("tm,m->t", subscribed, parts)  # a matrix product would copy the matrix as integers
+    whole, rest = np.divmod(by_topic, of_topic)  # divide first, as in ``Capacities.of``
+    bound = max(bound, int((whole * most - -(rest * most) // of_topic).max()))
     if len(lag) <= _MOST_SORTED:
-        _heavy, _k, heavy_k = _heaviest(lag, members)
+        _heavy, _k, heavy_k = _heaviest(lag, int(subscribers.sum()))
         bound = max(bound, int(heavy_k.max(initial=0)))
     return bound
 

@@ -30,8 +30,10 @@ def as_assignment(group: Group, planned: object) -> Assignment:
     Raises:
         PlanError: the plan is invalid.  The message is one sentence, which names the first fault.
     """
-    if isinstance(planned, Assignment) and _has_same_indices(planned.group, group):
+    if isinstance(planned, Assignment):
         owners = _checked_owners(planned)
+        if not _has_same_indices(planned.group, group):
+            owners = _owners_in(group, Assignment(planned.group, owners))
     elif isinstance(planned, Mapping):
         owners = _owners_in(group, planned)
     else:

@@ -90,7 +90,8 @@ def _claimed(group: Group) -> tuple[Vector, Vector, dict[str, int]]:
     for member in group.members:
         owned = member.owned
         if unknown := [topic for topic in owned if topic not in first]:
-            refused[member.member_id] = sum(len(owned[topic]) for topic in unknown)
+            if count := sum(len(owned[topic]) for topic in unknown):
+                refused[member.member_id] = count
             owned = {topic: numbers for topic, numbers in owned.items() if topic in first}
         entries.append(len(owned))
         starts += map(first.__getitem__, owned)

@@ -100,7 +100,10 @@ def listed(
 
 
 def seniority(member: Member) -> tuple[bool, str, str]:
-    """Sort key for every tie: static members first, then by instance id, then by member id."""
+    """Sort key for every tie: static members first, then by instance id, then by member id.
+
+    Java compares UTF-16 units, so ids with characters beyond the BMP sort otherwise there.
+    """
     return (member.instance_id is None, member.instance_id or "", member.member_id)
 
 
@@ -214,13 +217,25 @@ class Group:
         return by_partition, tuple(index)
 
     @cached_property
+    def _rack_pairs(self) -> int:
+        """Number of pairs of a topic and a set of its replicas' racks; 0 if ``racks`` is empty."""
+        if not self.racks:
+            return 0
+        set_of, sets = self.rack_sets
+        return len(np.unique(self.topic_of.astype(np.int64) * len(sets) + set_of))
+
+    @property
     def too_many_racks(self) -> bool:
         """Whether planning by racks would take too much memory.  The plan then ignores racks."""
-        if not self.racks:
-            return False
-        set_of, sets = self.rack_sets
-        rows = np.unique(self.topic_of.astype(np.int64) * len(sets) + set_of)  # pairs of topic and set
-        return len(rows) * len(self.members) > MOST_CELLS
+        return self._rack_pairs * len(self.members) > MOST_CELLS
+
+    @property
+    def rack_limit(self) -> str:
+        """The reason for ``too_many_racks``, for a log."""
+        return (
+            f"racks are ignored: {self._rack_pairs:,} pairs of a topic and a set of racks, "
+            f"times {len(self.members):,} members, are more than {MOST_CELLS:,}"
+        )
 
     @cached_property
     def in_racks(self) -> Mask | None:

@@ -189,6 +189,8 @@ def _counts(name: str, given: Counts) -> Counts:
     array = np.asarray(given)
     if array.dtype.kind not in "iu":
         raise ProblemError(f"history.{name}: expected whole numbers, got {array.dtype}")
+    if array.size and int(array.max()) > _MOST:  # before the cast, because uint64 may be more than int64
+        raise ProblemError(f"history.{name}: more than {_MOST:,} records in all")
     if array.size and int(array.min()) < 0:
         raise ProblemError(f"history.{name}: a number of records is negative")
     return array.astype(np.int64, copy=False)

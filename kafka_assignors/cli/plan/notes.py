@@ -53,7 +53,7 @@ def about_group(group: Group, assignors: Sequence[Assignor]) -> Iterator[str]:
 
 def _about_racks(group: Group) -> Iterator[str]:
     if group.too_many_racks:
-        yield "too many different sets of racks: racks are ignored"
+        yield group.rack_limit
     elif not any(m.rack for m in group.members) and not group.racks:
         return
     elif group.in_racks is None or not group.in_racks.any():

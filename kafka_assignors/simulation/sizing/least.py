@@ -155,11 +155,14 @@ class Search:
         """
         if self._owners is None or self._present is None:
             return None
+        wanted = required_limits(history, rate, self._target)
+        if _bound(wanted[0], self._rates(wanted[0], self._present + 1)) > self._present:
+            return None  # without the simulation, which takes long for a group far behind
         limit = limits(history, rate / (1 - self._target.headroom), self._target)
         time_lags = self._time_lags(limit.counted, self._owners, limit.rate, self._present)
         if (time_lags <= TOLERANCE * limit.allowed).all():
             return None
-        if not self._holds(history, required_limits(history, rate, self._target), self._present):
+        if not self._holds(history, wanted, self._present):
             return None
         return self._reason_of(history, self._owners, limit, self._present)
 
@@ -245,16 +248,16 @@ class Search:
         return [self.owners(members, load, dict(history.topics), order) for order in orders]
 
     def _time_lags(self, history: History, owners: Counts, rate: float, members: int) -> Levels:
-        """Return the largest time lag of each partition in the simulation."""
-        names = first_members(members)
+        """Return the largest time lag of each partition in the simulation, which lasts until all is read."""
+        names, capacities, unit_rate = first_members(members), self._of_size(members), rate / self.fastest
         scenario = Scenario(
             history="",
             strategy=self._strategy,
             members=members,
-            service_rate=rate / self.fastest,
-            capacities=dict(zip(names, self._of_size(members), strict=True)),
+            service_rate=unit_rate,
+            capacities=dict(zip(names, capacities, strict=True)),
             owners=tuple(names[owner] for owner in owners.tolist()),
-            drain_limit_s=max(history.length_s, 2 * self._target.max_time_lag_s),
+            drain_limit_s=history.records / (unit_rate * min(capacities)),  # all on the slowest member
         )
         return simulate(history, scenario, series=False).time_lags
 

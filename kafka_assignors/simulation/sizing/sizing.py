@@ -11,7 +11,7 @@ import numpy as np
 from kafka_assignors.plan import NO_MEMBER, Assignment, Claims, Group, with_expected
 from kafka_assignors.simulation.churn import ChurnStep, Kind, first_members
 from kafka_assignors.simulation.history import Counts, History
-from kafka_assignors.simulation.scenario import Pauses, Scenario, Strategy
+from kafka_assignors.simulation.scenario import Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
 from kafka_assignors.simulation.sizing.least import Least, Reason, Search
 from kafka_assignors.simulation.sizing.target import (
@@ -55,7 +55,8 @@ class StepSize:
 class Cost:
     """The cost of a size, if the group gets it now, until the records of the horizon are read.
 
-    Reading may go on after the horizon, for an hour, or for a horizon if that is longer.
+    Reading may go on after the horizon, for an hour, or for a horizon if that is longer.  Records unread
+    then count with their wait until then, because a group far behind would take very long to simulate.
 
     Attributes:
         members: the size.
@@ -135,7 +136,6 @@ def size(
     stay_at: int | None = None,
     may_replan: bool = True,
     capacities: Sequence[float] = (),
-    pauses: Pauses | None = None,
 ) -> Sizing:
     """Return sizes of a group: least numbers of members with which no record waits longer than the target.
 
@@ -150,7 +150,7 @@ def size(
     - The present plan may be too old (``Sizing.old_plan``).  With ``may_replan`` the advised size is then
       larger than the present one.
 
-    Cost: some simulations for each different load of a step; each makes a plan and is linear in partitions.
+    Cost: some simulations (``simulate``) for each different load of a step.
 
     Args:
         history: present lag and expected arrivals; its steps are those of the horizon.  Its service rate is
@@ -164,7 +164,6 @@ def size(
         may_replan: whether an old plan is a reason to grow.  False: it keeps at least ``stay_at`` then.
         capacities: by member; empty: all 1.  A newcomer has their median.  If the group shrinks,
             the fastest members are assumed to leave.
-        pauses: cost of a rebalance; None: the defaults.
 
     Raises:
         OptionError: the history has no service rate.
@@ -211,9 +210,7 @@ def size(
     present = None
     if members is not None:
         planning = _with_arrivals(strategy, search.load(lasting) - lasting.start_lags)
-        present = _Present(
-            history, planning, members, owners, capacities, search.newcomer, pauses or Pauses()
-        )
+        present = _Present(history, planning, members, owners, capacities, search.newcomer)
     newcomer_rate = rate * search.newcomer / search.fastest
     return Sizing(
         target=target,
@@ -314,7 +311,6 @@ class _Present:
     owners: Counts | None
     capacities: list[float]
     newcomer: float
-    pauses: Pauses
 
     def cost(self, to: int) -> Cost:
         """Simulate the group, with another size from now on."""
@@ -330,7 +326,6 @@ class _Present:
             members=self.members,
             churn=(ChurnStep(kind, _AT_ONCE_S),) * abs(to - self.members),
             capacities=dict(zip(names, capacities, strict=True)),
-            pauses=self.pauses,
             owners=None if owners is None else tuple(names[owner] for owner in owners.tolist()),
         )
         outcome = simulate(self.history, scenario, series=False)

@@ -175,13 +175,24 @@ def test_too_many_rack_sets_are_ignored_with_one_warning(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A limit that is just reached does not warn."""
+    monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 8)
     racks = {"m": "zone-b", "n": "zone-a"}
     without, _report = planned(CooperativeStickyAssignor, dict.fromkeys(racks))
     near, _report = planned(CooperativeStickyAssignor, racks)
     assert near != without
-    assert "sets of racks" not in caplog.text
-    monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
+    assert "racks are ignored" not in caplog.text
+    monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 7)
     plan, report = planned(CooperativeStickyAssignor, racks)
     assert plan == without
     assert report.metrics.near is None
-    assert caplog.text.count("too many different rack sets") == 1
+    limit = "4 pairs of a topic and a set of racks, times 2 members, are more than 7"
+    assert caplog.text.count(f"cooperative-sticky: racks are ignored: {limit}\n") == 1
+
+
+@pytest.mark.parametrize("name", ["range", "failover"])
+def test_strategy_without_racks_does_not_warn_of_their_number(
+    name: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
+    planned(STRATEGIES[name], {"m": "zone-b", "n": "zone-a"})
+    assert "racks are ignored" not in caplog.text

@@ -147,6 +147,18 @@ def test_commit_of_a_deleted_topic_does_not_count_for_the_new_one() -> None:
     assert [(step.served, step.lag) for step in steps] == [(None, 40), (40, 60), (50, 70)]
 
 
+@pytest.mark.parametrize("end", [20, 5])  # the commit is reset, or the topic is created again
+def test_records_served_stay_within_64_bits_after_the_largest_commit(end: int) -> None:
+    most = 2**63 - 1  # a broker accepts it
+    samples = [
+        commit(0, 0), look(0, 10, 0), commit(30, most), look(60, 10, most), look(120, end, 5),
+        commit(150, 6), look(180, 30, 6),
+    ]  # fmt: skip
+    steps = [row.step for row in rows_of(samples)]
+    assert steps == [step._replace(end_known=True) for step in steps_of(samples)]
+    assert [step.served for step in steps] == [most, None, 1]
+
+
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_removed_commit_is_one_reset_in_either_order_of_the_writers(order: tuple[int, int]) -> None:
     gone = [look(61, 110, NO_COMMIT), commit(61, NO_COMMIT)]

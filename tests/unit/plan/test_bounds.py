@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations
 from random import Random
 
@@ -72,6 +73,15 @@ def test_one_member_must_have_two_of_three_heavy_partitions() -> None:
     """10, 9 and 8 on two members: one has two, at least 17; half of all is 14."""
     group = Group((member("a"), member("b")), {"t0": 3}, lags={"t0": [9, 10, 8]})
     assert [bound(group) for bound in BOUNDS] == [17, 17]
+
+
+def test_lag_bounds_are_weighted_by_the_capacities_of_the_subscribers() -> None:
+    """The fast member reads 80 of 100 records, and may not read those of the second topic."""
+    slow, fast = replace(member("a", EVERYTHING), capacity=1.0), replace(member("b", ["t0"]), capacity=4.0)
+    group = Group((slow, fast), {"t0": 10}, lags={"t0": [10] * 10})
+    assert [bound(group) for bound in BOUNDS] == [80, 80]
+    group = Group((slow, fast), {"t0": 1, "t1": 3}, lags={"t0": [30], "t1": [7] * 3})
+    assert [bound(group) for bound in BOUNDS] == [84, 84]
 
 
 def test_quick_bound_of_many_partitions_is_their_even_share() -> None:

@@ -57,6 +57,14 @@ def test_shared_client_id_does_not_identify_a_member() -> None:
     assert causes(after, before) == ["joined (b-2)", "gone (b-1)"]
 
 
+def test_client_id_identifies_a_member_only_if_one_has_it_before_and_after() -> None:
+    old, new = (replace(A, client_id="app", generation=generation) for generation in (4, -1))
+    after = with_members(a_2=new, a_3=new)
+    assert causes(after, with_members(a_1=old)) == ["joined (a-2, a-3)", "gone (a-1)"]
+    before = with_members(a_1=old, b_1=old)
+    assert causes(with_members(c_1=new), before) == ["joined (c-1)", "gone (a-1, b-1)"]
+
+
 def test_static_member_with_a_new_id_restarted() -> None:
     static = replace(B, instance_id="one")
     before = with_members(a_1=A, b_1=static)

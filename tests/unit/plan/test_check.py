@@ -92,6 +92,21 @@ def test_array_of_a_strategy_is_checked(owners: Any, sentence: str) -> None:
     assert str(error.value) == sentence
 
 
+@pytest.mark.parametrize(
+    ("owners", "sentence"),
+    [
+        (np.zeros(6, np.int32), "owners must be 4 whole numbers, one for each partition"),
+        (np.zeros(4), "owners must be 4 whole numbers, one for each partition"),
+        (np.full(4, 65_536), "owners must be from -1 to 1, indices of members"),  # 0 in 16 bits
+    ],
+)
+def test_array_for_another_group_is_checked(owners: Any, sentence: str) -> None:
+    smaller = Group(GROUP.members, {"t": 3, "u": 1})
+    with pytest.raises(PlanError) as error:
+        as_assignment(GROUP, Assignment(smaller, owners))
+    assert str(error.value) == sentence
+
+
 def test_group_without_partitions_has_an_empty_plan() -> None:
     group = Group((member("a", ["gone"]),), {})
     assert as_assignment(group, {}) == {"a": {}} == as_assignment(group, plan_range(group))

@@ -58,6 +58,10 @@ def test_an_unsubscribed_member_is_no_owner_but_may_hold() -> None:
     assert claims.holder.tolist() == [0, NO_MEMBER]
 
 
+def test_empty_claim_of_an_unknown_topic_is_not_refused() -> None:
+    assert claims_of(member("a", owned={"gone": [], "t0": [0]})).refused == {}
+
+
 def test_a_newer_owner_that_revoked_overrides_older_holders() -> None:
     """The older holders lost the partition long ago."""
     claims = claims_of(

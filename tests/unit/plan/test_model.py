@@ -7,7 +7,7 @@ import pytest
 
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, listed
-from kafka_assignors.plan.model import seniority
+from kafka_assignors.plan.model import seniority, shown
 from tests.support.builders import member
 
 
@@ -15,6 +15,11 @@ def test_listed_counts_the_rest() -> None:
     assert listed("abc") == "a, b, c"
     assert listed(range(2000)) == "0, 1, 2 and 1,997 more"
     assert listed([1, 2, 3], 2, name=hex, between="; ", last="or") == "0x1; 0x2 or 1 more"
+
+
+def test_name_for_a_log_is_printable_and_bounded() -> None:
+    assert (shown("m" * 300), shown("m\n")) == ("m" * 300, "'m\\n'")
+    assert shown("m" * 30_000) == repr("m" * 300)
 
 
 def test_members_are_in_order_of_seniority() -> None:
@@ -71,7 +76,15 @@ def test_racks_are_compared_as_sets() -> None:
         [False, False],
         [True, False],
     ]
-    assert group.near(np.array([0, 1, 0, NO_MEMBER], np.int32)) is not None
+
+
+def test_partition_without_an_owner_is_near_nothing() -> None:
+    """`NO_MEMBER` is also the index of the last member, which is near it."""
+    racks = {"t": [frozenset("x"), frozenset("x"), frozenset(), frozenset("x")]}
+    group = Group((member("a"), member("b", rack="x")), {"t": 4}, racks)
+    near = group.near(np.array([1, 0, 1, NO_MEMBER], np.int32))
+    assert near is not None
+    assert near.tolist() == [True, False, False, False]
 
 
 def test_unknown_lag_counts_as_the_mean_of_its_topic() -> None:

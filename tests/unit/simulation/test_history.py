@@ -31,6 +31,8 @@ def test_topics_are_sorted_as_in_the_planner() -> None:
         ({"arrivals": np.array([[1, -2]])}, "history.arrivals: a number of records is negative"),
         ({"arrivals": np.array([[1.5, 2]])}, "history.arrivals: expected whole numbers, got float64"),
         ({"arrivals": np.array([[2**52, 1]])}, "history.arrivals: more than"),
+        ({"arrivals": np.array([[2**63, 1]], np.uint64)}, "history.arrivals: more than .* records in all"),
+        ({"start_lags": np.array([2**63, 1], np.uint64)}, "history.start_lags: more than .* records in all"),
         ({"start_lags": np.array([1])}, r"history.start_lags: expected \(2 partitions,\), got \(1,\)"),
         ({"pace": np.array([1.0, 1.0])}, r"history.pace: expected \(1 steps,\), got \(2,\)"),
         ({"pace": np.array([0.0])}, "history.pace: one of them is not a number above 0"),

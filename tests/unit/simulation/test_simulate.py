@@ -74,6 +74,13 @@ def test_drain_time_is_unknown_after_the_limit() -> None:
     assert with_backlog.recovery_s is None
 
 
+def test_limit_after_the_history_is_its_length_and_at_least_an_hour() -> None:
+    outcome = simulate(history(*[[63_000]] * 2, step_s=3600), Scenario("h", BY_RANGE, 1))
+    assert outcome.drain_s == near(5400)
+    short = simulate(history([0], start=[40_000]), Scenario("h", BY_RANGE, 1))
+    assert (short.drain_s, short.simulated_s) == (None, near(3601))
+
+
 def test_percentiles_of_time_lag_are_over_partitions_and_time() -> None:
     """The time lag of one partition is 0, that of the other rises by 1/3 s a second."""
     outcome = simulate(history(*[[15, 5]] * 100), Scenario("h", BY_RANGE, 2))

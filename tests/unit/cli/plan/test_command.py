@@ -153,10 +153,11 @@ def test_racks_without_replicas_are_noted(left_out: str) -> None:
 
 
 def test_too_many_racks_are_noted(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "sets of racks" not in call("--strategy", "sticky", problem=IN_RACKS).stderr
+    assert "racks are ignored" not in call("--strategy", "sticky", problem=IN_RACKS).stderr
     monkeypatch.setattr("kafka_assignors.plan.model.MOST_CELLS", 1)
     stderr = call("--strategy", "sticky", problem=IN_RACKS).stderr
-    assert stderr == "note: too many different sets of racks: racks are ignored\n"
+    limit = "4 pairs of a topic and a set of racks, times 2 members, are more than 1"
+    assert stderr == f"note: racks are ignored: {limit}\n"
 
 
 def test_empty_group_name_is_refused() -> None:

@@ -45,7 +45,7 @@ def test_too_many_lots_make_the_plan_ignore_racks(monkeypatch: pytest.MonkeyPatc
     members = tuple(member(m, owned={"t0": [i]}, rack="xy"[i]) for i, m in enumerate("ab"))
     with_racks, without = Group(members, {"t0": 6}, racks), Group(members, {"t0": 6})
     assert Lots(with_racks).away is not None
-    monkeypatch.setattr(model, "MOST_CELLS", 4)  # two sets of racks x two members
+    monkeypatch.setattr(model, "MOST_CELLS", 4)  # two pairs of a topic and a set of racks, times two members
     assert Lots(Group(members, {"t0": 6}, racks)).away is not None
     monkeypatch.setattr(model, "MOST_CELLS", 3)
     with_racks = Group(members, {"t0": 6}, racks)

@@ -148,6 +148,17 @@ def test_strategy_that_cannot_hold_it_gets_the_least_size_that_is_as_good() -> N
     assert (sticky.advised, sticky.holds, sticky.horizon.missed) == (4, True, None)
 
 
+def test_trials_last_until_all_is_read() -> None:
+    topics = {f"t{number:02}": 1 for number in range(12)}
+    load = history([HOUR * 3] * 12, step_s=HOUR, topics=topics)
+    by_range = size(load, BY_RANGE, TARGET)  # one member gets all partitions, at any size
+    assert (by_range.advised, by_range.holds) == (1, False)
+    assert by_range.missed is not None
+    assert by_range.missed.time_lag_s == pytest.approx(9_360)
+    behind = history([0, 0], start=[360_000, 72_000], step_s=HOUR)  # 10 and 2 hours of a member
+    assert size(behind, STICKY, TARGET).advised == 2
+
+
 def test_group_shrinks_to_no_less_than_the_horizon_needs() -> None:
     """With the margin the first partition is too much for one member."""
     load = history(*[[HOUR * 9] + [HOUR * 3] * 3] * 2, step_s=HOUR)
