@@ -148,6 +148,18 @@ def test_close_during_a_join_leaves_over_the_second_connection(member: Any) -> N
     m.answer_leave()
 
 
+def test_member_leaves_over_the_first_connection_if_the_second_has_just_failed(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python sends no LeaveGroup to a node that it may not connect to yet."""
+    m = rebalancing(member)
+    monkeypatch.setattr(m.coordinator._client, "connection_delay", lambda node_id: float(node_id == SECOND))
+    m.in_background(m.coordinator.maybe_leave_group_async)
+    assert m.open(LeaveGroupRequest).node_id == FIRST
+    m.answer_leave()
+    assert m.coordinator.coordinator_id == FIRST
+
+
 def test_settled_member_leaves_over_the_first_connection(member: Any) -> None:
     m = member(0)
     m.in_background(m.coordinator.maybe_leave_group_async)
