@@ -32,14 +32,21 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         metadata, plus ``retry_backoff_ms`` if no broker names a coordinator.  Listeners add to that, and a
         commit if partitions are revoked.
         """
+        self._invoke_completed_offset_commit_callbacks()
         self._hold_back_unsubscribed()
         if self.state is MemberState.STABLE and not self._may_still_own():
             self.request_rejoin()  # the session is over: other members may own the partitions
         # A rebalance may begin at any moment of the inherited ``poll``, which would then wait for the join.
         if not self._has_partitions():
-            return bool(super().poll(timeout_ms))
+            self.heartbeat.poll()  # the inherited ``poll`` returns before it while a join is under way
+            try:
+                return bool(super().poll(timeout_ms))
+            except RetriableError:  # a pattern's metadata request failed
+                pause_ms = self.config["retry_backoff_ms"]
+                pause_ms = pause_ms if timeout_ms is None else min(pause_ms, timeout_ms)
+                self._net.run(self._net.sleep, pause_ms / 1000)
+                return False
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
-        self._invoke_completed_offset_commit_callbacks()
         self.poll_heartbeat()
         if self.coordinator_unknown() and not self.ensure_coordinator_ready(timeout_ms=slice_ms):
             return self._may_still_own()

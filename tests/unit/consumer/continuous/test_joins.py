@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from kafka.errors import FencedInstanceIdError, KafkaConnectionError, UnstableOffsetCommitError
 from kafka.future import Future
-from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetFetchRequest
+from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, OffsetFetchRequest
 from kafka.structs import MemberState
 
 from tests.support.waiting import until
@@ -102,6 +102,7 @@ def test_first_join_settles_with_polls_of_no_length(member: Any) -> None:
     m = member()
     assert not m.poll()
     m.joined(0)
+    assert not m.of(LeaveGroupRequest)  # the poll before the join counts for max_poll_interval_ms
     assert m.poll()
     assert m.owned == [0]
     assert m.poll()
