@@ -64,17 +64,18 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         return True
 
     async def ensure_coordinator_ready_async(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but a failed metadata request counts as a timeout; kafka-python raises its error.
+        """As inherited, but with ``timeout_ms`` a failed metadata request counts as a timeout.
 
-        Without ``timeout_ms`` the request is repeated until it succeeds.
+        Without ``timeout_ms`` its error is raised, as in kafka-python, because ``committed`` and ``position``
+        would wait for ever.
         """
-        while True:
-            try:
-                return bool(await super().ensure_coordinator_ready_async(timeout_ms))
-            except RetriableError:
-                await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
-            if timeout_ms is not None:
-                return False
+        try:
+            return bool(await super().ensure_coordinator_ready_async(timeout_ms))
+        except RetriableError:
+            if timeout_ms is None:
+                raise
+            await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
+            return False
 
     def time_to_next_poll(self) -> float:
         """Return the seconds that the consumer may wait for records."""

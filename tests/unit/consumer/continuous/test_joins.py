@@ -13,7 +13,8 @@ from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGro
 from kafka.structs import MemberState
 
 from tests.support.waiting import until
-from tests.unit.consumer.continuous.situations import REBALANCE, rebalancing
+from tests.unit.consumer.continuous.scripted import Scripted
+from tests.unit.consumer.continuous.situations import REBALANCE, T0, rebalancing
 
 
 @pytest.mark.parametrize("step", ["ensure_coordinator_ready", "poll_heartbeat", "need_rejoin"])
@@ -67,15 +68,28 @@ def test_refused_offsets_are_not_requested_with_every_poll(member: Any) -> None:
     assert len(m.of(OffsetFetchRequest)) == 1
 
 
+def cut_off(m: Scripted) -> None:
+    """No broker can be reached."""
+    m.coordinator.coordinator_dead("the test cuts it off")
+    error = KafkaConnectionError("cut off")
+    m.coordinator.lookup_coordinator = lambda: Future().failure(error)
+    m.coordinator._cluster.request_update = lambda: Future().failure(error)
+
+
 def test_poll_goes_on_when_no_broker_can_be_reached(member: Any) -> None:
     """kafka-python's poll() raises the error of the metadata request."""
     m = member(0, retry_backoff_ms=1)
-    m.coordinator.coordinator_dead("the test cuts it off")
-    cut_off = KafkaConnectionError("cut off")
-    m.coordinator.lookup_coordinator = lambda: Future().failure(cut_off)
-    m.coordinator._cluster.request_update = lambda: Future().failure(cut_off)
+    cut_off(m)
     assert m.poll()
     assert m.owned == [0]
+
+
+def test_committed_raises_when_no_broker_can_be_reached(member: Any) -> None:
+    """As in KafkaConsumer; it would wait for ever."""
+    m = member(0, retry_backoff_ms=1)
+    cut_off(m)
+    with pytest.raises(KafkaConnectionError):
+        m.consumer.committed(T0)
 
 
 def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
