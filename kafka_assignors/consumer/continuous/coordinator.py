@@ -20,7 +20,13 @@ _IDLE_S = 0.1  # poll() looks for an assignment this often while it waits for re
 
 
 class ContinuousCoordinator(JoinsOutsidePoll):
-    """`make_continuous` gives this class to the coordinator of a cooperative consumer."""
+    """`make_continuous` gives this class to the coordinator of a cooperative consumer.
+
+    Attributes:
+        is_polling: whether the consumer's ``poll()`` runs; `make_continuous` keeps it up to date.
+    """
+
+    is_polling = False
 
     def poll(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but does not wait for a join or a coordinator while there are partitions to deliver.
@@ -92,11 +98,13 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         )
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but partitions with a position are delivered while other offsets are fetched."""
+        """As inherited, but ``poll()`` delivers partitions with a position while it fetches other offsets."""
         states = list(self._subscription.assignment.values())
-        if not self._has_partitions() or not any(state.has_valid_position for state in states):
+        is_delivering = self.is_polling and self._has_partitions()
+        if not is_delivering or not any(state.has_valid_position for state in states):
             return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
-        is_waiting = any(not future.is_done for future in list(self._offset_fetch_futures.values()))
+        fetch = self._offset_fetch_futures.get(frozenset(self._subscription.missing_fetch_positions()))
+        is_waiting = fetch is not None and not fetch.failed()
         if not is_waiting and time.monotonic() < self._next_offset_fetch_at:
             return False  # the last attempt gave no offsets
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)

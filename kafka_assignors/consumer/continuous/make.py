@@ -94,7 +94,11 @@ def _wrap_poll(consumer: KafkaConsumer) -> None:
         current: Any = reference()
         coordinator = current._coordinator
         drop_exhausted_batch(current)
-        records = type(current)._poll_once(current, *args, **kwargs)
+        coordinator.is_polling = True
+        try:
+            records = type(current)._poll_once(current, *args, **kwargs)
+        finally:
+            coordinator.is_polling = False
         if records and coordinator._join.keeps_assignment:
             recorder_of(coordinator).record_delivered(sum(map(len, records.values())))
         return records
