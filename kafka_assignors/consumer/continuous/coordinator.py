@@ -20,7 +20,13 @@ _IDLE_S = 0.1  # poll() looks for an assignment this often while it waits for re
 
 
 class ContinuousCoordinator(JoinsOutsidePoll):
-    """`make_continuous` gives this class to the coordinator of a cooperative consumer."""
+    """`make_continuous` gives this class to the coordinator of a cooperative consumer.
+
+    Attributes:
+        is_polling: whether the consumer's ``poll()`` runs; `make_continuous` keeps it up to date.
+    """
+
+    is_polling = False
 
     def poll(self, timeout_ms: float | None = None) -> bool:
         """As inherited, but does not wait for a join or a coordinator while there are partitions to deliver.
@@ -32,14 +38,21 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         metadata, plus ``retry_backoff_ms`` if no broker names a coordinator.  Listeners add to that, and a
         commit if partitions are revoked.
         """
+        self._invoke_completed_offset_commit_callbacks()
         self._hold_back_unsubscribed()
         if self.state is MemberState.STABLE and not self._may_still_own():
             self.request_rejoin()  # the session is over: other members may own the partitions
         # A rebalance may begin at any moment of the inherited ``poll``, which would then wait for the join.
         if not self._has_partitions():
-            return bool(super().poll(timeout_ms))
+            self.heartbeat.poll()  # the inherited ``poll`` returns before it while a join is under way
+            try:
+                return bool(super().poll(timeout_ms))
+            except RetriableError:  # a pattern's metadata request failed
+                pause_ms = self.config["retry_backoff_ms"]
+                pause_ms = pause_ms if timeout_ms is None else min(pause_ms, timeout_ms)
+                self._net.run(self._net.sleep, pause_ms / 1000)
+                return False
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)
-        self._invoke_completed_offset_commit_callbacks()
         self.poll_heartbeat()
         if self.coordinator_unknown() and not self.ensure_coordinator_ready(timeout_ms=slice_ms):
             return self._may_still_own()
@@ -57,17 +70,18 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         return True
 
     async def ensure_coordinator_ready_async(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but a failed metadata request counts as a timeout; kafka-python raises its error.
+        """As inherited, but with ``timeout_ms`` a failed metadata request counts as a timeout.
 
-        Without ``timeout_ms`` the request is repeated until it succeeds.
+        Without ``timeout_ms`` its error is raised, as in kafka-python, because ``committed`` and ``position``
+        would wait for ever.
         """
-        while True:
-            try:
-                return bool(await super().ensure_coordinator_ready_async(timeout_ms))
-            except RetriableError:
-                await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
-            if timeout_ms is not None:
-                return False
+        try:
+            return bool(await super().ensure_coordinator_ready_async(timeout_ms))
+        except RetriableError:
+            if timeout_ms is None:
+                raise
+            await self._net.sleep(self.config["retry_backoff_ms"] / 1000)
+            return False
 
     def time_to_next_poll(self) -> float:
         """Return the seconds that the consumer may wait for records."""
@@ -84,11 +98,13 @@ class ContinuousCoordinator(JoinsOutsidePoll):
         )
 
     def refresh_committed_offsets_if_needed(self, timeout_ms: float | None = None) -> bool:
-        """As inherited, but partitions with a position are delivered while other offsets are fetched."""
+        """As inherited, but ``poll()`` delivers partitions with a position while it fetches other offsets."""
         states = list(self._subscription.assignment.values())
-        if not self._has_partitions() or not any(state.has_valid_position for state in states):
+        is_delivering = self.is_polling and self._has_partitions()
+        if not is_delivering or not any(state.has_valid_position for state in states):
             return bool(super().refresh_committed_offsets_if_needed(timeout_ms))
-        is_waiting = any(not future.is_done for future in list(self._offset_fetch_futures.values()))
+        fetch = self._offset_fetch_futures.get(frozenset(self._subscription.missing_fetch_positions()))
+        is_waiting = fetch is not None and not fetch.failed()
         if not is_waiting and time.monotonic() < self._next_offset_fetch_at:
             return False  # the last attempt gave no offsets
         slice_ms = _SLICE_MS if timeout_ms is None else min(_SLICE_MS, timeout_ms)

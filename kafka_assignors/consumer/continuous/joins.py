@@ -205,7 +205,11 @@ class JoinsOutsidePoll(Membership):
         """
         is_revoking = not self._subscription.assigned_partitions() <= assigned
         if is_revoking and not await self._await_commits(_COMMIT_MS):  # a new one would wait, too
-            log.warning("commit before revoking partitions skipped: an earlier commit has no response")
+            log.warning(
+                "partitions are revoked although an earlier commit has had no response for %g s: their next "
+                "owners may read records again",
+                _COMMIT_MS / 1000,
+            )
             return
         offsets = self._subscription.all_consumed_offsets()
         if not offsets or not self.config["enable_auto_commit"]:

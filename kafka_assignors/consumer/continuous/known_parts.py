@@ -12,6 +12,7 @@ from functools import cache
 
 from kafka import KafkaConsumer
 from kafka.cluster import ClusterMetadata
+from kafka.consumer.fetcher import Fetcher
 from kafka.consumer.subscription_state import SubscriptionState, TopicPartitionState
 from kafka.coordinator.base import BaseCoordinator, Generation
 from kafka.coordinator.consumer import ConsumerCoordinator
@@ -43,6 +44,7 @@ _METHODS: dict[type, str] = {
         "_maybe_auto_commit_offsets_sync _invoke_rebalance_listener_async"
     ),
     KafkaConsumer: "poll _poll_once _refresh_committed_offsets commit unsubscribe close",
+    Fetcher: "__init__ fetched_records",
     Heartbeat: (
         "__init__ poll sent_heartbeat fail_heartbeat received_heartbeat time_to_next_heartbeat "
         "should_heartbeat session_timeout_expired reset_timeouts poll_timeout_expired"
@@ -68,6 +70,7 @@ KNOWN: dict[str, str] = {
     "BaseCoordinator": "7936dd75bac019e0",
     "ConsumerCoordinator": "f2662c4541a25c04",
     "KafkaConsumer": "7a1d324e3ca12abd",
+    "Fetcher": "ceb873698985ea67",
     "Heartbeat": "9aee96f45e22bf98",
     "Generation": "a17f1f9b699915f6",
     "SubscriptionState": "4b600dd16f94410f",

@@ -11,7 +11,8 @@ from kafka import KafkaConsumer
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.coordinator.consumer import ConsumerCoordinator
 
-from kafka_assignors.assignor.coordinator_access.metrics import consumer_recorder, recorder_of
+from kafka_assignors.assignor.coordinator_access.consumer import drop_exhausted_batch
+from kafka_assignors.assignor.coordinator_access.metrics import recorder_of
 
 log = logging.getLogger("kafka_assignors")
 
@@ -81,21 +82,25 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
         return False
     coordinator.__class__ = ContinuousCoordinator
     coordinator.begin()
-    _count_deliveries(consumer)
+    _wrap_poll(consumer)
     return True
 
 
-def _count_deliveries(consumer: KafkaConsumer) -> None:
-    """Make each poll of a consumer count the records that it delivers during a join."""
-    if not consumer_recorder(consumer).is_enabled:
-        return
+def _wrap_poll(consumer: KafkaConsumer) -> None:
+    """Make ``poll()`` return to resumed partitions, and count the records it delivers during a join."""
     reference = weakref.ref(consumer)
 
-    def poll_and_count(*args: Any, **kwargs: Any) -> Any:
+    def poll_once(*args: Any, **kwargs: Any) -> Any:
         current: Any = reference()
-        records = type(current)._poll_once(current, *args, **kwargs)
-        if records and current._coordinator._join.keeps_assignment:
-            recorder_of(current._coordinator).record_delivered(sum(map(len, records.values())))
+        coordinator = current._coordinator
+        drop_exhausted_batch(current)
+        coordinator.is_polling = True
+        try:
+            records = type(current)._poll_once(current, *args, **kwargs)
+        finally:
+            coordinator.is_polling = False
+        if records and coordinator._join.keeps_assignment:
+            recorder_of(coordinator).record_delivered(sum(map(len, records.values())))
         return records
 
-    consumer._poll_once = poll_and_count
+    consumer._poll_once = poll_once

@@ -211,6 +211,9 @@ class OffsetsDuringJoins(ConsumerCoordinator):
         """As inherited, but over the second connection while JoinGroup or SyncGroup holds up the first."""
         first = self.coordinator_id
         second = self.coordinator() if self._join.is_in_flight else None
+        # The inherited method would send nothing to a node that it may not connect to yet.
+        if second and self._client.is_disconnected(second) and self._client.connection_delay(second) > 0:
+            second = None
         if second is not None:
             self.coordinator_id = second
         try:

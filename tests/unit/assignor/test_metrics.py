@@ -147,7 +147,6 @@ def test_disabled_metrics_leave_the_coordinator_alone(consumer: MakeConsumer) ->
     assert made.metrics() is None
     assert "_do_join_and_sync_async" not in vars(made._coordinator)
     assert "_invoke_rebalance_listener_async" not in vars(made._coordinator)
-    assert "_poll_once" not in vars(made)
     scripted = Scripted(made, 1)
     rebalance(scripted, 1)
     assert scripted.owned == [1]

@@ -137,6 +137,14 @@ class Scripted:
             self.polling = False
             self.drain()
 
+    def fetch_offsets(self, timeout_ms: int = 0) -> bool:
+        """Fetch missing committed offsets, as the consumer's ``poll`` does."""
+        self.coordinator.is_polling = True
+        try:
+            return bool(self.coordinator.refresh_committed_offsets_if_needed(timeout_ms=timeout_ms))
+        finally:
+            self.coordinator.is_polling = False
+
     def rebalance(self) -> None:
         """A heartbeat reports a rebalance, and the application polls: JoinGroup is sent."""
         self.coordinator.request_rejoin()
@@ -201,6 +209,21 @@ class Scripted:
         sent = next(entry for entry in self.of(OffsetCommitRequest) if not entry.future.is_done)
         topics = [(t.name, [(p.partition_index, code) for p in t.partitions]) for t in sent.request.topics]
         self.answer(sent, SimpleNamespace(topics=topics))
+
+    def answer_offsets(self, committed: dict[int, int], code: int = 0) -> None:
+        """Answer OffsetFetch."""
+        entries = [
+            SimpleNamespace(
+                partition_index=number,
+                committed_offset=offset,
+                committed_leader_epoch=-1,
+                metadata="",
+                error_code=0,
+            )
+            for number, offset in committed.items()
+        ]
+        group = SimpleNamespace(error_code=code, topics=[SimpleNamespace(name="t", partitions=entries)])
+        self.answer(self.open(OffsetFetchRequest), SimpleNamespace(API_VERSION=8, groups=[group]))
 
     def beat(self, code: int = 0) -> None:
         """A heartbeat is due, and answered."""

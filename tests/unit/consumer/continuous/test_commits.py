@@ -288,7 +288,7 @@ def test_follow_up_join_does_not_overtake_the_commit_of_a_revoked_partition(memb
 
 @pytest.mark.parametrize("others_own_it", [False, True])
 def test_listener_commits_revoked_partitions_after_an_unanswered_commit(
-    others_own_it: bool, member: Any, monkeypatch: pytest.MonkeyPatch
+    others_own_it: bool, member: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Until the next join they have no other owner, whose offsets would be newer."""
     monkeypatch.setattr(joins, "_COMMIT_MS", 1)
@@ -306,6 +306,7 @@ def test_listener_commits_revoked_partitions_after_an_unanswered_commit(
     m.polling = True
     m.in_background(m.coordinator.ensure_active_group_async, 0)
     until(lambda: m.drain() or last)
+    assert "partitions are revoked although an earlier commit has had no response for 0.001 s" in caplog.text
     if others_own_it:
         m.poll()
         m.joined(1)

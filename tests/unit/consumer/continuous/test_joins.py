@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import time
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kafka.errors import FencedInstanceIdError, KafkaConnectionError, UnstableOffsetCommitError
 from kafka.future import Future
-from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, OffsetFetchRequest
-from kafka.structs import MemberState
+from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, OffsetFetchRequest
+from kafka.structs import MemberState, TopicPartition
 
+from kafka_assignors.consumer.continuous import coordinator
 from tests.support.waiting import until
-from tests.unit.consumer.continuous.situations import REBALANCE, rebalancing
+from tests.unit.consumer.continuous.scripted import Scripted
+from tests.unit.consumer.continuous.situations import REBALANCE, T0, rebalancing
 
 
 @pytest.mark.parametrize("step", ["ensure_coordinator_ready", "poll_heartbeat", "need_rejoin"])
@@ -48,7 +51,7 @@ def test_offsets_of_new_partitions_do_not_hold_up_the_others(member: Any) -> Non
     m.joined(0, 1)
     m.poll()
     began = time.monotonic()
-    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=10_000)
+    assert not m.fetch_offsets(10_000)
     assert time.monotonic() - began < 5
     m.open(OffsetFetchRequest)
 
@@ -59,23 +62,61 @@ def test_refused_offsets_are_not_requested_with_every_poll(member: Any) -> None:
     m.beat(REBALANCE)
     m.joined(0, 1)
     m.poll()
-    group = SimpleNamespace(error_code=UnstableOffsetCommitError.errno, topics=[])
-    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
-    m.answer(m.open(OffsetFetchRequest), SimpleNamespace(API_VERSION=8, groups=[group]))
+    assert not m.fetch_offsets()
+    m.answer_offsets({}, UnstableOffsetCommitError.errno)
     for _ in range(3):
-        assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+        assert not m.fetch_offsets()
     assert len(m.of(OffsetFetchRequest)) == 1
+
+
+def test_offsets_that_arrive_between_two_polls_are_used_by_the_next(member: Any) -> None:
+    m = member(0, retry_backoff_ms=60_000)
+    m.beat(REBALANCE)
+    m.joined(0, 1)
+    m.poll()
+    assert not m.fetch_offsets()
+    m.answer_offsets({1: 42})
+    assert m.fetch_offsets()
+    assert m.positions == {0: 100, 1: 42}
+
+
+def test_position_waits_for_the_committed_offset(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in KafkaConsumer; only poll() goes on without it."""
+    monkeypatch.setattr(coordinator, "_SLICE_MS", 0)
+    m = member(0)
+    m.beat(REBALANCE)
+    m.joined(0, 1)
+    m.poll()
+    positions: list[int] = []
+    Thread(target=lambda: positions.append(m.consumer.position(TopicPartition("t", 1))), daemon=True).start()
+    until(lambda: m.of(OffsetFetchRequest))
+    m.answer_offsets({1: 42})
+    until(lambda: positions)
+    assert positions == [42]
+
+
+def cut_off(m: Scripted) -> None:
+    """No broker can be reached."""
+    m.coordinator.coordinator_dead("the test cuts it off")
+    error = KafkaConnectionError("cut off")
+    m.coordinator.lookup_coordinator = lambda: Future().failure(error)
+    m.coordinator._cluster.request_update = lambda: Future().failure(error)
 
 
 def test_poll_goes_on_when_no_broker_can_be_reached(member: Any) -> None:
     """kafka-python's poll() raises the error of the metadata request."""
     m = member(0, retry_backoff_ms=1)
-    m.coordinator.coordinator_dead("the test cuts it off")
-    cut_off = KafkaConnectionError("cut off")
-    m.coordinator.lookup_coordinator = lambda: Future().failure(cut_off)
-    m.coordinator._cluster.request_update = lambda: Future().failure(cut_off)
+    cut_off(m)
     assert m.poll()
     assert m.owned == [0]
+
+
+def test_committed_raises_when_no_broker_can_be_reached(member: Any) -> None:
+    """As in KafkaConsumer; it would wait for ever."""
+    m = member(0, retry_backoff_ms=1)
+    cut_off(m)
+    with pytest.raises(KafkaConnectionError):
+        m.consumer.committed(T0)
 
 
 def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
@@ -102,6 +143,7 @@ def test_first_join_settles_with_polls_of_no_length(member: Any) -> None:
     m = member()
     assert not m.poll()
     m.joined(0)
+    assert not m.of(LeaveGroupRequest)  # the poll before the join counts for max_poll_interval_ms
     assert m.poll()
     assert m.owned == [0]
     assert m.poll()
@@ -122,7 +164,7 @@ def test_committed_offsets_are_fetched_again_for_a_partition_that_comes_back(mem
     m = rebalancing(member)
     m.joined(0, 1)
     m.poll()
-    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    assert not m.fetch_offsets()
     first = m.open(OffsetFetchRequest)
     m.rebalance()
     m.joined(0)
@@ -130,7 +172,7 @@ def test_committed_offsets_are_fetched_again_for_a_partition_that_comes_back(mem
     m.answer(first, SimpleNamespace(API_VERSION=8, groups=[SimpleNamespace(error_code=0, topics=[])]))
     m.joined(0, 1)
     m.poll()
-    assert not m.coordinator.refresh_committed_offsets_if_needed(timeout_ms=0)
+    assert not m.fetch_offsets()
     assert m.open(OffsetFetchRequest) is not first
 
 

@@ -62,6 +62,18 @@ def test_make_continuous_twice_is_fine(consumer: MakeConsumer) -> None:
     assert made._coordinator._join is join
 
 
+def test_poll_returns_to_partitions_that_were_paused(
+    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python alone never does while a batch that was read to its end is the current one."""
+    made = consumer(CooperativeStickyAssignor)
+    assert make_continuous(made)
+    monkeypatch.setattr(type(made), "_poll_once", lambda *_args, **_kwargs: {})
+    made._fetcher._next_partition_records = []
+    made.poll()
+    assert made._fetcher._next_partition_records is None
+
+
 def test_installed_kafka_python_is_known() -> None:
     """Every method that the coordinator overrides, repeats or calls has the source we know."""
     assert known_parts.unknown_parts() == ()

@@ -114,6 +114,42 @@ def test_pattern_joins_with_metadata_that_comes_between_two_polls(
     assert len(updates) == 2 + fails
 
 
+def test_pattern_subscriber_without_partitions_survives_a_failed_metadata_request(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    m = member(retry_backoff_ms=11)
+    m.consumer._subscription.subscribed_pattern = object()
+    gone = KafkaConnectionError("gone")
+    monkeypatch.setattr(m.coordinator._cluster, "request_update", lambda: Future().failure(gone))
+    pauses = []
+    sleep = m.coordinator._net.sleep
+
+    async def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        await sleep(seconds)
+
+    monkeypatch.setattr(m.coordinator._net, "sleep", pause)
+    for timeout_ms in (7, 60_000):
+        assert not m.poll(timeout_ms)
+    assert {0.007, 0.011} <= set(pauses)  # the timeout, then retry_backoff_ms; others may pause, too
+    m.consumer._subscription.subscribed_pattern = None
+    m.poll()
+    m.joined(0)
+    assert m.poll()
+    assert m.owned == [0]
+
+
+def test_retriable_error_of_a_commit_callback_is_raised(member: Any) -> None:
+    m = member()
+
+    def fail(*_: Any) -> None:
+        raise KafkaConnectionError("the callback raises the error of its commit")
+
+    m.coordinator.completed_offset_commits.append((fail, {}, None))
+    with pytest.raises(KafkaConnectionError):
+        m.poll()
+
+
 def test_unsubscribe_during_a_join_leaves_over_the_second_connection(member: Any) -> None:
     m = rebalancing(member)
     m.consumer._subscription.unsubscribe()
@@ -146,6 +182,18 @@ def test_close_during_a_join_leaves_over_the_second_connection(member: Any) -> N
     assert m.listener.heard == [("revoked", [0])]
     assert m.open(LeaveGroupRequest).node_id == SECOND
     m.answer_leave()
+
+
+def test_member_leaves_over_the_first_connection_if_the_second_has_just_failed(
+    member: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """kafka-python sends no LeaveGroup to a node that it may not connect to yet."""
+    m = rebalancing(member)
+    monkeypatch.setattr(m.coordinator._client, "connection_delay", lambda node_id: float(node_id == SECOND))
+    m.in_background(m.coordinator.maybe_leave_group_async)
+    assert m.open(LeaveGroupRequest).node_id == FIRST
+    m.answer_leave()
+    assert m.coordinator.coordinator_id == FIRST
 
 
 def test_settled_member_leaves_over_the_first_connection(member: Any) -> None:
