@@ -67,25 +67,34 @@ class KnownChangelogs:
 
 
 def changelogs_of(
-    client: Mapping[str, Any], topology: Topology, application: str, *, replication_factor: int = -1
+    client: Mapping[str, Any],
+    topology: Topology,
+    application: str,
+    *,
+    replication_factor: int = -1,
+    create: bool = True,
 ) -> dict[Task, Changelog]:
     """Return the changelog of each task, after creating missing topics as compacted ones.
 
     If source topics grew, their changelog has fewer partitions.  Tasks without a changelog partition are then
     left out, with a warning; they wait until an operator adds partitions.
 
-    A ``replication_factor`` of -1 is the cluster's default.
+    A ``replication_factor`` of -1 is the cluster's default.  Without ``create``, tasks of a missing changelog
+    are left out, with a warning: it may have been deleted, and an empty one would lack the state.
 
     Raises:
         TopologyError: a source topic is missing; the source topics of a subtopology differ in partitions; a
-            changelog has more partitions than its sources, or none.
+            changelog has more partitions than its sources, or (with ``create``) none.
         ChangelogError: a changelog would lose state, or the cluster refuses a request.
     """
     try:
         with closing(make_client(KafkaAdminClient, **client)) as admin:
             task_counts = _task_counts(admin, topology)
             topics = topology.changelogs(application)
-            _create(admin, {topic: task_counts[id] for id, topic in topics.items()}, replication_factor)
+            if create:
+                _create(admin, {topic: task_counts[id] for id, topic in topics.items()}, replication_factor)
+            else:
+                topics = _existing(admin, topics)
             return _checked(admin, topology, topics, task_counts)
     except KafkaError as error:
         raise ChangelogError(f"cannot set up the changelogs of {application!r}: {error}") from error
@@ -129,6 +138,14 @@ def _create(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_fact
             log.info("created changelog %s with %d partitions", topic, count)
         except TopicAlreadyExistsError:  # another member created it meanwhile
             pass
+
+
+def _existing(admin: KafkaAdminClient, topics: Mapping[str, str]) -> Mapping[str, str]:
+    described = _described(admin, list(topics.values()))
+    for id, topic in topics.items():
+        if topic not in described:
+            log.warning("changelog %s does not exist: new tasks of subtopology %s wait for it", topic, id)
+    return {id: topic for id, topic in topics.items() if topic in described}
 
 
 def _checked(
