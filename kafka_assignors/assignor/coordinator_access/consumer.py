@@ -58,6 +58,12 @@ def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int
     ]
 
 
+def without_leader(consumer: KafkaConsumer, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+    """Return the partitions for which a consumer's metadata has no leader."""
+    leader = consumer._cluster.leader_for_partition
+    return {partition for partition in partitions if leader(partition) in {None, -1}}
+
+
 async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
     """Commit on the I/O thread, where the public ``commit`` refuses to block.  Retries retriable errors.
 

@@ -25,6 +25,9 @@ class Consumer:
         self.asked = 0
         self.positions_asked = 0
         self._fetcher = SimpleNamespace(_next_partition_records=None)
+        self._cluster = SimpleNamespace(
+            leader_for_partition=lambda partition: -1 if partition in self.leaderless else 1
+        )
 
     def write(self, number: int, *keys: bytes, skip: int = 0) -> None:
         partition = TopicPartition("log", number)
