@@ -577,6 +577,24 @@ def test_holdings_have_copies_of_an_earlier_process(tmp_path: Path) -> None:
     second.close()
 
 
+def test_copy_of_a_task_that_has_not_begun_is_reported(tmp_path: Path) -> None:
+    """A static member that restarts gets its tasks at once, but begins them once it is alone."""
+    first = Bench(tmp_path)
+    first.set_standbys(S0)
+    first.close()
+    second = Bench(tmp_path)
+    active = second.tasks.actives[S0] = ActiveTask(S0, lambda *_: None, "m-1")
+    second.copies.holdings()
+    assert set(second.reader.closed_copies) == {S0}
+    second.copies.begin(active)
+    second.copies.holdings()
+    assert second.reader.closed_copies == {}
+    second.restore(S0)
+    second.copies.holdings()
+    assert second.reader.closed_copies == {}
+    second.close()
+
+
 # --- holdings
 
 
