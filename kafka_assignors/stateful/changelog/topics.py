@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import KafkaError, TopicAlreadyExistsError, TopicAuthorizationFailedError
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import ChangelogError, TopologyError
@@ -25,6 +25,7 @@ log = logging.getLogger("kafka_assignors")
 
 _VISIBLE_S = 5.0  # limit of the wait until the broker that is asked knows a topic
 _CHECK_EVERY_S = 0.1
+_DENIED = TopicAuthorizationFailedError.errno
 
 
 class KnownChangelogs:
@@ -108,12 +109,17 @@ def _task_counts(admin: KafkaAdminClient, topology: Topology) -> dict[str, int]:
 
 
 def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Describe the topics that exist; waits up to 5 s, because a broker learns of a new topic late."""
+    """Describe the topics that exist; waits up to 5 s, because a broker learns of a new topic late.
+
+    Raises:
+        ChangelogError: the cluster does not let us describe a topic.
+    """
     until = time.monotonic() + _VISIBLE_S
     while True:
-        described = {
-            topic["name"]: topic for topic in admin.describe_topics(list(topics)) if topic["partitions"]
-        }
+        descriptions = admin.describe_topics(list(topics))
+        if denied := [topic["name"] for topic in descriptions if topic["error_code"] == _DENIED]:
+            raise ChangelogError(f"not allowed to describe topics {', '.join(denied)}: grant DESCRIBE on them")
+        described = {topic["name"]: topic for topic in descriptions if topic["partitions"]}
         if len(described) == len(set(topics)) or time.monotonic() >= until:
             return described
         time.sleep(_CHECK_EVERY_S)
