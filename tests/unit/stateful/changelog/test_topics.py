@@ -44,14 +44,16 @@ class Admin:
         pass
 
 
-def changelogs(
-    monkeypatch: pytest.MonkeyPatch, topology: Topology = TOPOLOGY, create: bool = True, **topics: int
-) -> Any:
+def cluster(monkeypatch: pytest.MonkeyPatch, **topics: int) -> None:
     monkeypatch.setattr(
         changelog_topics, "KafkaAdminClient", Admin(**{n.replace("_", "-"): c for n, c in topics.items()})
     )
     monkeypatch.setattr(changelog_topics, "_VISIBLE_S", 0.0)
-    return changelogs_of({}, topology, "g", create=create)
+
+
+def changelogs(monkeypatch: pytest.MonkeyPatch, **topics: int) -> Any:
+    cluster(monkeypatch, **topics)
+    return changelogs_of({}, TOPOLOGY, "g")
 
 
 @pytest.mark.parametrize("of_changelog", [{}, {"g_s_changelog": 3}])
@@ -127,6 +129,7 @@ def test_search_for_a_grown_topic_does_not_create_a_deleted_changelog_again(
     """It would be empty, and the state in it lost."""
     topology = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
     monkeypatch.setattr(Admin, "create_topics", lambda *_, **__: pytest.fail("created a changelog"))
-    logs = changelogs(monkeypatch, topology, create=False, t=1, u=3, g_b_changelog=3)
+    cluster(monkeypatch, t=1, u=3, g_b_changelog=3)
+    logs = changelogs_of({}, topology, "g", create=False)
     assert set(logs) == {("b", p) for p in range(3)}
     assert "changelog g-a-changelog does not exist: new tasks of subtopology a wait for it" in caplog.text
