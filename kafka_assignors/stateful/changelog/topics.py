@@ -148,7 +148,7 @@ def _create(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_fact
             pass
 
 
-def _existing(admin: KafkaAdminClient, topics: Mapping[str, str]) -> Mapping[str, str]:
+def _existing(admin: KafkaAdminClient, topics: Mapping[str, str]) -> dict[str, str]:
     described = _described(admin, list(topics.values()))
     for id, topic in topics.items():
         if topic not in described:
