@@ -118,9 +118,7 @@ def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapp
     while True:
         descriptions = admin.describe_topics(list(topics))
         if denied := [topic["name"] for topic in descriptions if topic["error_code"] == _DENIED]:
-            raise ChangelogError(
-                f"not allowed to describe topics {', '.join(denied)}: grant DESCRIBE on them"
-            )
+            raise ChangelogError(f"not allowed to describe topics {', '.join(denied)}: grant DESCRIBE")
         described = {topic["name"]: topic for topic in descriptions if topic["partitions"]}
         if len(described) == len(set(topics)) or time.monotonic() >= until:
             return described
