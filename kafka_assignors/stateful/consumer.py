@@ -262,8 +262,13 @@ class StatefulConsumer:
                             self._probe_due = time.monotonic() + in_s  # the system's clock may step back
                     case Revoked(partitions):
                         try:
-                            if self._lease.wait_until_alone():
-                                self._processing.commit(self._lease.patience_s)
+                            alone = self._lease.wait_until_alone()
+                            if alone and not self._processing.commit(self._lease.patience_s):
+                                log.warning(
+                                    "revoked %d partitions, but not all work is committed: "
+                                    "the next owners process the rest again",
+                                    len(partitions),
+                                )
                         finally:
                             self._ownership.release(partitions)
                     case Lost(partitions):

@@ -351,6 +351,21 @@ def test_revoked_tasks_are_not_committed_while_another_process_may_write(
     assert components.about("wait_until_alone", "commit", "forget")[:2] == ["wait_until_alone", "forget"]
 
 
+def test_failed_commit_of_revoked_tasks_is_logged_as_work_to_repeat(
+    components: Everything,
+    member: StatefulConsumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The commit's own line says that it is tried again; this member does not for these tasks."""
+    monkeypatch.setattr(components, "commit", lambda *wait_s: not wait_s)  # `_finish` does not wait
+    components.turns = [lambda: member._events.put(Revoked(frozenset({T0, T1})))]
+    member.run()
+    assert caplog.messages == [
+        "revoked 2 partitions, but not all work is committed: the next owners process the rest again"
+    ]
+
+
 def test_revoked_tasks_are_given_up_though_their_commit_raises(
     components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
