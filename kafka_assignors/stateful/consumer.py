@@ -88,6 +88,8 @@ class StatefulConsumer:
         self._closing = Shutdown(self._options.close_timeout_s)
         self._used = threading.Lock()  # taken by the first call of `run` or `close`, and never released
         self._ran = False
+        self._probing_interval_s = self._options.probing_rebalance_interval_ms / 1000
+        self._probe_due = 0.0  # monotonic seconds
         self._lock = threading.RLock()
         self._events: SimpleQueue[Event] = SimpleQueue()
         self._components = components = assemble(
@@ -253,12 +255,20 @@ class StatefulConsumer:
         with self._lock:
             while not self._events.empty():
                 match event := self._events.get():
-                    case Duties():
+                    case Duties(probe_at=probe_at):
                         self._tasks.duties = event
+                        if probe_at is not None:
+                            in_s = min(probe_at - time.time(), self._probing_interval_s)
+                            self._probe_due = time.monotonic() + in_s  # the system's clock may step back
                     case Revoked(partitions):
                         try:
-                            if self._lease.wait_until_alone():
-                                self._processing.commit(self._lease.patience_s)
+                            alone = self._lease.wait_until_alone()
+                            if alone and not self._processing.commit(self._lease.patience_s):
+                                log.warning(
+                                    "revoked %d partitions, but not all work is committed: "
+                                    "the next owners process the rest again",
+                                    len(partitions),
+                                )
                         finally:
                             self._ownership.release(partitions)
                     case Lost(partitions):
@@ -273,8 +283,7 @@ class StatefulConsumer:
         return is_settled(self._consumer) and self._tasks.duties.generation == generation_of(self._consumer)
 
     def _probe(self) -> None:
-        probe_at = self._tasks.duties.probe_at
-        if probe_at is not None and time.time() >= probe_at:
+        if self._tasks.duties.probe_at is not None and time.monotonic() >= self._probe_due:
             self._tasks.duties = replace(self._tasks.duties, probe_at=None)
             log.info("requesting a probing rebalance: copies may have caught up, so tasks can move")
             self._components.assignor.refresh_user_data()

@@ -58,6 +58,18 @@ def replicas(cluster: ClusterMetadata, topic: str, count: int) -> list[tuple[int
     ]
 
 
+def without_leader(consumer: KafkaConsumer, partitions: Iterable[TopicPartition]) -> set[TopicPartition]:
+    """Return the partitions for which a consumer's metadata has no leader."""
+    leader = consumer._cluster.leader_for_partition
+    return {partition for partition in partitions if leader(partition) in {None, -1}}
+
+
+def topic_id(consumer: KafkaConsumer, topic: str) -> str | None:
+    """Return the id of a topic in a consumer's metadata; None: not known."""
+    current = getattr(consumer._cluster, "_topic_ids", {}).get(topic)
+    return None if current is None else str(current)
+
+
 async def commit(consumer: KafkaConsumer, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> None:
     """Commit on the I/O thread, where the public ``commit`` refuses to block.  Retries retriable errors.
 

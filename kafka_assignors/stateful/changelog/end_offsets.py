@@ -15,6 +15,8 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.errors import KafkaError
 
+from kafka_assignors.assignor.coordinator_access.consumer import without_leader
+from kafka_assignors.plan.model import listed
 from kafka_assignors.stateful.state.copy import Changelog
 from kafka_assignors.wire.stateful.task_section import Task
 
@@ -79,7 +81,8 @@ class EndOffsets:
                 missing = set(partitions).intersection(error.args)
                 if not missing:
                     raise
-                self._skip(missing, "it has no leader")
+                missing |= without_leader(self._consumer, partitions)  # the error names only one
+                self._skip(sorted(missing), "it has no leader")
                 partitions = [partition for partition in partitions if partition not in missing]
             except KafkaError as error:
                 self._skip(partitions, str(error))
@@ -92,7 +95,7 @@ class EndOffsets:
 
     def _skip(self, partitions: Collection[KafkaPartition], why: str) -> None:
         if new := [partition for partition in partitions if partition not in self._silent]:
-            names = ", ".join(f"{partition.topic}-{partition.partition}" for partition in new)
+            names = listed(new, name=lambda partition: "{}-{}".format(*partition))
             log.warning("changelog %s: no offset: %s; skipped for %.0f s", names, why, _AGAIN_S)
         self._silent.update(dict.fromkeys(partitions, self._clock() + _AGAIN_S))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,7 +12,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from kafka.errors import LogTruncationError
 
-from kafka_assignors.assignor.coordinator_access.consumer import drop_exhausted_batch
+from kafka_assignors.assignor.coordinator_access.consumer import drop_exhausted_batch, topic_id
 from kafka_assignors.errors import StateError
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets
 from kafka_assignors.stateful.changelog.progress import RestoreProgress
@@ -212,6 +213,8 @@ class Tailing:
         for tailed in list(self.kept):
             if (end := ends.get(tailed.partition)) is None:
                 continue
+            if self._restarted_in_new_topic(tailed):
+                continue  # the end may be that of the old topic
             if end < tailed.copy.position:
                 self._restart_after_loss(tailed, end)
             # The end for a waiting task stays fixed, because the former owner has stopped writing; a lower
@@ -219,6 +222,15 @@ class Tailing:
             if tailed.end is None or tailed.waiter is None or end < tailed.end:
                 tailed.end = end
                 self._use_or_restart(tailed, end)
+
+    def _restarted_in_new_topic(self, tailed: TailedCopy) -> bool:
+        """Restart a copy whose changelog was deleted and created again; return whether it was."""
+        changelog, current = tailed.copy.changelog, topic_id(self._consumer, tailed.partition.topic)
+        if changelog is None or current is None or changelog.topic_id in {None, current}:
+            return False
+        tailed.copy.changelog = replace(changelog, topic_id=current)
+        self.kept.restart(tailed, "was deleted and created again")
+        return True
 
     def _restart_after_loss(self, tailed: TailedCopy, end: int) -> None:
         ends_at = f"ends at offset {end}, before {tailed.copy.position}, the position of the copy"

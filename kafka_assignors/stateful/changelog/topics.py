@@ -11,7 +11,7 @@ from typing import Any
 
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
-from kafka.errors import KafkaError, TopicAlreadyExistsError
+from kafka.errors import KafkaError, TopicAlreadyExistsError, TopicAuthorizationFailedError
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import ChangelogError, TopologyError
@@ -25,6 +25,7 @@ log = logging.getLogger("kafka_assignors")
 
 _VISIBLE_S = 5.0  # limit of the wait until the broker that is asked knows a topic
 _CHECK_EVERY_S = 0.1
+_DENIED = TopicAuthorizationFailedError.errno
 
 
 class KnownChangelogs:
@@ -67,25 +68,34 @@ class KnownChangelogs:
 
 
 def changelogs_of(
-    client: Mapping[str, Any], topology: Topology, application: str, *, replication_factor: int = -1
+    client: Mapping[str, Any],
+    topology: Topology,
+    application: str,
+    *,
+    replication_factor: int = -1,
+    create: bool = True,
 ) -> dict[Task, Changelog]:
     """Return the changelog of each task, after creating missing topics as compacted ones.
 
     If source topics grew, their changelog has fewer partitions.  Tasks without a changelog partition are then
     left out, with a warning; they wait until an operator adds partitions.
 
-    A ``replication_factor`` of -1 is the cluster's default.
+    A ``replication_factor`` of -1 is the cluster's default.  Without ``create``, tasks of a missing changelog
+    are left out, with a warning: it may have been deleted, and an empty one would lack the state.
 
     Raises:
         TopologyError: a source topic is missing; the source topics of a subtopology differ in partitions; a
-            changelog has more partitions than its sources, or none.
+            changelog has more partitions than its sources, or (with ``create``) none.
         ChangelogError: a changelog would lose state, or the cluster refuses a request.
     """
     try:
         with closing(make_client(KafkaAdminClient, **client)) as admin:
             task_counts = _task_counts(admin, topology)
             topics = topology.changelogs(application)
-            _create(admin, {topic: task_counts[id] for id, topic in topics.items()}, replication_factor)
+            if create:
+                _create(admin, {topic: task_counts[id] for id, topic in topics.items()}, replication_factor)
+            else:
+                topics = _existing(admin, topics)
             return _checked(admin, topology, topics, task_counts)
     except KafkaError as error:
         raise ChangelogError(f"cannot set up the changelogs of {application!r}: {error}") from error
@@ -99,12 +109,17 @@ def _task_counts(admin: KafkaAdminClient, topology: Topology) -> dict[str, int]:
 
 
 def _described(admin: KafkaAdminClient, topics: Sequence[str]) -> dict[str, Mapping[str, Any]]:
-    """Describe the topics that exist; waits up to 5 s, because a broker learns of a new topic late."""
+    """Describe the topics that exist; waits up to 5 s, because a broker learns of a new topic late.
+
+    Raises:
+        ChangelogError: the cluster does not let us describe a topic.
+    """
     until = time.monotonic() + _VISIBLE_S
     while True:
-        described = {
-            topic["name"]: topic for topic in admin.describe_topics(list(topics)) if topic["partitions"]
-        }
+        descriptions = admin.describe_topics(list(topics))
+        if denied := [topic["name"] for topic in descriptions if topic["error_code"] == _DENIED]:
+            raise ChangelogError(f"not allowed to describe topics {', '.join(denied)}: grant DESCRIBE")
+        described = {topic["name"]: topic for topic in descriptions if topic["partitions"]}
         if len(described) == len(set(topics)) or time.monotonic() >= until:
             return described
         time.sleep(_CHECK_EVERY_S)
@@ -129,6 +144,14 @@ def _create(admin: KafkaAdminClient, wanted: Mapping[str, int], replication_fact
             log.info("created changelog %s with %d partitions", topic, count)
         except TopicAlreadyExistsError:  # another member created it meanwhile
             pass
+
+
+def _existing(admin: KafkaAdminClient, topics: Mapping[str, str]) -> dict[str, str]:
+    described = _described(admin, list(topics.values()))
+    for id, topic in topics.items():
+        if topic not in described:
+            log.warning("changelog %s does not exist: new tasks of subtopology %s wait for it", topic, id)
+    return {id: topic for id, topic in topics.items() if topic in described}
 
 
 def _checked(

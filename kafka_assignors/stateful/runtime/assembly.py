@@ -129,7 +129,7 @@ def assemble(
             state_dir,
             Stores(options.store),
             reader=reader,
-            changelogs=KnownChangelogs(changelogs, find_changelogs),
+            changelogs=KnownChangelogs(changelogs, partial(find_changelogs, create=False)),
         )
         read = partial(last_values, settings.client)
         commits = Commits(consumer, writer, lease, shutdown, options.before_commit, read=read)

@@ -266,6 +266,5 @@ class OpenCopies:
 
     def _share_closed(self) -> None:
         """Give the reader a new mapping of the closed copies, whose lags its thread measures."""
-        self._reader.watch_closed(
-            self._closed.copies(self._changelogs.known, self._kept | self._tasks.actives.keys())
-        )
+        opened = {task for task, active in self._tasks.actives.items() if active.copy is not None}
+        self._reader.watch_closed(self._closed.copies(self._changelogs.known, self._kept | opened))

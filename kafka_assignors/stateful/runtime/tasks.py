@@ -165,6 +165,8 @@ def _commit_store(
     """Commit a store after the write of its changelog, if it has one; return the error."""
     written = None if copy.changelog is None else ranges.get(copy.changelog.partition)
     position = None if written is None else written.end
+    if written is not None:
+        active.unproven = None  # of an earlier write; a truncated changelog may end before it
     if written is not None and written.first < copy.position:
         log.error(
             "task %s: wrote changelog offset %d after %d, so the topic was created again or truncated while "

@@ -193,7 +193,7 @@ class Copy:
     def _refuse_if_never_logged(self) -> None:
         """Refuse to wipe a store that was kept without a changelog: it has the only copy of its state.
 
-        Such a store has no checkpoint and no position.
+        Such a store has no checkpoint and no position, also if it had a changelog before.
         """
         if self._dir.read_checkpoint() is not None or not self._dir.store_path.exists():
             return
@@ -223,7 +223,8 @@ class Copy:
 
     def _checked(self) -> tuple[int | None, str | None]:
         """Return the offset the store must have reached, or the reason to wipe it."""
-        if self.changelog is None:  # a checkpoint of an earlier changelog says nothing about the store
+        if self.changelog is None:
+            self._dir.delete_checkpoint()  # an earlier changelog will lack the changes made without it
             return None, None
         checkpoint = self._dir.read_checkpoint()
         if isinstance(checkpoint, Damaged):

@@ -142,7 +142,7 @@ class Store:
         """Write the changes and the new position in one step.
 
         Args:
-            position: the changelog offset after these changes; None: unchanged.
+            position: the changelog offset after these changes; None: unchanged, or none without a changelog.
         """
         self._write(self._changes.values.items(), position)
         self.rollback()
@@ -248,11 +248,13 @@ class Store:
                 put(key, value)
         if position is not None:
             put(_POSITION_KEY, _POSITION.pack(_FORMAT, position))
+        elif self._position is not None and not self._logged:
+            delete(_POSITION_KEY)  # of an earlier changelog, which lacks these changes
         try:
             database.write(batch, self._write_options)
         except Exception as error:  # rocksdict has no class for it
             raise self._fault(error) from error
-        if position is not None:
+        if position is not None or not self._logged:
             self._position = position
 
     def _merged(self, start: bytes, end: bytes | None) -> Generator[tuple[bytes, bytes], None, None]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from kafka_assignors.files import sync_dir
 from kafka_assignors.stateful.state import checkpoint
 from kafka_assignors.stateful.state.checkpoint import Checkpoint, Damaged
 from kafka_assignors.stateful.state.faults import state_error
@@ -62,16 +63,25 @@ class TaskDir:
             return False
         return True
 
+    def delete_checkpoint(self) -> None:
+        """Delete the checkpoint, if there is one.
+
+        Raises:
+            StateError: it failed; the checkpoint may still be there.
+        """
+        try:
+            (self.path / "checkpoint").unlink(missing_ok=True)
+            sync_dir(self.path)
+        except OSError as error:
+            raise state_error(error, self.path) from error
+
     def wipe(self) -> None:
         """Replace the directory by an empty one, after the store was closed.
 
         Raises:
             StateError: it failed; the old state, and its checkpoint, may still be there.
         """
-        try:
-            (self.path / "checkpoint").unlink(missing_ok=True)  # if the rest fails, nothing uses the state
-        except OSError as error:
-            raise state_error(error, self.path) from error
+        self.delete_checkpoint()  # if the rest fails, nothing uses the state
         self._state_dir.remove(self.path)
         self._state_dir.make(self.path)
 

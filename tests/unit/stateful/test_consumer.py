@@ -12,7 +12,7 @@ from kafka.errors import FencedInstanceIdError
 from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import StateClosedError, StateDamagedError
-from kafka_assignors.stateful import Holdings, StatefulConsumer, Subtopology, Topology
+from kafka_assignors.stateful import Duties, Holdings, StatefulConsumer, Subtopology, Topology
 from kafka_assignors.stateful.runtime.assembly import Components
 from kafka_assignors.stateful.runtime.events import Assigned, Lost, Revoked
 from kafka_assignors.stateful.runtime.tasks import ActiveTask
@@ -184,6 +184,52 @@ def test_damaged_stores_are_restored_if_the_task_is_still_owned(
     assert len(gone) == 2
 
 
+def test_clock_that_steps_back_does_not_delay_the_probing_rebalance(
+    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = {"time": 1e9, "monotonic": 50.0}
+    rejoins: list[object] = []
+    clock = SimpleNamespace(time=lambda: now["time"], monotonic=lambda: now["monotonic"])
+    monkeypatch.setattr("kafka_assignors.stateful.consumer.time", clock)
+    monkeypatch.setattr("kafka_assignors.stateful.consumer.request_rejoin", rejoins.append)
+
+    def step_back() -> None:
+        now.update(time=1e9 - 3600, monotonic=649.0)
+
+    def due() -> None:
+        assert rejoins == []
+        now["monotonic"] = 650.0
+
+    def again() -> None:
+        now["monotonic"] = 2000.0
+
+    components.turns = [
+        lambda: member._events.put(Duties(probe_at=1e9 + 600)),
+        step_back,
+        due,
+        again,
+    ]
+    member.run()
+    assert (len(rejoins), member.duties.probe_at) == (1, None)
+
+
+def test_probing_rebalance_comes_after_the_interval_at_the_latest(
+    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The leader's clock may be ahead of ours."""
+    now = {"monotonic": 50.0}
+    rejoins: list[object] = []
+    clock = SimpleNamespace(time=lambda: 1e9, monotonic=lambda: now["monotonic"])
+    monkeypatch.setattr("kafka_assignors.stateful.consumer.time", clock)
+    monkeypatch.setattr("kafka_assignors.stateful.consumer.request_rejoin", rejoins.append)
+    components.turns = [
+        lambda: member._events.put(Duties(probe_at=1e9 + 4000)),
+        lambda: now.update(monotonic=650.0),
+    ]
+    member.run()
+    assert len(rejoins) == 1
+
+
 def test_fenced_member_ends(components: Everything, member: StatefulConsumer) -> None:
     """kafka-python would poll forever without a membership."""
     components.is_static = True
@@ -303,6 +349,21 @@ def test_revoked_tasks_are_not_committed_while_another_process_may_write(
     components.turns = [lambda: member._events.put(Assigned(frozenset({T0}), "m-1")), revoke]
     member.run()
     assert components.about("wait_until_alone", "commit", "forget")[:2] == ["wait_until_alone", "forget"]
+
+
+def test_failed_commit_of_revoked_tasks_is_logged_as_work_to_repeat(
+    components: Everything,
+    member: StatefulConsumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The commit's own line says that it is tried again; this member does not for these tasks."""
+    monkeypatch.setattr(components, "commit", lambda *wait_s: not wait_s)  # `_finish` does not wait
+    components.turns = [lambda: member._events.put(Revoked(frozenset({T0, T1})))]
+    member.run()
+    assert caplog.messages == [
+        "revoked 2 partitions, but not all work is committed: the next owners process the rest again"
+    ]
 
 
 def test_revoked_tasks_are_given_up_though_their_commit_raises(

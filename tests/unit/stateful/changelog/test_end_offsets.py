@@ -40,6 +40,15 @@ def test_partitions_with_a_leader_are_answered(bench: Bench) -> None:
     assert not bench.ends.is_silent(B)
 
 
+def test_partitions_without_a_leader_cost_one_request(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """kafka-python names one of them in its error."""
+    partitions = [TopicPartition("log", number) for number in range(300)]
+    bench.consumer.leaderless = {*partitions[:200]}
+    assert bench.ends.last(partitions).keys() == {*partitions[200:]}
+    assert bench.consumer.asked == 2
+    assert "changelog log-0, log-1, log-2 and 197 more: no offset: it has no leader" in caplog.text
+
+
 def test_closing_member_asks_no_more_topics(bench: Bench) -> None:
     """Each topic may take the whole timeout."""
     consumer: Any = bench.consumer

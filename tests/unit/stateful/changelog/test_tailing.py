@@ -18,6 +18,7 @@ from kafka_assignors.stateful import StateDir, Stores
 from kafka_assignors.stateful.changelog.end_offsets import EndOffsets
 from kafka_assignors.stateful.changelog.rate_limit import RateLimit
 from kafka_assignors.stateful.changelog.tailing import Tailing
+from kafka_assignors.stateful.state.checkpoint import Position
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.stateful.state.store import Store
@@ -427,6 +428,30 @@ def test_copy_ahead_of_its_changelog_is_restored_anew(
     assert "ends at offset 6, before 10, the position of the copy" in caplog.text
     assert len(dict(copy.store.range())) == 6
     assert bench.restored == ([(copy, WAITER)] if wanted else [])
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_copy_restarts_in_a_changelog_that_was_deleted_and_created_again(
+    bench: Bench, caplog: pytest.LogCaptureFixture, wanted: bool
+) -> None:
+    """The new topic may be longer than the position in the old one."""
+    copy = Copy(S0, Changelog(OurPartition("log", 0), "id-1"), bench.state_dir, bench.stores)
+    bench.consumer.topic_ids["log"] = "id-1"
+    bench.consumer.write(0, b"a", b"old")
+    bench.tailing.begin(copy, None)
+    bench.turn()
+    lose(bench, 0, 0)
+    bench.consumer.topic_ids["log"] = "id-2"
+    bench.consumer.write(0, b"a", b"b", b"c")
+    if wanted:
+        bench.tailing.set_waiter(S0, WAITER)
+    for _ in range(3):
+        bench.turn()
+    assert dict(copy.store.range()) == {b"a": b"0", b"b": b"1", b"c": b"2"}
+    assert bench.restored == ([(copy, WAITER)] if wanted else [])
+    assert caplog.text.count("changelog log-0 was deleted and created again") == 1
+    copy.flush()
+    assert bench.state_dir.tasks() == {S0: {OurPartition("log", 0): Position(3, "id-2")}}
 
 
 def test_closed_copy_ahead_of_its_changelog_has_its_whole_length_as_lag(bench: Bench) -> None:

@@ -6,8 +6,9 @@ import logging
 from typing import Any
 
 import pytest
+from kafka.errors import TopicAlreadyExistsError
 
-from kafka_assignors.errors import TopologyError
+from kafka_assignors.errors import ChangelogError, TopologyError
 from kafka_assignors.stateful import Subtopology, Topology
 from kafka_assignors.stateful.changelog import topics as changelog_topics
 from kafka_assignors.stateful.changelog.topics import changelogs_of
@@ -16,7 +17,7 @@ TOPOLOGY = Topology((Subtopology("s", ("t",)),))
 
 
 class Admin:
-    """A cluster with topics of these numbers of partitions."""
+    """A cluster with topics of these numbers of partitions; -1: it does not let us describe the topic."""
 
     topics: dict[str, int]
 
@@ -27,7 +28,11 @@ class Admin:
         return self
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
-        return [{"name": name, "partitions": [0] * self.topics.get(name, 0)} for name in names]
+        counts = {name: self.topics.get(name, 0) for name in names}
+        return [
+            {"name": name, "partitions": [0] * count, "error_code": 29 if count < 0 else 0 if count else 3}
+            for name, count in counts.items()
+        ]
 
     def create_topics(self, topics: dict[str, dict[str, Any]], **_: Any) -> None:
         self.topics |= {name: settings["num_partitions"] for name, settings in topics.items()}
@@ -39,11 +44,15 @@ class Admin:
         pass
 
 
-def changelogs(monkeypatch: pytest.MonkeyPatch, **topics: int) -> Any:
+def cluster(monkeypatch: pytest.MonkeyPatch, **topics: int) -> None:
     monkeypatch.setattr(
         changelog_topics, "KafkaAdminClient", Admin(**{n.replace("_", "-"): c for n, c in topics.items()})
     )
     monkeypatch.setattr(changelog_topics, "_VISIBLE_S", 0.0)
+
+
+def changelogs(monkeypatch: pytest.MonkeyPatch, **topics: int) -> Any:
+    cluster(monkeypatch, **topics)
     return changelogs_of({}, TOPOLOGY, "g")
 
 
@@ -91,8 +100,34 @@ def test_topic_and_changelog_may_grow_between_two_looks(monkeypatch: pytest.Monk
     assert set(changelogs(monkeypatch, t=4, g_s_changelog=4)) == {("s", p) for p in range(5)}
 
 
+@pytest.mark.parametrize(
+    ("topics", "hidden"), [({"t": -1}, "t"), ({"t": 1, "g_s_changelog": -1}, "g-s-changelog")]
+)
+def test_topic_that_may_not_be_described_does_not_count_as_missing(
+    topics: dict[str, int], hidden: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise TopicAlreadyExistsError
+
+    monkeypatch.setattr(Admin, "create_topics", refuse)
+    with pytest.raises(ChangelogError, match=f"not allowed to describe topics {hidden}: grant DESCRIBE"):
+        changelogs(monkeypatch, **topics)
+
+
 def test_changelog_without_partitions_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """No partition at all does not mean that the topic grew."""
     monkeypatch.setattr(Admin, "create_topics", lambda *_, **__: None)
     with pytest.raises(TopologyError, match="has 0 partitions, its source topics have 4"):
         changelogs(monkeypatch, t=4)
+
+
+def test_search_for_a_grown_topic_does_not_create_a_deleted_changelog_again(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It would be empty, and the state in it lost."""
+    topology = Topology((Subtopology("a", ("t",)), Subtopology("b", ("u",))))
+    monkeypatch.setattr(Admin, "create_topics", lambda *_, **__: pytest.fail("created a changelog"))
+    cluster(monkeypatch, t=1, u=3, g_b_changelog=3)
+    logs = changelogs_of({}, topology, "g", create=False)
+    assert set(logs) == {("b", p) for p in range(3)}
+    assert "changelog g-a-changelog does not exist: new tasks of subtopology a wait for it" in caplog.text

@@ -327,6 +327,24 @@ def test_store_without_a_changelog_is_not_wiped_when_one_is_added(tmp_path: Path
         copy.close()
 
 
+def test_store_is_not_wiped_when_its_changelog_comes_back(tmp_path: Path) -> None:
+    """The changelog lacks the changes made without it."""
+    changelog = Changelog(OurPartition("log", 0), "id-1")
+    with StateDir(tmp_path, "g") as there:
+        copy = Copy(("s", 0), changelog, there, Stores())
+        copy.apply([(b"a", b"1")], 1)
+        copy.close()
+        copy = Copy(("s", 0), None, there, Stores())
+        copy.store.put(b"a", b"2")
+        copy.store.commit()
+        copy.close()
+        with pytest.raises(StateError, match="task s_0 was kept without a changelog"):
+            Copy(("s", 0), changelog, there, Stores())
+        copy = Copy(("s", 0), None, there, Stores())
+        assert copy.store.get(b"a") == b"2"
+        copy.close()
+
+
 def test_commits_of_a_store_without_a_changelog_outlive_a_killed_process(tmp_path: Path) -> None:
     """It keeps RocksDB's own log, so commits are there without a flush."""
     code = (

@@ -313,6 +313,14 @@ def test_copy_that_a_hanging_reader_gives_back_late_is_used_if_it_is_wanted_agai
     assert (active.copy, active.ready) == (copy, True)
 
 
+def test_standby_that_becomes_active_is_kept_until_its_partitions_are_assigned(bench: Bench) -> None:
+    """Its duties come first."""
+    bench.set_standbys(S0)
+    bench.tasks.duties = Duties(actives=(S0,))
+    bench.copies.update_standbys()
+    assert S0 in bench.reader.kept
+
+
 def test_unwanted_copy_is_closed(bench: Bench) -> None:
     bench.set_standbys(S0, S1)
     bench.set_standbys(S1)
@@ -577,6 +585,24 @@ def test_holdings_have_copies_of_an_earlier_process(tmp_path: Path) -> None:
     second.close()
 
 
+def test_copy_of_a_task_that_has_not_begun_is_reported(tmp_path: Path) -> None:
+    """A static member that restarts gets its tasks at once, but begins them once it is alone."""
+    first = Bench(tmp_path)
+    first.set_standbys(S0)
+    first.close()
+    second = Bench(tmp_path)
+    active = second.tasks.actives[S0] = ActiveTask(S0, lambda *_: None, "m-1")
+    second.copies.holdings()
+    assert set(second.reader.closed_copies) == {S0}
+    second.copies.begin(active)
+    second.copies.holdings()
+    assert second.reader.closed_copies == {}
+    second.restore(S0)
+    second.copies.holdings()
+    assert second.reader.closed_copies == {}
+    second.close()
+
+
 # --- holdings
 
 
@@ -663,6 +689,17 @@ def test_state_is_hidden_from_the_group_before_it_is_deleted(bench: Bench, delay
     bench.now += 60.0
     bench.copies.clean(delay_s)
     assert _kept(bench) == {S1}
+
+
+@pytest.mark.parametrize("duties", [Duties(actives=(S0,)), Duties(standbys=(S0,)), Duties(warmups=(S0,))])
+def test_state_for_a_duty_is_not_deleted_before_it_is_opened(bench: Bench, duties: Duties) -> None:
+    bench.set_standbys(S0)
+    bench.set_standbys()
+    bench.tasks.duties = duties
+    for seconds in (700.0, 60.0):
+        bench.now += seconds
+        bench.copies.clean(600.0)
+    assert _kept(bench) == {S0}
 
 
 def test_state_that_is_wanted_again_is_not_deleted(bench: Bench) -> None:

@@ -92,6 +92,24 @@ def test_more_late_records_during_the_repair_are_repaired_with_the_next_commit(b
     assert bench.store(T0).position == len(bench.cluster.log[0])
 
 
+@pytest.mark.parametrize("end", [0, 1])
+def test_truncated_changelog_has_no_repair_left(bench: Bench, end: int) -> None:
+    """The repair would wait for an offset that the changelog no longer has."""
+    replace_value(bench)
+    bench.process(T0, b"b")
+
+    def fail(*_: object) -> dict[bytes, bytes | None]:
+        raise KafkaTimeoutError("away")
+
+    bench.cluster.on_read = fail
+    assert bench.processing.commit()
+    assert bench.actives[T0].unproven == 3
+    del bench.cluster.log[0][end:]
+    bench.process(T0, b"c")
+    assert bench.processing.commit()
+    assert (bench.actives[T0].unproven, bench.store(T0).position) == (None, end + 1)
+
+
 def replace_values(bench: Bench) -> None:
     """Let other records replace a value in the changelog of each task; the next commit finds them."""
     for source in (T0, T1):

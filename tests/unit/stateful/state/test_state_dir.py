@@ -247,11 +247,17 @@ def test_cleaned_state_is_deleted_in_the_background(tmp_path: Path, monkeypatch:
 def test_close_waits_for_a_deletion_only_for_its_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    go_on = threading.Event()
-    monkeypatch.setattr(shutil, "rmtree", lambda _path: go_on.wait(60))
+    begun, go_on = threading.Event(), threading.Event()
+
+    def rmtree(_path: Path) -> None:
+        begun.set()
+        go_on.wait(60)
+
+    monkeypatch.setattr(shutil, "rmtree", rmtree)
     state = StateDir(tmp_path, "app")
     state.claim(("count", 0)).release()
     assert state.clean(0) == [("count", 0)]
+    assert begun.wait(60)  # otherwise `close` may cancel it
     state.close(timeout_s=0.01)
     assert not state._deleter.join(0)
     StateDir(tmp_path, "app").close(timeout_s=0.01)  # it is unlocked
