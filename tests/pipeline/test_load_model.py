@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import random
+import shutil
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -265,7 +266,7 @@ def test_batch_whose_staged_rows_another_run_has_removed_is_an_error(
     list_files = storage.files
 
     def files(pattern: str) -> list[str]:
-        LoadSink(storage, SETTINGS, ("import",)).bind()  # another run starts
+        LoadSink(Storage(spark, str(tmp_path)), SETTINGS, ("import",)).bind()  # another run starts
         return list_files(pattern)
 
     monkeypatch.setattr(storage, "files", files)
@@ -313,6 +314,19 @@ def test_lost_checkpoint_is_an_error(spark: SparkSession, tmp_path: Path) -> Non
     run(spark, tmp_path)
     (tmp_path / "checkpoints").rename(tmp_path / "lost")
     with pytest.raises(PipelineError, match="was written with a checkpoint that is gone"):
+        run(spark, tmp_path)
+
+
+def test_restored_older_checkpoint_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoints" / "load"
+    for first in (0, 10):
+        land(spark, tmp_path, [Look(60 * n, 10 * n, 9 * n) for n in range(first, first + 10)])
+        run(spark, tmp_path)
+        if first == 0:
+            shutil.copytree(checkpoint, tmp_path / "backup")
+    checkpoint.rename(tmp_path / "newest")
+    (tmp_path / "backup").rename(checkpoint)
+    with pytest.raises(PipelineError, match=r"is older \(batch 0\) than load/ \(1\): restore its"):
         run(spark, tmp_path)
 
 

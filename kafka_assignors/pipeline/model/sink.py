@@ -8,13 +8,14 @@ Rules:
 - Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.  A
   start removes those of other runs, whose ``land`` then fails.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
-  the checkpoint is gone, or one of them does not match, nothing is written.  If only the rows are gone, the
-  model goes on and writes new ones.
+  the checkpoint is gone or older, or one of them does not match, nothing is written.  If only the rows are
+  gone, the model goes on and writes new ones.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoints/load"
 _STAGING = "_staged"
+_PART = re.compile(r"/part-(\d{9})-\d+\.parquet$")
 _LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/load"
 
 
@@ -145,6 +147,12 @@ class LoadSink:
                 if known.get(name) != value
             )
             raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
+        planned, landed = storage.newest_batch(f"{CHECKPOINT}/offsets"), self._newest_landed()
+        if landed > planned:
+            raise PipelineError(
+                f"{storage.root}: {CHECKPOINT} is older (batch {planned}) than load/ ({landed}): "
+                f"restore its newest state, or {_LEARN_AGAIN}"
+            )
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):
                 storage.remove(f"load/{folder}")
@@ -184,6 +192,12 @@ class LoadSink:
         if missing := set(targets.values()).difference(landed):
             raise PipelineError(f"{self._storage.root}: {min(missing)} did not land")
         self._storage.remove(staging)
+
+    def _newest_landed(self) -> int:
+        """Return the newest batch with a file in the newest day; -1: none, or another program merged them."""
+        day = max(self._storage.folders("load"), default="")  # ``date=`` sorts after the staging folders
+        names = (_PART.search(name) for name in self._storage.files(f"load/{day}/part-*.parquet"))
+        return max((int(name[1]) for name in names if name), default=-1)
 
     def _landed(self, batch: int, folders: Iterable[str]) -> list[str]:
         return [

@@ -106,6 +106,11 @@ class Storage:
         root = str(self._files.makeQualified(self._path).toUri().getPath()).rstrip("/") + "/"
         return sorted(name.removeprefix(root) for name in names)
 
+    def newest_batch(self, folder: str) -> int:
+        """Return the newest batch with a file, such as ``9`` or ``9.compact``, in a folder; -1: none."""
+        names = (name.rpartition("/")[2] for name in self.files(f"{folder}/[0-9]*"))
+        return max((int(name.removesuffix(".compact")) for name in names), default=-1)
+
     def empty_files(self, pattern: str) -> list[str]:
         """Return the empty files that match a pattern."""
         return [
