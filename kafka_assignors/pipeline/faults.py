@@ -99,7 +99,8 @@ _RULES = [
         r"There are \[\d+\] sources in the checkpoint|checkpoint[^\n]*(?:malformed|incompatible|mismatch)"
         r"|(?:offsets|commits)/\d+[^\n]*(?:malformed|Incomplete log|version)|Incomplete log file"
         r"|Log file was malformed|UNSUPPORTED_LOG_VERSION|STREAMING_CHECKPOINT|metadata.*is malformed",
-        "the checkpoint is damaged, or belongs to another stream: take another folder, or move this one's "
+        "the checkpoint is damaged, or belongs to another stream: of the load model, remove load/ and "
+        "checkpoints/load (samples are kept); of a recorder, take another folder, or move its "
         "checkpoints/WRITER and samples/WRITER away",
     ),
     (

@@ -317,6 +317,18 @@ def test_lost_checkpoint_is_an_error(spark: SparkSession, tmp_path: Path) -> Non
         run(spark, tmp_path)
 
 
+def test_damaged_checkpoint_is_an_error_with_a_remedy_that_keeps_the_samples(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    land(spark, tmp_path, busy(1, 30))
+    run(spark, tmp_path)
+    for file in (tmp_path / "checkpoints" / "load" / "offsets").glob("[0-9]*"):
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        file.write_bytes(b"")
+    with pytest.raises(PipelineError, match=r"remove load/ and checkpoints/load \(samples are kept\)"):
+        run(spark, tmp_path)
+
+
 def test_restored_older_checkpoint_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     checkpoint = tmp_path / "checkpoints" / "load"
     for first in (0, 10):

@@ -24,6 +24,7 @@ from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast.bucket.codec import VERSION
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import BUCKETS
+from kafka_assignors.pipeline.tables.batch_files import LEARN_AGAIN
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.strict_json import read_json
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 CHECKPOINT = "checkpoints/load"
 _STAGING = "_staged"
 _PART = re.compile(r"/part-(\d{9})-\d+\.parquet$")
-_LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/load"
 
 
 def read_load(spark: SparkSession, root: str) -> DataFrame:
@@ -126,7 +126,7 @@ class LoadSink:
         if bound is None:
             if rows is not None or has_rows:
                 raise PipelineError(
-                    f"{storage.root}/load was written with a checkpoint that is gone: {_LEARN_AGAIN}"
+                    f"{storage.root}/load was written with a checkpoint that is gone: {LEARN_AGAIN}"
                 )
             if not existing:
                 raise PipelineError(f"no samples in {storage.root}: record some first")
@@ -137,7 +137,7 @@ class LoadSink:
             storage.write("load/_model.json", json.dumps(rows))
         if rows is None or rows["token"] != bound["token"]:
             raise PipelineError(
-                f"{storage.root}: load/ and checkpoints/load are of two models: {_LEARN_AGAIN}"
+                f"{storage.root}: load/ and checkpoints/load are of two models: {LEARN_AGAIN}"
             )
         known = bound["settings"]
         if known != self._settings:
@@ -146,12 +146,12 @@ class LoadSink:
                 for name, value in self._settings.items()
                 if known.get(name) != value
             )
-            raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
+            raise PipelineError(f"{storage.root}: {changed}: {LEARN_AGAIN}")
         planned, landed = storage.newest_batch(f"{CHECKPOINT}/offsets"), self._newest_landed()
         if landed > planned:
             raise PipelineError(
                 f"{storage.root}: {CHECKPOINT} is older (batch {planned}) than load/ ({landed}): "
-                f"restore its newest state, or {_LEARN_AGAIN}"
+                f"restore its newest state, or {LEARN_AGAIN}"
             )
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):
@@ -215,5 +215,5 @@ def _stored(storage: Storage, name: str, kinds: dict[str, type]) -> dict[str, An
     except ValueError:
         stored = None
     if not isinstance(stored, dict) or not all(isinstance(stored.get(n), kinds[n]) for n in kinds):
-        raise PipelineError(f"{storage.root}/{name} is damaged, or not of a load model: {_LEARN_AGAIN}")
+        raise PipelineError(f"{storage.root}/{name} is damaged, or not of a load model: {LEARN_AGAIN}")
     return stored

@@ -53,7 +53,8 @@ KAFKA = "org.apache.kafka.common.errors"
         (
             "java.lang.AssertionError: assertion failed: There are [2] sources in the checkpoint offsets and "
             "now there are [1] sources requested by the query. Cannot continue.",
-            "the checkpoint is damaged, or belongs to another stream",
+            "the checkpoint is damaged, or belongs to another stream: of the load model, remove load/ and "
+            "checkpoints/load (samples are kept); of a recorder, take another folder",
         ),
         ("java.lang.OutOfMemoryError: Java heap space", "Spark ran out of memory: give it more (--memory"),
         (
