@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import random
 import shutil
 import time
@@ -196,6 +197,16 @@ def test_writers_of_a_backlog_are_read_in_step(spark: SparkSession, tmp_path: Pa
         write_file(tmp_path, "offsets-topic", n, [Look(20 * n + 5, None, 10 * n, None)])
     report = run(spark, tmp_path)
     assert (report.samples, report.late, report.batches) == (2 * files, 0, 1)
+
+
+def test_file_with_a_time_far_ahead_hides_no_later_files(spark: SparkSession, tmp_path: Path) -> None:
+    """The clock of the machine that wrote it was twenty years ahead."""
+    for number in range(3):
+        file = write_file(tmp_path, "import", number, [Look(60 * number, number, number)])
+        if number == 1:
+            ahead = time.time() + 20 * 365 * 86_400
+            os.utime(file, (ahead, ahead))
+        assert run(spark, tmp_path).samples == 1
 
 
 @pytest.mark.parametrize("text", ["", '{"token": "a', "[]", '{"token": 1}', "null", "\x00\xff"])

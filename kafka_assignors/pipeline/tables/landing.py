@@ -156,7 +156,7 @@ def stream_samples(
     from pyspark.sql import functions as F
 
     # Spark silently skips files older than the newest one by more than this.
-    options = {"maxFileAge": "3650d"}
+    options = {"maxFileAge": "36500d"}
     if files_per_batch is not None:
         options["maxFilesPerTrigger"] = str(files_per_batch)
     reader = spark.readStream.schema(_NULLABLE).options(**options)
