@@ -9,8 +9,7 @@ import random
 import shutil
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -19,7 +18,7 @@ from pyspark.sql.types import StructType
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket.codec import VERSION
-from kafka_assignors.pipeline.model.job import LoadReport, LoadRun, run_load_model
+from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import LoadSink, read_load
 from kafka_assignors.pipeline.tables.landing import read_samples
@@ -295,24 +294,6 @@ def test_samples_dropped_by_spark_are_counted_once_a_batch(spark: SparkSession, 
         write_file(tmp_path, "import", n, [Look(60 * n, 45, 0, partition=1), Look(18_000 + n, 5, 0)])
     report = run(spark, tmp_path, forget_s=3_600.0, files_per_batch=1)
     assert (report.batches, report.refused) == (7, 4)
-
-
-def test_idle_trigger_hides_no_dropped_samples(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark reports an idle trigger with the number of the next batch."""
-    storage = Storage(spark, str(tmp_path))
-    running = LoadRun(storage, LoadSink(storage, SETTINGS, ()), SETTINGS, LoadReport(), None)
-    dropped: tuple[tuple[int, dict[str, int], int], ...] = (
-        (5, {"addBatch": 1}, 3),
-        (6, {}, 0),
-        (6, {"addBatch": 1}, 100),
-    )
-    shown: list[dict[str, object]] = []
-    running.begun(cast(Any, SimpleNamespace(recentProgress=shown)))
-    for batch, durations, count in dropped:
-        operators = [{"numRowsDroppedByWatermark": count}]
-        shown.append({"batchId": batch, "durationMs": durations, "stateOperators": operators})
-        report = running.report()
-    assert report.refused == 103
 
 
 def test_model_without_samples_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
