@@ -154,9 +154,11 @@ class _Stream(_Reader, DataSourceStreamReader):
     # Spark 4.2 passes both arguments, older versions none.
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:
         last = max(self._last, start["tick"] if start else 0)
-        tick, waited_s = max(self._now(), last), self._monotonic() - self._last_at
-        if tick == last and waited_s > 2 * self._wanted.every_s:
-            tick += 1  # the clock was set back, and sampling must go on
+        now, waited_s = self._now(), self._monotonic() - self._last_at
+        tick = max(now, last)
+        # If the clock was set back, sampling must go on.  Triggers come up to a tenth of ``every_s`` early.
+        if tick == last and waited_s > (0.9 if now < last else 2) * self._wanted.every_s:
+            tick += 1
         if tick > self._last:
             self._last, self._last_at = tick, self._monotonic()
         return {"tick": tick}
