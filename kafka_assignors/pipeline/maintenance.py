@@ -256,6 +256,7 @@ class _Listed:
         )
         name = f"{MERGED}{token}-{uuid.uuid4().hex[:12]}.parquet"
         [part] = storage.files(f"{staging}/*.parquet")
+        storage.sync(part)  # before the list names it, and no longer the small files
         storage.move(part, f"{self._folder}/date={day}/{name}")
         storage.remove(staging)
         path = f"{entries[0]['path'].rpartition('/')[0]}/{name}"
