@@ -96,7 +96,7 @@ def fetch_settings(
     for name in _SECRET:
         if isinstance(client.get(name), str):
             client[name] = _Secret(client[name])
-    _check_servers(client.get("bootstrap_servers", "localhost"))
+    check_servers(client.get("bootstrap_servers", "localhost"))
     for name in ("proxy_url", "socks5_proxy"):
         # kafka-python's error for an unknown scheme shows the whole URL, with its password.
         scheme = str(client.get(name) or "socks5://").partition("://")[0]
@@ -138,7 +138,8 @@ def _isolation(value: object) -> int:
     return _ISOLATION[one_of("isolation_level", str(value).lower(), _ISOLATION)]
 
 
-def _check_servers(value: object) -> None:
+def check_servers(value: object) -> None:
+    """Check that kafka-python accepts the addresses.  Raises OptionError."""
     servers = value.split(",") if isinstance(value, str) else value
     if not isinstance(servers, (list, tuple, set, frozenset)) or not servers:
         raise wrong("bootstrap_servers", "HOST:PORT, or a list of these", value)

@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from kafka.cluster import collect_hosts
+
 from kafka_assignors.errors import OptionError
-from kafka_assignors.lag.settings import PROTOCOLS
+from kafka_assignors.lag.settings import PROTOCOLS, check_servers
 from kafka_assignors.validators import one_of, required
 
 if TYPE_CHECKING:
@@ -99,9 +101,13 @@ def admin_client(spark: SparkSession, kafka_options: Mapping[str, str]) -> Itera
 
 
 def _servers(settings: Mapping[str, Any]) -> str:
+    """Return the addresses for Java, which needs each port, and brackets around IPv6."""
     required(settings, "the connection", "bootstrap_servers")
-    servers = settings["bootstrap_servers"]
-    return servers if isinstance(servers, str) else ",".join(servers)
+    check_servers(settings["bootstrap_servers"])
+    hosts = collect_hosts(settings["bootstrap_servers"], randomize=False)
+    return ",".join(
+        f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port, _ in hosts if host
+    )
 
 
 def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:

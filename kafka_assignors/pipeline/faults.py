@@ -87,7 +87,7 @@ _RULES = [
     ),
     (
         r"TimeoutException: [^\n]*(?:node assignment|topic metadata|position for partition|listOffsets)"
-        r"|Bootstrap broker[^\n]*disconnected|Failed to construct kafka consumer",
+        r"|Bootstrap broker[^\n]*disconnected",
         "no Kafka broker answers: check the address, and whether it runs",
     ),
     (
@@ -99,7 +99,8 @@ _RULES = [
         r"There are \[\d+\] sources in the checkpoint|checkpoint[^\n]*(?:malformed|incompatible|mismatch)"
         r"|(?:offsets|commits)/\d+[^\n]*(?:malformed|Incomplete log|version)|Incomplete log file"
         r"|Log file was malformed|UNSUPPORTED_LOG_VERSION|STREAMING_CHECKPOINT|metadata.*is malformed",
-        "the checkpoint is damaged, or belongs to another stream: take another folder, or move this one's "
+        "the checkpoint is damaged, or belongs to another stream: of the load model, remove load/ and "
+        "checkpoints/load (samples are kept); of a recorder, take another folder, or move its "
         "checkpoints/WRITER and samples/WRITER away",
     ),
     (
@@ -125,6 +126,12 @@ _RULES = [
     (
         r"OutOfMemoryError",
         "Spark ran out of memory: give it more (--memory; under spark-submit its driver or executors)",
+    ),
+    (
+        # The constructors do not connect.
+        r"(?s)Failed to (?:construct [Kk]afka \w+|create new KafkaAdminClient).*Caused by: (?P<text>[^\n]+)",
+        "Kafka's Java client cannot use the connection settings: {text}; files they name must be on every "
+        "machine",
     ),
     (
         r"Python worker failed to connect",
@@ -207,6 +214,6 @@ def _full_text(error: BaseException) -> str:
 
 def _first_line(error: BaseException) -> str:
     lines = [line.strip(" :\t") for line in str(error).splitlines() if line.strip()]
-    if len(lines) > 1 and lines[0].startswith("An error occurred while calling o"):
+    if len(lines) > 1 and re.match(r"An error occurred while calling \S+( Trace)?$", lines[0]):
         del lines[0]  # py4j's own line; Java's message follows
     return f"{type(error).__name__}: {lines[0] if lines else 'no message'}"

@@ -235,8 +235,7 @@ class _Listed:
         model = bound_model(self._storage)
         if model is None or self._writer not in model["writers"]:
             return _ANY_MODEL, None
-        commits = self._storage.files(f"{CHECKPOINT}/commits/[0-9]*")
-        last = max((int(name.rpartition("/")[2]) for name in commits), default=-1)
+        last = self._storage.newest_batch(f"{CHECKPOINT}/commits")
         batches = range(max(0, last - _LAST_BATCHES + 1), last + 1)
         read = (file for batch in batches for file in files_of(self._storage, CHECKPOINT, batch))
         return model["token"], {_below_writer(file) for file in read}
@@ -257,6 +256,7 @@ class _Listed:
         )
         name = f"{MERGED}{token}-{uuid.uuid4().hex[:12]}.parquet"
         [part] = storage.files(f"{staging}/*.parquet")
+        storage.sync(part)  # before the list names it, and no longer the small files
         storage.move(part, f"{self._folder}/date={day}/{name}")
         storage.remove(staging)
         path = f"{entries[0]['path'].rpartition('/')[0]}/{name}"

@@ -77,6 +77,13 @@ class RestartingQuery:
             self.down = None
             self._since = self._now()
 
+    def again(self, why: str) -> None:
+        """Restart a running query now; a failed one restarts by itself."""
+        if self._running is not None and self._running.query.isActive:
+            log.warning("%s: %s; restarting", self._name, why)
+            self.stop()
+            self.check()
+
     def report(self) -> Any:
         """Return the sum of the reports of all starts."""
         return self._past if self._running is None else self._with_past(self._running.report())

@@ -45,6 +45,12 @@ STREAMING = {
     # Otherwise Spark would skip a damaged or missing file of samples without an error.
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
+    # Other values would show readers the files of unfinished batches, delete lists that maintenance needs,
+    # read dates as text, and write a checkpoint that `batch_files` cannot read.
+    "spark.sql.streaming.fileStreamSink.ignoreMetadata": "false",
+    "spark.sql.streaming.minBatchesToRetain": "100",
+    "spark.sql.sources.partitionColumnTypeInference.enabled": "true",
+    "spark.sql.streaming.offsetLog.formatVersion": "1",
     # Every 1,000 batches instead of every 10, Spark rewrites the list of all files that the model has read.
     "spark.sql.streaming.fileSource.log.compactInterval": "1000",
     # Adds rates, latency, watermark and state of each stream to Spark's metrics, by the name of its query.

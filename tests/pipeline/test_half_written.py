@@ -165,11 +165,19 @@ def test_spark_submit_cannot_have_damaged_files_ignored(
     """Its ``spark-defaults.conf`` may say so for other jobs; then samples would be lost without an error."""
     monkeypatch.setattr(session, "submitted", lambda: True)
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
-    names = ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles")
-    for name in names:
-        spark.conf.set(name, "true")
+    changed = {
+        "spark.sql.files.ignoreCorruptFiles": "true",
+        "spark.sql.files.ignoreMissingFiles": "true",
+        "spark.sql.streaming.fileStreamSink.ignoreMetadata": "true",
+        "spark.sql.streaming.minBatchesToRetain": "1",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.sql.streaming.offsetLog.formatVersion": "2",
+    }
+    for name, value in changed.items():
+        spark.conf.set(name, value)
     with session.session("job") as of_submit:
-        assert [of_submit.conf.get(name) for name in names] == ["false", "false"]
+        for name in changed:
+            assert of_submit.conf.get(name) == STREAMING[name]
 
 
 @pytest.mark.parametrize("damage", [cut, empty, zeros, Path.unlink])

@@ -280,6 +280,22 @@ def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: s
     assert committed(read_samples(spark, root)) == [1, 2]
 
 
+def test_restored_older_checkpoint_is_refused(spark: SparkSession, root: str, tmp_path: Path) -> None:
+    """Spark would skip the batches that the list of files has, with new samples in them."""
+    checkpoint = Path(root, "checkpoints/sampler")
+    land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))
+    shutil.copytree(checkpoint, tmp_path / "backup")
+    land(spark, root, tmp_path / "in", samples(spark, [row(1, 2)]))
+    checkpoint.rename(tmp_path / "newest")
+    (tmp_path / "backup").rename(checkpoint)
+    with pytest.raises(PipelineError, match=r"sampler in .* is older \(batch 0\) than samples/sampler \(1\)"):
+        land(spark, root, tmp_path / "in", samples(spark, [row(2, 3)]))
+    shutil.rmtree(checkpoint)
+    (tmp_path / "newest").rename(checkpoint)
+    land(spark, root, tmp_path / "in")
+    assert committed(read_samples(spark, root)) == [1, 2, 3]
+
+
 def test_recording_goes_on_with_a_new_nullable_column(spark: SparkSession, root: str, tmp_path: Path) -> None:
     """Recordings of an earlier version lack the column.  Without a required one they are refused."""
     land(spark, root, tmp_path / "in", samples(spark, [row(0, 1)]))

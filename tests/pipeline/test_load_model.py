@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import random
+import shutil
 import time
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -17,7 +18,7 @@ from pyspark.sql.types import StructType
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket.codec import VERSION
-from kafka_assignors.pipeline.model.job import LoadReport, LoadRun, run_load_model
+from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import LoadSink, read_load
 from kafka_assignors.pipeline.tables.landing import read_samples
@@ -197,6 +198,16 @@ def test_writers_of_a_backlog_are_read_in_step(spark: SparkSession, tmp_path: Pa
     assert (report.samples, report.late, report.batches) == (2 * files, 0, 1)
 
 
+def test_file_with_a_time_far_ahead_hides_no_later_files(spark: SparkSession, tmp_path: Path) -> None:
+    """The clock of the machine that wrote it was twenty years ahead."""
+    for number in range(3):
+        file = write_file(tmp_path, "import", number, [Look(60 * number, number, number)])
+        if number == 1:
+            ahead = time.time() + 20 * 365 * 86_400
+            os.utime(file, (ahead, ahead))
+        assert run(spark, tmp_path).samples == 1
+
+
 @pytest.mark.parametrize("text", ["", '{"token": "a', "[]", '{"token": 1}', "null", "\x00\xff"])
 @pytest.mark.parametrize("name", ["load/_model.json", "checkpoints/load/_model.json"])
 def test_damaged_file_of_the_model_is_an_error_of_one_line(
@@ -265,7 +276,7 @@ def test_batch_whose_staged_rows_another_run_has_removed_is_an_error(
     list_files = storage.files
 
     def files(pattern: str) -> list[str]:
-        LoadSink(storage, SETTINGS, ("import",)).bind()  # another run starts
+        LoadSink(Storage(spark, str(tmp_path)), SETTINGS, ("import",)).bind()  # another run starts
         return list_files(pattern)
 
     monkeypatch.setattr(storage, "files", files)
@@ -285,24 +296,6 @@ def test_samples_dropped_by_spark_are_counted_once_a_batch(spark: SparkSession, 
     assert (report.batches, report.refused) == (7, 4)
 
 
-def test_idle_trigger_hides_no_dropped_samples(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark reports an idle trigger with the number of the next batch."""
-    storage = Storage(spark, str(tmp_path))
-    running = LoadRun(storage, LoadSink(storage, SETTINGS, ()), SETTINGS, LoadReport(), None)
-    dropped: tuple[tuple[int, dict[str, int], int], ...] = (
-        (5, {"addBatch": 1}, 3),
-        (6, {}, 0),
-        (6, {"addBatch": 1}, 100),
-    )
-    shown: list[dict[str, object]] = []
-    running.begun(cast(Any, SimpleNamespace(recentProgress=shown)))
-    for batch, durations, count in dropped:
-        operators = [{"numRowsDroppedByWatermark": count}]
-        shown.append({"batchId": batch, "durationMs": durations, "stateOperators": operators})
-        report = running.report()
-    assert report.refused == 103
-
-
 def test_model_without_samples_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(PipelineError, match=r"no samples in .*: record some first"):
         run(spark, tmp_path)
@@ -313,6 +306,31 @@ def test_lost_checkpoint_is_an_error(spark: SparkSession, tmp_path: Path) -> Non
     run(spark, tmp_path)
     (tmp_path / "checkpoints").rename(tmp_path / "lost")
     with pytest.raises(PipelineError, match="was written with a checkpoint that is gone"):
+        run(spark, tmp_path)
+
+
+def test_damaged_checkpoint_is_an_error_with_a_remedy_that_keeps_the_samples(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    land(spark, tmp_path, busy(1, 30))
+    run(spark, tmp_path)
+    for file in (tmp_path / "checkpoints" / "load" / "offsets").glob("[0-9]*"):
+        file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+        file.write_bytes(b"")
+    with pytest.raises(PipelineError, match=r"remove load/ and checkpoints/load \(samples are kept\)"):
+        run(spark, tmp_path)
+
+
+def test_restored_older_checkpoint_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
+    checkpoint = tmp_path / "checkpoints" / "load"
+    for first in (0, 10):
+        land(spark, tmp_path, [Look(60 * n, 10 * n, 9 * n) for n in range(first, first + 10)])
+        run(spark, tmp_path)
+        if first == 0:
+            shutil.copytree(checkpoint, tmp_path / "backup")
+    checkpoint.rename(tmp_path / "newest")
+    (tmp_path / "backup").rename(checkpoint)
+    with pytest.raises(PipelineError, match=r"is older \(batch 0\) than load/ \(1\): restore its"):
         run(spark, tmp_path)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -171,6 +172,28 @@ def test_merge_that_does_not_get_into_the_list_changes_nothing(
     assert rows(spark, tmp_path) == before
     record(spark, tmp_path, range(12, 14))
     assert run(spark, tmp_path).samples == 2 * MINUTES
+
+
+def test_merged_file_is_on_the_disk_before_the_list_names_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a power loss may leave it empty, and the small files are deleted a day later."""
+    record(spark, tmp_path, range(12))
+    order: list[str] = []
+    fsync, write = os.fsync, Storage.write
+
+    def synced(descriptor: int) -> None:
+        order.append("fsync")
+        fsync(descriptor)
+
+    def written(storage: Storage, name: str, text: str) -> None:
+        order.append(name)
+        write(storage, name, text)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    monkeypatch.setattr(Storage, "write", written)
+    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
+    assert order == ["fsync", COMPACT]
 
 
 def test_damaged_file_is_named_and_stays_in_the_list(spark: SparkSession, tmp_path: Path) -> None:

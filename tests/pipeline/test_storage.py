@@ -48,6 +48,9 @@ def test_file_is_written_read_listed_moved_and_removed(spark: SparkSession, root
     storage.write("a/d=0/x-1.json", "")
     assert storage.files("a/d=*/x-*.json") == ["a/d=0/x-1.json", "a/d=1/x-2.json"]
     assert storage.folders("a") == ["d=0", "d=1"]
+    storage.write("a/lists/9.compact", "")
+    storage.write("a/lists/10", "")
+    assert [storage.newest_batch(f"a/{name}") for name in ("lists", "d=1", "none")] == [10, -1, -1]
     assert storage.sizes((root / "a").as_uri()) == {"b.json": 3}
     assert storage.size((root / "a" / "b.json").as_uri()) == 3
     assert storage.sizes((root / "nowhere").as_uri()) == {}

@@ -60,17 +60,18 @@ def reach(settings: Mapping[str, Any], timeout_ms: float) -> str:
 
 
 def find_groups(
-    settings: Mapping[str, Any], like: Pattern[str], timeout_ms: float
+    settings: Mapping[str, Any], like: Pattern[str], timeout_ms: float, cluster: str | None = None
 ) -> tuple[list[str], str | None]:
     """Return the names of the groups that match ``like``, and why the groups of some broker are unknown.
 
     The reason is a line for the user; None: all brokers answered.
 
     Raises:
-        LagError: the cluster does not answer or denies access; or no group is known, and a broker failed.
+        LagError: the cluster does not answer, denies access, or is not the one with the id ``cluster``; or no
+            group is known, and a broker failed.
     """
     deadline = time.monotonic() + timeout_ms / 1000
-    names, problem = _connected(settings, deadline, lambda link: list_groups(link, deadline))
+    names, problem = _connected(settings, deadline, lambda link: list_groups(link, deadline), cluster)
     return [name for name in names if like.fullmatch(name)], problem
 
 
@@ -93,6 +94,7 @@ def fetch_groups(
     group_ids: Sequence[str],
     timeout_ms: float,
     topics_like: Pattern[str] | None = None,
+    cluster: str | None = None,
 ) -> list[GroupOffsets]:
     """Fetch the offsets of each group, with retries until the time is up.
 
@@ -103,6 +105,7 @@ def fetch_groups(
         group_ids: names of groups; a repeated one counts once.
         timeout_ms: longest time to wait.
         topics_like: the topics that count; None: all.
+        cluster: id of the only cluster to read; None: any.
 
     Raises:
         OptionError: invalid settings.
@@ -122,27 +125,35 @@ def fetch_groups(
     if not names:
         return []
     try:
-        reading = _connected(settings, deadline, read)
+        reading = _connected(settings, deadline, read, cluster)
     except LagError as error:
         return [GroupOffsets(name, problem=str(error)) for name in names]
     return [_offsets(name, reading) for name in names]
 
 
-def _connected(settings: Mapping[str, Any], deadline: float, call: Callable[[Link], _T]) -> _T:
+def _connected(
+    settings: Mapping[str, Any], deadline: float, call: Callable[[Link], _T], cluster: str | None
+) -> _T:
     """Connect and call; retry a failure that may pass while there is time.
 
     Raises:
-        LagError: the last failure.
+        LagError: the last failure, or another cluster answers.
     """
     while True:
         try:
             with open_link(settings, deadline) as link:
+                _check_cluster(link, cluster)
                 return call(link)
         except LagError as failure:
             is_passing = isinstance(failure, (LagTimeoutError, LagUnreachableError))
             if not is_passing or time.monotonic() + 2 * _PAUSE_S > deadline:
                 raise
         time.sleep(_PAUSE_S)
+
+
+def _check_cluster(link: Link, cluster: str | None) -> None:
+    if cluster not in (None, answering := str(link.manager.cluster.cluster_id)):
+        raise LagError(f"another cluster answers: {answering}")
 
 
 def _offsets(name: str, groups: GroupsReading) -> GroupOffsets:

@@ -223,7 +223,9 @@ class LoadRun:
 
     def report(self) -> LoadReport:
         """Return the report since this start."""
-        self._note_refused()
+        last = self.query.lastProgress  # costs less than ``recentProgress``, which has a hundred
+        if last and last["batchId"] > self._refused_until and "addBatch" in last["durationMs"]:
+            self._note_refused()
         return self._report
 
     def stop(self) -> LoadReport:
@@ -232,7 +234,8 @@ class LoadRun:
         while self.query.isActive and self.query.status["isTriggerActive"] and time.monotonic() < deadline:
             time.sleep(0.05)
         self.query.stop()
-        return self.report()
+        self._note_refused()
+        return self._report
 
     def _note_refused(self) -> None:
         """Add the number of samples that Spark dropped in ended batches to the report, once."""

@@ -8,13 +8,14 @@ Rules:
 - Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.  A
   start removes those of other runs, whose ``land`` then fails.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
-  the checkpoint is gone, or one of them does not match, nothing is written.  If only the rows are gone, the
-  model goes on and writes new ones.
+  the checkpoint is gone or older, or one of them does not match, nothing is written.  If only the rows are
+  gone, the model goes on and writes new ones.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -23,6 +24,7 @@ from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast.bucket.codec import VERSION
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import BUCKETS
+from kafka_assignors.pipeline.tables.batch_files import LEARN_AGAIN
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.strict_json import read_json
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoints/load"
 _STAGING = "_staged"
-_LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/load"
+_PART = re.compile(r"/part-(\d{9})-\d+\.parquet$")
 
 
 def read_load(spark: SparkSession, root: str) -> DataFrame:
@@ -124,7 +126,7 @@ class LoadSink:
         if bound is None:
             if rows is not None or has_rows:
                 raise PipelineError(
-                    f"{storage.root}/load was written with a checkpoint that is gone: {_LEARN_AGAIN}"
+                    f"{storage.root}/load was written with a checkpoint that is gone: {LEARN_AGAIN}"
                 )
             if not existing:
                 raise PipelineError(f"no samples in {storage.root}: record some first")
@@ -135,7 +137,7 @@ class LoadSink:
             storage.write("load/_model.json", json.dumps(rows))
         if rows is None or rows["token"] != bound["token"]:
             raise PipelineError(
-                f"{storage.root}: load/ and checkpoints/load are of two models: {_LEARN_AGAIN}"
+                f"{storage.root}: load/ and checkpoints/load are of two models: {LEARN_AGAIN}"
             )
         known = bound["settings"]
         if known != self._settings:
@@ -144,7 +146,13 @@ class LoadSink:
                 for name, value in self._settings.items()
                 if known.get(name) != value
             )
-            raise PipelineError(f"{storage.root}: {changed}: {_LEARN_AGAIN}")
+            raise PipelineError(f"{storage.root}: {changed}: {LEARN_AGAIN}")
+        planned, landed = storage.newest_batch(f"{CHECKPOINT}/offsets"), self._newest_landed()
+        if landed > planned:
+            raise PipelineError(
+                f"{storage.root}: {CHECKPOINT} is older (batch {planned}) than load/ ({landed}): "
+                f"restore its newest state, or {LEARN_AGAIN}"
+            )
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):
                 storage.remove(f"load/{folder}")
@@ -185,6 +193,12 @@ class LoadSink:
             raise PipelineError(f"{self._storage.root}: {min(missing)} did not land")
         self._storage.remove(staging)
 
+    def _newest_landed(self) -> int:
+        """Return the newest batch with a file in the newest day; -1: none, or another program merged them."""
+        day = max(self._storage.folders("load"), default="")  # ``date=`` sorts after the staging folders
+        names = (_PART.search(name) for name in self._storage.files(f"load/{day}/part-*.parquet"))
+        return max((int(name[1]) for name in names if name), default=-1)
+
     def _landed(self, batch: int, folders: Iterable[str]) -> list[str]:
         return [
             name for folder in folders for name in self._storage.files(f"{folder}/part-{batch:09d}-*.parquet")
@@ -201,5 +215,5 @@ def _stored(storage: Storage, name: str, kinds: dict[str, type]) -> dict[str, An
     except ValueError:
         stored = None
     if not isinstance(stored, dict) or not all(isinstance(stored.get(n), kinds[n]) for n in kinds):
-        raise PipelineError(f"{storage.root}/{name} is damaged, or not of a load model: {_LEARN_AGAIN}")
+        raise PipelineError(f"{storage.root}/{name} is damaged, or not of a load model: {LEARN_AGAIN}")
     return stored

@@ -47,18 +47,20 @@ from kafka_assignors.pipeline.record.sampling import (
 NAME = "kafka_group_samples"
 
 
-def group_samples(settings: Mapping[str, Any]) -> type[DataSource]:
+def group_samples(settings: Mapping[str, Any], cluster: str | None = None) -> type[DataSource]:
     """Make the data source for one cluster, to be registered with a session.
 
     Args:
         settings: connection settings of ``KafkaConsumer``; they must be picklable.
+        cluster: the cluster's id; another cluster that answers is a problem.  None: no check.
     """
     # A class that is made at run time is pickled with its attributes; one of a module is pickled by name.
-    return type("GroupSamples", (_GroupSamples,), {"settings": dict(settings)})
+    return type("GroupSamples", (_GroupSamples,), {"settings": dict(settings), "cluster": cluster})
 
 
 class _GroupSamples(DataSource):
     settings: ClassVar[Mapping[str, Any]]
+    cluster: ClassVar[str | None]
 
     def __init__(self, options: Any) -> None:
         super().__init__(options)
@@ -72,10 +74,10 @@ class _GroupSamples(DataSource):
         return ROWS
 
     def reader(self, schema: Any) -> DataSourceReader:
-        return _Batch(self.settings, self._wanted)
+        return _Batch(self.settings, self._wanted, self.cluster)
 
     def streamReader(self, schema: Any) -> DataSourceStreamReader:
-        return _Stream(self.settings, self._wanted)
+        return _Stream(self.settings, self._wanted, self.cluster)
 
 
 class _Share(InputPartition):
@@ -90,9 +92,12 @@ class _Share(InputPartition):
 class _Reader:
     """The part that batch and streaming readers share."""
 
-    def __init__(self, settings: Mapping[str, Any], wanted: SamplerOptions) -> None:
+    def __init__(
+        self, settings: Mapping[str, Any], wanted: SamplerOptions, cluster: str | None = None
+    ) -> None:
         self._settings = settings
         self._wanted = wanted
+        self._cluster = cluster
 
     def _shares(self) -> list[InputPartition]:
         """Divide the groups among tasks.  Only a pattern requires the cluster's list of groups.
@@ -104,7 +109,9 @@ class _Reader:
         groups, problem = list(wanted.groups), None
         if wanted.groups_like is not None:
             _silence_kafka_python()
-            like, problem = find_groups(self._settings, wanted.groups_like, wanted.timeout_s * 1000)
+            like, problem = find_groups(
+                self._settings, wanted.groups_like, wanted.timeout_s * 1000, self._cluster
+            )
             groups += [name for name in like if selects(wanted.groups_like, name)]
         shares = [_Share(share) for share in deal(groups, wanted.num_partitions)]
         return [*shares, *([_Share((), problem)] if problem is not None else [])]
@@ -117,7 +124,7 @@ class _Reader:
             yield problem_row(datetime.now(timezone.utc), "", partition.problem)
         wanted = self._wanted
         for group in fetch_groups(
-            self._settings, partition.groups, wanted.timeout_s * 1000, wanted.topics_like
+            self._settings, partition.groups, wanted.timeout_s * 1000, wanted.topics_like, self._cluster
         ):
             yield from rows_of(group, datetime.now(timezone.utc))
 
@@ -139,10 +146,11 @@ class _Stream(_Reader, DataSourceStreamReader):
         self,
         settings: Mapping[str, Any],
         wanted: SamplerOptions,
+        cluster: str | None = None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(settings, wanted)
+        super().__init__(settings, wanted, cluster)
         self._clock = clock
         self._monotonic = monotonic
         self._last = 0  # tick
@@ -154,9 +162,11 @@ class _Stream(_Reader, DataSourceStreamReader):
     # Spark 4.2 passes both arguments, older versions none.
     def latestOffset(self, start: Any = None, limit: Any = None) -> dict[str, int]:
         last = max(self._last, start["tick"] if start else 0)
-        tick, waited_s = max(self._now(), last), self._monotonic() - self._last_at
-        if tick == last and waited_s > 2 * self._wanted.every_s:
-            tick += 1  # the clock was set back, and sampling must go on
+        now, waited_s = self._now(), self._monotonic() - self._last_at
+        tick = max(now, last)
+        # If the clock was set back, sampling must go on.  Triggers come up to a tenth of ``every_s`` early.
+        if tick == last and waited_s > (0.9 if now < last else 2) * self._wanted.every_s:
+            tick += 1
         if tick > self._last:
             self._last, self._last_at = tick, self._monotonic()
         return {"tick": tick}

@@ -76,7 +76,7 @@ def record_samples(
     )
     about = {"cluster": _cluster_id(settings)}
     with watching(spark, SamplesTally()) as watch, one_line(_DOING):
-        spark.dataSource.register(group_samples(settings))
+        spark.dataSource.register(group_samples(settings, **about))
         looks = spark.readStream.format(NAME).options(**wanted.as_options()).load()
         samples = (
             looks.observe(watch.metric_name, *observed())

@@ -25,6 +25,9 @@ from kafka_assignors.errors import PipelineError
 if TYPE_CHECKING:
     from kafka_assignors.pipeline.tables.storage import Storage
 
+LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/load"
+"""Remedy for a checkpoint of the load model that cannot be used."""
+
 _AT_ONCE = 1 << 16  # bytes read from the end of a list: some hundred files
 _MANY = 100
 """A folder with this many files of a batch is listed: one call returns some thousand files."""
@@ -120,4 +123,4 @@ def _below_version(lines: list[str]) -> list[str]:
 
 
 def _unknown_format(storage: Storage, name: str) -> PipelineError:
-    return PipelineError(f"{storage.root}/{name}: it is missing, damaged or in an unknown format")
+    return PipelineError(f"{storage.root}/{name} is missing, damaged or in an unknown format: {LEARN_AGAIN}")

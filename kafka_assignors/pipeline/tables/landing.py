@@ -156,7 +156,7 @@ def stream_samples(
     from pyspark.sql import functions as F
 
     # Spark silently skips files older than the newest one by more than this.
-    options = {"maxFileAge": "3650d"}
+    options = {"maxFileAge": "36500d"}
     if files_per_batch is not None:
         options["maxFilesPerTrigger"] = str(files_per_batch)
     reader = spark.readStream.schema(_NULLABLE).options(**options)
@@ -195,16 +195,22 @@ def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) ->
     finished = storage.has(f"{samples}/_spark_metadata")
     # Spark creates the folder of the list before that of the checkpoint.  After a kill in between, both are
     # empty.
-    is_listed = finished and bool(storage.files(f"{samples}/_spark_metadata/[0-9]*"))
+    listed = storage.newest_batch(f"{samples}/_spark_metadata")
     about_known = None if known is None else _parsed(known, f"{checkpoint}/about.json")
     if about_known is not None:
         _compare(about_known, wanted, f"{checkpoint} in {storage.root}")
     elif started:
         raise PipelineError(f"{checkpoint} in {storage.root} belongs to another program: take another folder")
-    if is_listed and not started:
+    if listed >= 0 and not started:
         raise PipelineError(
             f"{samples} in {storage.root} has lost its checkpoint, so going on would drop new samples: "
             f"restore {checkpoint}, or move {samples} away"
+        )
+    # Spark plans a batch in the checkpoint before it lists its files, and skips batches that are listed.
+    if listed > (planned := storage.newest_batch(f"{checkpoint}/offsets")):
+        raise PipelineError(
+            f"{checkpoint} in {storage.root} is older (batch {planned}) than {samples} ({listed}), so going "
+            f"on would drop new samples: restore its newest state, or move both away"
         )
     # Spark keeps only the last hundred commits, so the first may be missing.
     if storage.files(f"{checkpoint}/commits/*") and not finished:

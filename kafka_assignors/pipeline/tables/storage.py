@@ -7,8 +7,10 @@ raises an error.
 
 from __future__ import annotations
 
+import os
 import re
 from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 from kafka_assignors.errors import PipelineError
@@ -72,7 +74,8 @@ class Storage:
     def write(self, name: str, text: str) -> None:
         """Write a small file, and create its parents.
 
-        The replacement is atomic on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``).
+        The replacement is atomic on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``), also if
+        the power fails.
         """
         self.write_bytes(name, text.encode())
 
@@ -87,6 +90,8 @@ class Storage:
             written = fs.Path(target.getParent(), f".{target.getName()}.partial")
         with closing(files.create(written, True)) as stream:
             stream.write(bytearray(data))
+            if scheme == "file":
+                stream.hsync()
         if scheme == "file":
             files.delete(fs.Path(target.getParent(), f".{target.getName()}.crc"), False)
             if not files.rename(written, target):  # replaces a file only on a local disk
@@ -98,6 +103,13 @@ class Storage:
             context = fs.FileContext.getFileContext(files.getUri(), self._settings)
             context.rename(files.makeQualified(written), files.makeQualified(target), overwrite)
 
+    def sync(self, name: str) -> None:
+        """Write a file through to a local disk; do nothing on another storage."""
+        if self._files.getUri().getScheme() == "file":
+            path = self._files.makeQualified(self._under(name)).toUri().getPath()
+            with Path(path).open("rb") as file:
+                os.fsync(file.fileno())
+
     def files(self, pattern: str) -> list[str]:
         """Return the files that match a pattern (``load/date=*/x-*``), sorted, relative to the root."""
         plain = _SPECIAL.sub(r"\\\g<0>", str(self._path.toString()))
@@ -105,6 +117,11 @@ class Storage:
         names = [str(status.getPath().toUri().getPath()) for status in statuses if status.isFile()]
         root = str(self._files.makeQualified(self._path).toUri().getPath()).rstrip("/") + "/"
         return sorted(name.removeprefix(root) for name in names)
+
+    def newest_batch(self, folder: str) -> int:
+        """Return the newest batch with a file, such as ``9`` or ``9.compact``, in a folder; -1: none."""
+        names = (name.rpartition("/")[2] for name in self.files(f"{folder}/[0-9]*"))
+        return max((int(name.removesuffix(".compact")) for name in names), default=-1)
 
     def empty_files(self, pattern: str) -> list[str]:
         """Return the empty files that match a pattern."""

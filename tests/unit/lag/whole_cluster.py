@@ -30,7 +30,10 @@ class WholeCluster(FakeLink):
         connected: number of connections so far.
         is_open: whether the last one is open.
         known: brokers that the link knows since its last look.
+        cluster_id: as the cluster's metadata has it.
     """
+
+    cluster_id = "c1"
 
     def __init__(self, *groups: str) -> None:
         self.groups = Brokers(list(groups))

@@ -41,6 +41,18 @@ def test_plaintext_without_login() -> None:
     assert options() == {"kafka.bootstrap.servers": "a:1,b:2", "kafka.security.protocol": "PLAINTEXT"}
 
 
+@pytest.mark.parametrize(
+    ("servers", "expected"),
+    [
+        ("localhost", "localhost:9092"),
+        (["::1", "[::1]:9093"], "[::1]:9092,[::1]:9093"),
+        ("PLAINTEXT://a:1, b,", "a:1,b:9092"),
+    ],
+)
+def test_addresses_that_kafka_python_takes_are_completed_for_java(servers: Any, expected: str) -> None:
+    assert options(bootstrap_servers=servers)["kafka.bootstrap.servers"] == expected
+
+
 def test_properties_of_java_clients_round_trip() -> None:
     """A file for Java's clients comes out as it went in."""
     settings = connection_settings(
@@ -131,6 +143,7 @@ def test_tls_settings_without_tls_are_ignored() -> None:
     ("settings", "named"),
     [
         ({"bootstrap_servers": []}, "bootstrap_servers"),
+        ({"bootstrap_servers": "a:one"}, "bootstrap_servers"),
         ({"security_protocol": "TLS"}, "security_protocol"),
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "AWS_MSK_IAM"}, "sasl_mechanism"),
         ({"security_protocol": "SASL_SSL", "sasl_mechanism": "OAUTHBEARER"}, "sasl_mechanism"),

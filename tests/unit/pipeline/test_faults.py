@@ -53,7 +53,8 @@ KAFKA = "org.apache.kafka.common.errors"
         (
             "java.lang.AssertionError: assertion failed: There are [2] sources in the checkpoint offsets and "
             "now there are [1] sources requested by the query. Cannot continue.",
-            "the checkpoint is damaged, or belongs to another stream",
+            "the checkpoint is damaged, or belongs to another stream: of the load model, remove load/ and "
+            "checkpoints/load (samples are kept); of a recorder, take another folder",
         ),
         ("java.lang.OutOfMemoryError: Java heap space", "Spark ran out of memory: give it more (--memory"),
         (
@@ -76,6 +77,13 @@ KAFKA = "org.apache.kafka.common.errors"
         (
             "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given in bootstrap",
             "no address of a broker can be resolved",
+        ),
+        (
+            "org.apache.kafka.common.KafkaException: Failed to construct kafka consumer\n\tat a.b(C.java:1)\n"
+            f"Caused by: {KAFKA}.InvalidConfigurationException: Failed to load PEM SSL keystore /pki/ca.pem\n"
+            "Caused by: java.nio.file.NoSuchFileException: /pki/ca.pem\n\tat a.b(C.java:1)\n",
+            "Kafka's Java client cannot use the connection settings: java.nio.file.NoSuchFileException: "
+            "/pki/ca.pem; files they name must be on every machine",
         ),
         (
             "[CONCURRENT_QUERY] Another instance of this query was just started by a session",
@@ -158,9 +166,10 @@ def test_ended_jvm_is_not_taken_for_another_service() -> None:
 def test_unknown_error_is_its_first_line() -> None:
     error = pipeline_error(RuntimeError("the tape is torn\n\tat a.b(C.java:1)\n"), "recording")
     assert str(error) == "recording: RuntimeError: the tape is torn"
-    java = "An error occurred while calling o33.mkdirs.\n: java.io.IOException: no\n\tat a.b(C.java:1)\n"
-    error = pipeline_error(RuntimeError(java), "recording")
-    assert str(error) == "recording: RuntimeError: java.io.IOException: no"
+    for target in ("o33.mkdirs.", "z:a.b.runJob.", "None.a.b.JavaSparkContext.", "o33.mkdirs. Trace:"):
+        java = f"An error occurred while calling {target}\n: java.io.IOException: no\n\tat a.b(C.java:1)\n"
+        error = pipeline_error(RuntimeError(java), "recording")
+        assert str(error) == "recording: RuntimeError: java.io.IOException: no"
     assert str(pipeline_error(RuntimeError(), "recording")) == "recording: RuntimeError: no message"
 
 

@@ -13,9 +13,9 @@ from kafka.errors import (
     KafkaTimeoutError,
 )
 
-from kafka_assignors.errors import LagUnreachableError
+from kafka_assignors.errors import LagError, LagUnreachableError
 from kafka_assignors.lag import Offsets
-from kafka_assignors.lag.fetch.group_offsets import GroupOffsets, fetch_groups
+from kafka_assignors.lag.fetch.group_offsets import GroupOffsets, fetch_groups, find_groups
 from tests.unit.lag.whole_cluster import T0, WholeCluster
 
 
@@ -69,6 +69,18 @@ def test_silent_leader_is_a_problem_of_the_group(whole: WholeCluster) -> None:
 
     whole.logs.faults = silent
     assert "did not answer in time" in str(fetch("a")["a"].problem)
+
+
+def test_another_cluster_is_a_problem_and_is_not_read(whole: WholeCluster) -> None:
+    """Behind the same address, for example after the cluster was created again."""
+    whole.cluster_id = "c2"
+    assert fetch_groups({}, ["a"], 500, cluster="c2")[0].problem is None
+    assert fetch_groups({}, ["a"], 500, cluster="c1") == [
+        GroupOffsets("a", problem="another cluster answers: c2")
+    ]
+    assert whole.connected == 2, "it is asked once"
+    with pytest.raises(LagError, match="another cluster answers: c2"):
+        find_groups({}, re.compile("a"), 500, "c1")
 
 
 def test_cluster_that_is_away_is_asked_until_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,76 @@
+"""Samples that Spark dropped, in the report of a running load model."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline.model.job import LoadReport, LoadRun
+
+Progress = dict[str, Any]
+
+
+class Query:
+    """A stream that has ended; counts how often its whole list of progress is fetched."""
+
+    isActive = False  # noqa: N815  # Spark's name
+
+    def __init__(self) -> None:
+        self.shown: list[Progress] = []
+        self.fetched = 0
+
+    def show(self, batch: int, dropped: int, **durations: int) -> None:
+        operators = [{"numRowsDroppedByWatermark": dropped}]
+        self.shown.append({"batchId": batch, "durationMs": durations, "stateOperators": operators})
+
+    @property
+    def lastProgress(self) -> Progress | None:  # noqa: N802  # Spark's name
+        return self.shown[-1] if self.shown else None
+
+    @property
+    def recentProgress(self) -> list[Progress]:  # noqa: N802  # Spark's name
+        self.fetched += 1
+        return self.shown
+
+    def stop(self) -> None:
+        """End, as Spark's query does."""
+
+
+def running(query: Query) -> LoadRun:
+    unused = cast(Any, None)
+    run = LoadRun(unused, unused, LoadSettings(), LoadReport(), None)
+    run.begun(cast(Any, query))
+    return run
+
+
+def test_idle_trigger_hides_no_dropped_samples() -> None:
+    """Spark reports an idle trigger with the number of the next batch."""
+    query = Query()
+    run = running(query)
+    seen = []
+    for batch, dropped, durations in ((5, 3, {"addBatch": 1}), (6, 0, {}), (6, 100, {"addBatch": 1})):
+        query.show(batch, dropped, **durations)
+        seen.append(run.report().refused)
+    assert seen == [3, 3, 103]
+
+
+def test_report_fetches_all_progress_only_after_a_batch() -> None:
+    """Otherwise each report would fetch a hundred objects, while the next batch waits for its lock."""
+    query = Query()
+    run = running(query)
+    for _ in range(3):
+        run.report()
+    assert query.fetched == 0
+    query.show(5, 3, addBatch=1)
+    for _ in range(3):
+        run.report()
+    assert query.fetched == 1
+
+
+def test_stop_counts_a_batch_behind_an_idle_trigger() -> None:
+    query = Query()
+    run = running(query)
+    query.show(5, 3, addBatch=1)
+    query.show(6, 0)
+    run.report()
+    assert run.stop().refused == 3

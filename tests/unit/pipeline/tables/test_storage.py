@@ -1,0 +1,45 @@
+"""Files that are written through to the disk, without Spark."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+
+from kafka_assignors.pipeline.tables.storage import Storage
+
+
+def storage_of(scheme: str, path: object = "") -> tuple[Storage, Any]:
+    """Return a storage whose file system only notes its calls, and the file system."""
+    storage, files = object.__new__(Storage), MagicMock()
+    storage._jvm = storage._gateway = storage._settings = storage._path = MagicMock()
+    storage._files = files
+    files.getUri().getScheme.return_value = scheme
+    files.makeQualified().toUri().getPath.return_value = str(path)
+    return storage, files
+
+
+@pytest.mark.parametrize(
+    ("scheme", "calls"), [("file", ["write", "hsync", "close"]), ("s3a", ["write", "close"])]
+)
+def test_small_file_is_on_a_local_disk_before_it_gets_its_name(scheme: str, calls: list[str]) -> None:
+    """After a power loss, a renamed file may otherwise be empty."""
+    storage, files = storage_of(scheme)
+    storage.write("a", "text")
+    stream = (files.getRawFileSystem() if scheme == "file" else files).create()
+    assert [name for name, *_ in stream.method_calls] == calls
+
+
+@pytest.mark.parametrize(("scheme", "synced"), [("file", 1), ("hdfs", 0)])
+def test_only_a_local_file_is_synced(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scheme: str, synced: int
+) -> None:
+    descriptors: list[int] = []
+    monkeypatch.setattr(os, "fsync", descriptors.append)
+    (tmp_path / "a").write_text("")
+    storage, _ = storage_of(scheme, tmp_path / "a")
+    storage.sync("a")
+    assert len(descriptors) == synced
