@@ -23,7 +23,7 @@ from demo.pipeline.finished_run import FinishedRun
 from demo.pipeline.results import pipeline_faults
 from demo.pipeline.run import run_pipeline
 from demo.report import EXTRA, render
-from demo.results import VERSION, DrainResult, Results, SettingsResult, StrategyResult, run_faults
+from demo.results import VERSION, Results, SettingsResult, run_faults, runs_of
 from demo.scenes.compared import run
 from demo.scenes.stage import Place
 from demo.settings import Compared, Scene, Settings
@@ -211,10 +211,7 @@ def faults(results: Results) -> list[str]:
     - A pipeline that failed, or whose records differ from the measured ones.
     """
     lines: list[str] = []
-    runs: dict[tuple[str, str], StrategyResult | DrainResult] = {
-        **{("replay", run["strategy"]): run for run in results["strategies"]},
-        **{("backlog", run["strategy"]): run for run in results["backlog"]},
-    }
+    runs = runs_of(results)
     for (scene, strategy), result in runs.items():
         name = strategy if scene == "replay" else f"{strategy}, {scene}"
         lines += [f"{name}: {fault}" for fault in run_faults(result, results["settings"]["partitions"])]

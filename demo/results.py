@@ -138,6 +138,14 @@ def run_faults(run: StrategyResult | DrainResult, partitions: int) -> list[str]:
     return faults
 
 
+def runs_of(results: Results) -> dict[tuple[str, str], StrategyResult | DrainResult]:
+    """Return the results of the measured runs, by scene and strategy."""
+    return {
+        **{("replay", run["strategy"]): run for run in results["strategies"]},
+        **{("backlog", run["strategy"]): run for run in results["backlog"]},
+    }
+
+
 class SettingsResult(TypedDict):
     """The settings; `Settings` explains each."""
 

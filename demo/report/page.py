@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from demo.failover import words as failover_words
+from demo.failover.results import failover_faults
 from demo.pipeline import words as pipeline_words
-from demo.results import Results, run_faults
+from demo.pipeline.results import pipeline_faults
+from demo.results import Results, run_faults, runs_of
 from demo.view.answer import RULE, answer
 from demo.view.table import DRAIN_ROWS, ROWS
 from kafka_assignors.pipeline.backtest import phrases
@@ -38,6 +40,9 @@ def render(results: Results) -> str:
         answer=advice,
         rule=RULE,
         run_faults=run_faults,
+        failover_faults=failover_faults,
+        pipeline_faults=pipeline_faults,
+        runs_of=runs_of,
         step_label=replay_figures.step_label,
         replay_rows=ROWS,
         drain_rows=DRAIN_ROWS,

@@ -23,7 +23,7 @@ def new_moves(result: Rebalance, moved: int, waiting: Set[tuple[str, int]]) -> M
     """Count the moves of a round that no earlier round of its rebalance has counted.
 
     A busy member revokes its partitions some rounds late.  In each of these the leader plans the same move.
-    A partition that two members claim counts from the round in which one of them claims it.  ``waiting`` is
+    A contested partition that stays with a claimant for a round is not counted in that round.  ``waiting`` is
     ``Moves.waiting`` of the round before.
     """
     group, owner, target = result.group, result.claims.owner, result.target.owners

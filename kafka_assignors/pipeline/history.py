@@ -193,7 +193,7 @@ def array_files(folder: Path) -> MakeArray:
                 try:
                     os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
                 except OSError as error:  # some file systems cannot reserve space
-                    if error.errno == errno.ENOSPC:
+                    if error.errno in (errno.ENOSPC, errno.EDQUOT):
                         raise
         return array
 

@@ -23,6 +23,7 @@ import time
 import uuid
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -117,22 +118,30 @@ def maintain(
     merged, failures = False, list[KafkaAssignorsError]()
     with one_line(f"maintenance of {root}"):
         storage = Storage(spark, root)
-        _delete_days(storage, "load", first)
         names = writers(spark, root)
     for writer in names:
-        try:
-            with one_line(f"maintenance of {root}"):
-                listed = _Listed(spark, storage, writer)
-                if not listed.lists:  # an import, or a stream before its first batch
-                    _delete_days(storage, f"samples/{writer}", first)
-                    continue
-                listed.delete_unlisted(now - _GRACE)
-                merged |= listed.shorten(first, now.date(), files)
-        except KafkaAssignorsError as error:
-            failures.append(error)
+        with _noted(failures, root):
+            listed = _Listed(spark, storage, writer)
+            if not listed.lists:  # an import, or a stream before its first batch
+                _delete_days(storage, f"samples/{writer}", first)
+                continue
+            listed.delete_unlisted(now - _GRACE)
+            merged |= listed.shorten(first, now.date(), files)
+    with _noted(failures, root):
+        _delete_days(storage, "load", first)
     if failures:
         raise failures[0]
     return merged
+
+
+@contextmanager
+def _noted(failures: list[KafkaAssignorsError], root: str) -> Iterator[None]:
+    """Note an error of the block, because other days and writers can be maintained."""
+    try:
+        with one_line(f"maintenance of {root}"):
+            yield
+    except KafkaAssignorsError as error:
+        failures.append(error)
 
 
 def _delete_days(storage: Storage, folder: str, first: date) -> None:
@@ -187,21 +196,18 @@ class _Listed:
             return False
         entries = self.lists[self._newest]
         kept = [entry for entry in entries if _day(entry) >= first]
-        merged, failures = None, list[KafkaAssignorsError]()
+        merged: _Entry | None = None
+        failures: list[KafkaAssignorsError] = []
         token, mergeable = self._mergeable()
         for day, of_day in sorted(mergeable.items()):
             if day >= first and (len(of_day) >= files or (day < today and len(of_day) > 1)):
-                try:
-                    with one_line(f"maintenance of {self._storage.root}"):
-                        merged = self._merge(day, of_day, token)
-                except KafkaAssignorsError as error:
-                    failures.append(error)
-                    continue
-                paths = {entry["path"] for entry in of_day}
-                index = next(n for n, entry in enumerate(kept) if entry["path"] in paths)
-                kept[index] = merged
-                kept = [entry for entry in kept if entry["path"] not in paths]
-                break
+                with _noted(failures, self._storage.root):
+                    merged = self._merge(day, of_day, token)
+                    paths = {entry["path"] for entry in of_day}
+                    index = next(n for n, entry in enumerate(kept) if entry["path"] in paths)
+                    kept[index] = merged
+                    kept = [entry for entry in kept if entry["path"] not in paths]
+                    break
         if kept != entries and self._newest == max(
             batch for batch, name in self._names() if name.endswith(".compact")
         ):

@@ -77,7 +77,7 @@ class RestartingQuery:
             self.down = None
             self._since = self._now()
 
-    def again(self, why: str) -> None:
+    def restart(self, why: str) -> None:
         """Restart a running query now; a failed one restarts by itself."""
         if self._running is not None and self._running.query.isActive:
             log.warning("%s: %s; restarting", self._name, why)

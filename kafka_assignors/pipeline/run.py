@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _CHECK_EVERY_S = 0.5  # interval of checks of ``stop`` and of the streams
-_STEP_S = 1.0  # a clock that is set back by more restarts the streams
+_SET_BACK_S = 1.0  # a clock that is set back by more restarts the streams
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,13 +239,13 @@ def _run(
     feeding: Feeding | None = None,
 ) -> None:
     """Restart failed streams, maintain the folder and report, until the pipeline is stopped."""
-    ahead_s = time.time() - time.monotonic()
+    offset_s = time.time() - time.monotonic()
     while not stop.wait(_CHECK_EVERY_S):
-        before_s, ahead_s = ahead_s, time.time() - time.monotonic()
+        last_s, offset_s = offset_s, time.time() - time.monotonic()
         for name, stream in streams.items():
             with one_line(f"the stream of {name}"):  # Java may have ended
-                if before_s - ahead_s > _STEP_S:  # Spark would wait for its next batch as long as the step
-                    stream.again(f"the clock was set back by {before_s - ahead_s:,.0f} s")
+                if last_s - offset_s > _SET_BACK_S:  # Spark would wait for its next batch as long as the step
+                    stream.restart(f"the clock was set back by {last_s - offset_s:,.0f} s")
                 stream.check()
                 setattr(report, name, stream.report())
         maintenance.check()

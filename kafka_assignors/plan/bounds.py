@@ -74,8 +74,8 @@ def quick_lag_bound(group: Group) -> int:
     The largest of
 
     - the heaviest partition;
-    - the lag of a topic, and of all topics, divided by its number of subscribers, or with unequal capacities
-      by their sum in parts of the largest, rounded up;
+    - the lag of a topic, or of all topics, divided by the number of its subscribers and rounded up.  With
+      unequal capacities the divisor is the sum of the subscribers' capacities, each as a part of the largest;
     - the k + 1 lightest of the k m + 1 heaviest partitions, if all topics together have m subscribers.  This
       matters where members have few partitions, so it is left out above 10,000 partitions.
 

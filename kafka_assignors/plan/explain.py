@@ -123,7 +123,7 @@ def explain(
 
     def reason_for(partition: tuple[str, int], member_id: str | None) -> tuple[Reason, tuple[str, ...]]:
         if member_id is None:
-            return Reason.NOBODY_SUBSCRIBES, claimed.get(partition, ())
+            return Reason.NOBODY_SUBSCRIBES, claimed.get(partition) or departed_owner.get(partition, ())
         if partition in owner:
             if owner[partition] == member_id:
                 return Reason.KEPT, ()

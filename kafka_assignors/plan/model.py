@@ -102,7 +102,7 @@ def listed(
 def seniority(member: Member) -> tuple[bool, str, str]:
     """Sort key for every tie: static members first, then by instance id, then by member id.
 
-    Java compares UTF-16 units, so ids with characters beyond the BMP sort otherwise there.
+    Java compares UTF-16 code units, so it sorts ids with characters above U+FFFF differently.
     """
     return (member.instance_id is None, member.instance_id or "", member.member_id)
 

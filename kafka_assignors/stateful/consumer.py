@@ -228,7 +228,7 @@ class StatefulConsumer:
                 self._copies.clean(self._options.cleanup_delay_s)
 
     def _poll(self) -> Mapping[TopicPartition, list[ConsumerRecord]]:
-        drop_exhausted_batch(self._consumer)
+        drop_exhausted_batch(self._consumer)  # ContinuousConsumer does, but only with a kafka-python it knows
         try:
             records: Mapping[TopicPartition, list[ConsumerRecord]] = self._consumer.poll(_POLL_MS)
         except KafkaError as error:

@@ -144,11 +144,10 @@ def test_size_of_a_history_counts_partitions_without_rows(spark: SparkSession, t
         history_module.group_sizes(load, 3 * 53 - 1)
 
 
-@pytest.mark.parametrize("in_files", [False, True])
-def test_steps_without_a_length_are_refused(spark: SparkSession, tmp_path: Path, in_files: bool) -> None:
+def test_steps_without_a_length_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     write_load(tmp_path, [{**row(Cell(step, "t", 0, 1, 1, 0)), "step_s": 0.0} for step in range(2)])
     with pytest.raises(HistoryError, match="group 'g': steps of 0 s"):
-        read_history(spark, str(tmp_path), scratch=tmp_path if in_files else None)
+        read_history(spark, str(tmp_path))
 
 
 def test_days_and_gaps_are_read_as_one_history(spark: SparkSession, tmp_path: Path) -> None:

@@ -159,10 +159,10 @@ def test_incomplete_file_is_found_in_any_batch_of_a_long_run(
     assert len(load_rows(read_load(spark, str(tmp_path)))) == 12 * MINUTES - 1
 
 
-def test_spark_submit_cannot_have_damaged_files_ignored(
+def test_settings_of_spark_submit_do_not_replace_those_of_the_jobs(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its ``spark-defaults.conf`` may say so for other jobs; then samples would be lost without an error."""
+    """Its ``spark-defaults.conf`` may be for other jobs; such values would lose or misread samples."""
     monkeypatch.setattr(session, "submitted", lambda: True)
     monkeypatch.setattr(SparkSession, "stop", lambda _: None)
     changed = {
@@ -176,8 +176,8 @@ def test_spark_submit_cannot_have_damaged_files_ignored(
     for name, value in changed.items():
         spark.conf.set(name, value)
     with session.session("job") as of_submit:
-        for name in changed:
-            assert of_submit.conf.get(name) == STREAMING[name]
+        for name, value in changed.items():
+            assert value != of_submit.conf.get(name) == STREAMING[name]
 
 
 @pytest.mark.parametrize("damage", [cut, empty, zeros, Path.unlink])

@@ -178,7 +178,7 @@ def test_merged_file_is_on_the_disk_before_the_list_names_it(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise a power loss may leave it empty, and the small files are deleted a day later."""
-    record(spark, tmp_path, range(12))
+    record(spark, tmp_path, range(10))
     order: list[str] = []
     fsync, write = os.fsync, Storage.write
 
@@ -211,7 +211,7 @@ def test_damaged_file_is_named_and_stays_in_the_list(spark: SparkSession, tmp_pa
 
 def test_missing_file_keeps_only_its_day_from_being_merged(spark: SparkSession, tmp_path: Path) -> None:
     """The days after it are merged, and the list loses the day once it is too old."""
-    record(spark, tmp_path, range(12), hours_apart=2)  # files 0 to 5 are of the first day
+    record(spark, tmp_path, range(10), hours_apart=2)  # files 0 to 5 are of the first day
     run(spark, tmp_path)
     days = tmp_path / "samples" / "sampler"
     victim = min((days / "date=2013-11-09").glob("*.parquet"))
@@ -226,12 +226,13 @@ def test_missing_file_keeps_only_its_day_from_being_merged(spark: SparkSession, 
     assert {row[-1].day for row in rows(spark, tmp_path)} == {10}
 
 
+@pytest.mark.long
 def test_each_writer_is_merged_whether_the_model_reads_it_or_not(spark: SparkSession, tmp_path: Path) -> None:
     """The model does not read a writer newer than its first start, so that merged file is for all models."""
-    record(spark, tmp_path, range(12))
+    record(spark, tmp_path, range(10))
     run(spark, tmp_path)
     assert maintain(spark, str(tmp_path), files=5, now=TODAY)
-    record(spark, tmp_path, range(12), writer="newer")  # maintained before the sampler, which has no more
+    record(spark, tmp_path, range(10), writer="newer")  # maintained before the sampler, which has no more
     assert maintain(spark, str(tmp_path), files=5, now=TODAY)
     merged = {
         writer: [file.name for file in (tmp_path / "samples" / writer).glob("date=*/merged-*.parquet")]

@@ -74,6 +74,18 @@ def test_clock_that_is_set_back_does_not_end_sampling() -> None:
     assert len(set(seen)) - 1 == 60 / 10
 
 
+def test_clock_that_stands_still_does_not_end_sampling() -> None:
+    clocks = Clocks()
+    stream = clocks.stream()
+    last = stream.latestOffset({"tick": 0}, None)
+    seen = {last["tick"]}
+    for _ in range(60):
+        clocks.ticks += 1
+        last = stream.latestOffset(last, None)
+        seen.add(last["tick"])
+    assert len(seen) - 1 == 4, "after 21 s, then every 10 s"
+
+
 @pytest.mark.parametrize("arguments", [(), ({"tick": 5}, None)], ids=["4.1", "4.2"])
 def test_both_signatures_of_latest_offset(arguments: tuple[object, ...]) -> None:
     stream = Clocks().stream()

@@ -82,7 +82,7 @@ def _sigterm() -> Iterator[None]:
         ("bench.pipeline", "subprocess.run", [[]]),
     ],
 )
-def test_sigterm_is_an_exit_which_ends_the_children(
+def test_sigterm_is_an_exit(
     monkeypatch: pytest.MonkeyPatch, program: str, step: str, arguments: list[list[str]]
 ) -> None:
     monkeypatch.setattr(sys, "argv", [program])

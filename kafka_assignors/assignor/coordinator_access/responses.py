@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from kafka.coordinator.assignors.abstract import ConsumerProtocolAssignment
 from kafka.coordinator.consumer import ConsumerCoordinator
 
 from kafka_assignors.errors import CodecError
@@ -82,10 +83,10 @@ def unfold_assignments(coordinator: ConsumerCoordinator) -> bool:
     def unfold(_current: Any, assignment: Any) -> bytes:
         try:
             return budget.unfold(bytes(assignment))
-        except CodecError as error:  # `poll()` would raise it
-            log.warning(
-                "the user data of an assignment cannot be read (%s); its listed partitions count", error
-            )
+        except CodecError as error:
+            if not ConsumerProtocolAssignment.decode(bytes(assignment)).partitions():
+                raise  # the partitions may be in the user data, and nobody would read them
+            log.warning("assignment: unreadable user data (%s): using the partitions it lists", error)
             return bytes(assignment)
 
     if not hasattr(coordinator, _UNFOLDS) and add_step(coordinator, "_process_sync_group_response", unfold):

@@ -53,8 +53,8 @@ def with_forecasts(
     known = sum(group.at(p) in expected.arrivals for p in range(group.size))
     if not enough_expected(padded, expected.arrivals):
         why = f" ({expected.problem})" if expected.problem else ""
-        basis = "lag alone" if group.knows_lag else "counts"
-        return group, [f"forecasts for only {known:,} of {group.size:,} partitions{why}: planning by {basis}"]
+        effect = ": planning by lag alone" if group.knows_lag else ""
+        return group, [f"forecasts for only {known:,} of {group.size:,} partitions{why}{effect}"]
     has_lag = group.knows_lag or expected.lags
     notes = [f"loads are {'lag and ' if has_lag else ''}forecast arrivals"]
     if known < group.size:

@@ -71,11 +71,11 @@ def load_at_end(
     steps = [history.arrivals[-window:].mean(axis=0) / history.step_s]
     notes = []
     lags = _last_lags(rows, history, window)
+    lags[recorded.ended] = 0.0
     if unknown := int(np.isnan(lags).sum()):
         notes.append(f"the lag of {counted(unknown, 'partition')} is unknown and counts as none")
-    if recorded.ended:
-        count = "counts" if recorded.ended == 1 else "count"
-        notes.append(f"{counted(recorded.ended, 'partition')} ended over an hour ago and {count} as empty")
+    if ended := int(recorded.ended.sum()):
+        notes.append(f"{counted(ended, 'partition')} ended long before the recording did: no load is assumed")
     later = later_arrivals(history, int(rows.time.max()), request.horizon_s)
     known = 0 if later is None else int((~np.isnan(later[0])).sum())
     if later is None:

@@ -48,6 +48,8 @@ class ContinuousCoordinator(JoinsOutsidePoll):
             try:
                 return bool(super().poll(timeout_ms))
             except RetriableError:  # a pattern's metadata request failed
+                if not self._subscription.subscribed_pattern:
+                    raise
                 pause_ms = self.config["retry_backoff_ms"]
                 pause_ms = pause_ms if timeout_ms is None else min(pause_ms, timeout_ms)
                 self._net.run(self._net.sleep, pause_ms / 1000)

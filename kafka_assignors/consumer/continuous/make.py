@@ -87,7 +87,7 @@ def make_continuous(consumer: KafkaConsumer) -> bool:
 
 
 def _wrap_poll(consumer: KafkaConsumer) -> None:
-    """Make ``poll()`` return to resumed partitions, and count the records it delivers during a join."""
+    """Wrap ``poll()``: return to resumed partitions, mark that it runs, count records delivered in a join."""
     reference = weakref.ref(consumer)
 
     def poll_once(*args: Any, **kwargs: Any) -> Any:

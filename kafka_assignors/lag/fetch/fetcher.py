@@ -157,9 +157,10 @@ class LagFetcher:
             raise LagClosedError("the lag fetcher is closed")
 
     def _drop(self, link: Link) -> bool:
-        """Drop a link, so that the next fetch connects again; return whether no other thread had dropped it.
+        """Drop a link, so that the next fetch connects again.  Only ``close`` waits for the link's thread.
 
-        Only ``close`` waits for the link's thread.
+        Returns:
+            False if another thread had dropped it.
         """
         link.shut()
         with self._lock:

@@ -96,7 +96,7 @@ class Part:
         unknown: number of these pairs whose arrivals are unknown, and so interpolated.
         never_known: see `Recorded`.
         appeared: see `Recorded`.
-        ended: see `Recorded`.
+        ended: by partition, see `Recorded`.
         rates: see ``service_rate.largest_rates``.
         served: sum of the records served by step; NaN if those of a present partition are
             unknown.
@@ -112,7 +112,7 @@ class Part:
     unknown: int
     never_known: int
     appeared: int
-    ended: int
+    ended: npt.NDArray[np.bool_]
     rates: Floats
     served: Floats
     known_lag: Floats
@@ -191,7 +191,7 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
         unknown=int((~known & ~is_empty).sum()),
         never_known=int((~known.any(axis=0)).sum()),
         appeared=int(late.sum()),
-        ended=int((has_ended & seen.any(axis=0)).sum()),
+        ended=has_ended,
         rates=largest_rates(served, lag, frame.step_s),
         served=np.where(is_absent, 0.0, served).sum(axis=1),
         known_lag=np.nan_to_num(lag).sum(axis=1),

@@ -207,5 +207,7 @@ def about_group(group: GroupResult) -> list[str]:
     if group["appeared"]:
         lines.append(f"{group['appeared']:,} of its partitions appeared later than the others")
     if group["ended"]:
-        lines.append(f"{group['ended']:,} of its partitions ended an hour or more before the others")
+        lines.append(
+            f"{group['ended']:,} of its partitions ended long before the history did; then they are empty"
+        )
     return lines

@@ -39,7 +39,7 @@ class Recorded:
         unknown: unknown part of the arrivals, 0 to 1; they are interpolated in time, by partition.
         never_known: number of partitions without any known arrivals; they count as empty.
         appeared: number of partitions whose first row is after the first step.
-        ended: number of partitions that are empty after their last row.
+        ended: by partition, whether it is empty after its last row.
     """
 
     history: History
@@ -47,7 +47,7 @@ class Recorded:
     unknown: float
     never_known: int
     appeared: int
-    ended: int
+    ended: npt.NDArray[np.bool_]
 
 
 MakeArray = Callable[[str, tuple[int, int], type], npt.NDArray[Any]]
@@ -96,17 +96,18 @@ def joined(
     start_lags = np.zeros(frame.partitions, np.int64)
     lag, served, known_lag = (np.zeros(frame.steps) for _ in range(3))
     rates = np.zeros(1)
-    counts = np.zeros(5, np.int64)
+    ended = np.zeros(frame.partitions, bool)
+    counts = np.zeros(4, np.int64)
     for part in parts:
         columns = slice(part.begin, part.begin + len(part.start_lags))
-        arrivals[:, columns], start_lags[columns] = part.arrivals, part.start_lags
+        arrivals[:, columns], start_lags[columns], ended[columns] = part.arrivals, part.start_lags, part.ended
         if expected is not None:
             expected[:, columns] = part.expected
         lag, served, known_lag = lag + part.lag, served + part.served, known_lag + part.known_lag
         # Empty rates (of all parts): the history is too short for a rate.
         rates = np.maximum(rates, part.rates) if part.rates.size else part.rates
-        counts += part.cells, part.unknown, part.never_known, part.appeared, part.ended
-    cells, unknown, never_known, appeared, ended = counts.tolist()
+        counts += part.cells, part.unknown, part.never_known, part.appeared
+    cells, unknown, never_known, appeared = counts.tolist()
     if never_known == frame.partitions:
         raise HistoryError(f"group {frame.group!r}: not one step with known arrivals")
     if recorded_members is not None:

@@ -223,7 +223,7 @@ def _group(recorded: Recorded) -> GroupResult:
         unknown=round(recorded.unknown, 4),
         never_known=recorded.never_known,
         appeared=recorded.appeared,
-        ended=recorded.ended,
+        ended=int(recorded.ended.sum()),
         service_rate=None if history.service_rate is None else round(history.service_rate, 3),
         forecasts=history.expected is not None,
     )

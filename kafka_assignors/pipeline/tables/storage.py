@@ -74,8 +74,8 @@ class Storage:
     def write(self, name: str, text: str) -> None:
         """Write a small file, and create its parents.
 
-        The replacement is atomic on a local disk, HDFS, S3 (``s3a``) and Google's storage (``gs``), also if
-        the power fails.
+        The replacement is atomic on a local disk (also if the power fails), HDFS, S3 (``s3a``) and Google's
+        storage (``gs``).
         """
         self.write_bytes(name, text.encode())
 

@@ -89,7 +89,7 @@ def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> 
             for giver, taker in chain
         ]
         # Several may move at once, but not so many that a member passes the mean and must give some back; and
-        # at most half of those that these two need, because others give and take, too.
+        # at most half of the moves that the ends of the chain need, because others give and take, too.
         room = min(int(counts[high] - np.ceil(mean)), int(mean - counts[high] + gap), (gap - skew + 1) // 4)
         moving = max(min(room, *map(len, choices)), 1)
         for (_giver, taker), partitions in zip(chain, choices, strict=True):
@@ -100,8 +100,8 @@ def _even_out(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> 
 def _even_out_equal(problem: LoadProblem, owners: Owners, home: Owners, skew: int) -> None:
     """Move one partition after the other from the member with the most to the one with the fewest.
 
-    Changes ``owners``.  These are the fewest moves, because as many others do not lower the highest counts
-    further, or raise the lowest.
+    Changes ``owners``.  No plan within the skew moves fewer: as many other moves lower the highest count no
+    further, and raise the lowest no further.
     """
     counts = problem.counts(owners).tolist()
     highest = sorted((-counts[member], member) for member in problem.subscribers.tolist())

@@ -92,6 +92,10 @@ class CountRule:
         counts[low] += step
         if np.ptp(counts[problem.subscribers]) <= skew:
             return True
+        topic_of = problem.topic_of
+        of_high, of_low = {*topic_of[plan.parts[high]]}, {*topic_of[plan.parts[low]]}
+        if step == 0 and {*topic_of[takes]} <= of_high and {*topic_of[gives]} <= of_low:
+            return True  # the counts stay, and no member gets a topic
         owner = plan.owner.copy()
         owner[gives] = low
         owner[takes] = high

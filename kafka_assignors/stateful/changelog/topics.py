@@ -150,7 +150,12 @@ def _existing(admin: KafkaAdminClient, topics: Mapping[str, str]) -> dict[str, s
     described = _described(admin, list(topics.values()))
     for id, topic in topics.items():
         if topic not in described:
-            log.warning("changelog %s does not exist: new tasks of subtopology %s wait for it", topic, id)
+            log.warning(
+                "changelog %s does not exist: tasks of subtopology %s cannot be opened: "
+                "create it compacted, or restart a member, which creates it empty",
+                topic,
+                id,
+            )
     return {id: topic for id, topic in topics.items() if topic in described}
 
 

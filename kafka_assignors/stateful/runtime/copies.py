@@ -263,6 +263,8 @@ class OpenCopies:
         except StateError as error:
             log.warning("task %s: cannot close its state: %s", copy, error)
         self._closed.add(copy)
+        if copy.changelog is not None:  # the reader may have found that the topic was created again
+            self._changelogs.known = {**self._changelogs.known, copy.task: copy.changelog}
 
     def _share_closed(self) -> None:
         """Give the reader a new mapping of the closed copies, whose lags its thread measures."""

@@ -167,18 +167,19 @@ def _commit_store(
     position = None if written is None else written.end
     if written is not None:
         active.unproven = None  # of an earlier write; a truncated changelog may end before it
-    if written is not None and written.first < copy.position:
-        log.error(
-            "task %s: wrote changelog offset %d after %d, so the topic was created again or truncated while "
-            "in use, and has lost changes: stop the group and restore the topic, or delete the state",
-            copy,
-            written.first,
-            copy.position - 1,
-        )
-    elif written is not None and not written.follows(copy.position):
-        # Other records came before ours: from a failed attempt of this member, or from a new owner.  The
-        # position must not move past a new owner's records.  A new owner makes the offset commit fail.
-        active.unproven, position = written.end, None
+        if written.first < copy.position:
+            log.error(
+                "task %s: wrote changelog offset %d after %d, so the topic was created again or truncated "
+                "while in use, and has lost changes: stop the group and restore the topic, "
+                "or delete the state",
+                copy,
+                written.first,
+                copy.position - 1,
+            )
+        elif not written.follows(copy.position):
+            # Other records came before ours: from a failed attempt of this member, or from a new owner.  The
+            # position must not move past a new owner's records.  A new owner makes the offset commit fail.
+            active.unproven, position = written.end, None
     try:
         copy.store.commit(position)
     except StateError as error:

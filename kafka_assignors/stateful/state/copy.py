@@ -184,16 +184,16 @@ class Copy:
                 return self._stores.open(self._dir.store_path, at_least, logged=self.changelog is not None)
             except StateDamagedError as error:
                 wrong = str(error)
-        self._refuse_if_never_logged()
+        self._refuse_if_unlogged()
         log.warning("task %s: state %s: %s", self, self.after_wipe, wrong)
         self._dir.wipe()
         self.stale = False
         return self._new()
 
-    def _refuse_if_never_logged(self) -> None:
+    def _refuse_if_unlogged(self) -> None:
         """Refuse to wipe a store that was kept without a changelog: it has the only copy of its state.
 
-        Such a store has no checkpoint and no position, also if it had a changelog before.
+        A commit without a changelog removes the position, so such a store has no checkpoint and no position.
         """
         if self._dir.read_checkpoint() is not None or not self._dir.store_path.exists():
             return

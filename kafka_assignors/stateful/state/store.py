@@ -142,7 +142,8 @@ class Store:
         """Write the changes and the new position in one step.
 
         Args:
-            position: the changelog offset after these changes; None: unchanged, or none without a changelog.
+            position: the changelog offset after these changes; None: the position stays.  A store without a
+                changelog then has none.
         """
         self._write(self._changes.values.items(), position)
         self.rollback()

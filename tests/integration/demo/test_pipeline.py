@@ -120,4 +120,4 @@ def test_failing_pipeline_is_reported_and_leaves_the_other_results(
     results = json.loads((out / "results.json").read_text())
     assert results["backlog"][0]["processed"] == BACKLOG
     assert last_line.endswith(results["pipeline"]["fault"])
-    assert "It failed." in (out / "report.html").read_text(encoding="utf-8")
+    assert "the pipeline: " in (out / "report.html").read_text(encoding="utf-8")

@@ -639,8 +639,7 @@ def test_assignment_with_an_unreadable_budget_keeps_its_listed_partitions(
     (warning,) = [record for record in caplog.records if record.name == "kafka_assignors"]
     assert warning.levelno == logging.WARNING
     assert warning.getMessage() == (
-        "the user data of an assignment cannot be read (budget: needs 4 bytes at 5, has 1); "
-        "its listed partitions count"
+        "assignment: unreadable user data (budget: needs 4 bytes at 5, has 1): using the partitions it lists"
     )
 
 

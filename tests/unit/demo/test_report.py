@@ -287,7 +287,7 @@ def test_failover_that_was_not_drained_and_counted_wrong_shows_why(results: Resu
     result["counts"]["differences"] = ["carrier <AA>: 5 counted, 6 in the topic"]
     results["failover"] = result
     text = render(results)
-    assert "<b>not drained within &lt;9&gt; s</b>" in text
+    assert "<b>failover: not drained within &lt;9&gt; s</b>" in text
     assert "<li>carrier &lt;AA&gt;: 5 counted, 6 in the topic</li>" in text
 
 
@@ -298,7 +298,7 @@ def test_failover_names_lost_records_and_events_that_did_not_settle(results: Res
     results["failover"] = result
     text = text_of(render(results))
     assert "9 of 121 records were not processed" in text
-    assert "kill -9 m3, warm: not settled within 10 s" in text
+    assert "failover, warm, kill m3: not settled within 10 s" in text
 
 
 def test_failover_that_ended_early_is_drawn_as_far_as_it_came(results: Results) -> None:
@@ -353,7 +353,7 @@ def test_pipeline_that_failed_says_so_and_shows_what_it_had(results: Results) ->
     }
     results["pipeline"] = failed
     text = render(results)
-    assert "It failed. back-test: &lt;gone&gt;" in text
+    assert "the pipeline: back-test: &lt;gone&gt;" in text
     assert "<h2>Recorded" in text
     assert "<h2>Recommendation" not in text
     assert "1,234 commits" in in_terminal(results)

@@ -176,11 +176,11 @@ def test_cost_of_a_report_does_not_grow_with_the_failures() -> None:
 def test_running_query_is_restarted_at_once_on_request(caplog: pytest.LogCaptureFixture) -> None:
     clock, streams = Clock(), list[Stream]()
     query = RestartingQuery("commits", starting(streams, []), clock)
-    query.again("the clock was set back by 9 s")
+    query.restart("the clock was set back by 9 s")
     assert (len(streams), streams[0].stopped, query.report(), query.down) == (2, True, 3, None)
     assert caplog.messages == ["commits: the clock was set back by 9 s; restarting"]
     streams[1].fail("gone")
-    query.again("the clock was set back by 9 s")
+    query.restart("the clock was set back by 9 s")
     query.check()
     assert "gone" in str(query.down), "the failure is not hidden"
 

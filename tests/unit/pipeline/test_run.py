@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -42,10 +41,12 @@ def test_streams_are_restarted_once_after_the_clock_was_set_back(
         now_s += seconds
         return now_s > 10
 
-    monkeypatch.setattr(time, "monotonic", lambda: now_s)
-    monkeypatch.setattr(time, "time", lambda: 1e9 + now_s + (step_s if now_s > 2 else 0.0))
-    again: list[str] = []
-    stream = SimpleNamespace(again=again.append, check=lambda: None, report=lambda: None, down=None)
+    clock = SimpleNamespace(
+        monotonic=lambda: now_s, time=lambda: 1e9 + now_s + (step_s if now_s > 2 else 0.0)
+    )
+    monkeypatch.setattr(run, "time", clock)
+    restarted: list[str] = []
+    stream = SimpleNamespace(restart=restarted.append, check=lambda: None, report=lambda: None, down=None)
     streams, maintenance = {"samples": stream}, SimpleNamespace(check=lambda: None, down=None)
     stop = SimpleNamespace(wait=wait)
     run._run(
@@ -55,4 +56,4 @@ def test_streams_are_restarted_once_after_the_clock_was_set_back(
         lambda _: None,
         maintenance=cast(Any, maintenance),
     )
-    assert again == restarts
+    assert restarted == restarts

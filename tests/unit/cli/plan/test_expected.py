@@ -71,7 +71,7 @@ def test_too_few_forecasts_are_ignored() -> None:
     assert planned(problem=problem) == planned(problem=without("expected"))
     result = call(problem={**without("lags"), "expected": {"orders": [900]}})
     assert result.stderr.splitlines() == [
-        "note: forecasts for only 1 of 4 partitions: planning by counts",
+        "note: forecasts for only 1 of 4 partitions",
         "note: no lags: planning by counts",
     ]
 

@@ -107,8 +107,8 @@ def test_what_a_recording_does_not_have_is_noted() -> None:
         "the lag of 1 partition is unknown and counts as none",
         "the recording is too short to forecast 2 partitions: the last arrivals are assumed to continue",
     )
-    ended = load_at_end(rows, replace(recorded, ended=2), members, REQUEST)
-    assert ended.notes[1] == "2 partitions ended over an hour ago and count as empty"
+    ended = load_at_end(rows, replace(recorded, ended=np.array([False, True])), members, REQUEST)
+    assert ended.notes[0] == "1 partition ended long before the recording did: no load is assumed"
     shorter = load_at_end(rows, recorded, members, replace(REQUEST, horizon_s=45.0))
     assert shorter.notes[1].startswith("the horizon of 45s cannot be divided into two or more parts")
     with pytest.raises(HistoryError, match="give --rate"):

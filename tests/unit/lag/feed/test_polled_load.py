@@ -206,3 +206,4 @@ def test_next_look_polls_if_the_thread_of_a_forked_process_could_not_start(
     source.look(ALL)
     answered(source)
     assert function.questions == [set(ALL)] * 2
+    source.close()  # while it is the forked process

@@ -12,6 +12,7 @@ from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest import job
 from kafka_assignors.pipeline.backtest.grid import NO_RATE, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
+from kafka_assignors.pipeline.backtest.phrases import about_group
 from kafka_assignors.pipeline.backtest.results import RunResult
 from kafka_assignors.pipeline.backtest.summary import MOST_LINES, summed_up
 from kafka_assignors.simulation import History, parse, recommend
@@ -227,4 +228,5 @@ def test_results_are_valid_json() -> None:
     assert json.loads(json.dumps(totals, allow_nan=False))["kind"] == "backtest"
     group = totals["groups"][0]
     assert (group["unknown"], group["never_known"], group["appeared"], group["ended"]) == (0.025, 1, 2, 3)
+    assert about_group(group)[-1].startswith("3 of its partitions ended")
     assert (group["steps"], group["step_s"], group["records"]) == (60, 10.0, 84_000)

@@ -37,7 +37,7 @@ def recorded(
     )
     lag = np.arange(steps, dtype=np.float64)
     lag[3:5] = np.nan
-    return Recorded(history, lag, unknown=0.025, never_known=1, appeared=2, ended=3)
+    return Recorded(history, lag, unknown=0.025, never_known=1, appeared=2, ended=np.arange(6) < 3)
 
 
 def grid(strategies: Sequence[str] = STRATEGIES) -> Grid:

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -601,6 +602,20 @@ def test_copy_of_a_task_that_has_not_begun_is_reported(tmp_path: Path) -> None:
     second.copies.holdings()
     assert second.reader.closed_copies == {}
     second.close()
+
+
+def test_copy_that_restarted_in_a_new_changelog_is_not_wiped_when_it_is_opened_again(bench: Bench) -> None:
+    bench.set_standbys(S0)
+    copy = bench.reader.kept[S0][0]
+    assert copy.changelog is not None
+    copy.changelog = replace(copy.changelog, topic_id="created again")
+    copy.reset()
+    copy.apply([(b"k", b"v")], 9)
+    bench.set_standbys()
+    bench.set_standbys(S0)
+    again = bench.reader.kept[S0][0]
+    assert again is not copy
+    assert again.position == 9
 
 
 # --- holdings
