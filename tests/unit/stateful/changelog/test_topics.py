@@ -130,4 +130,4 @@ def test_search_for_a_grown_topic_does_not_create_a_deleted_changelog_again(
     cluster(monkeypatch, t=1, u=3, g_b_changelog=3)
     logs = changelogs_of({}, topology, "g", create=False)
     assert set(logs) == {("b", p) for p in range(3)}
-    assert "changelog g-a-changelog does not exist: new tasks of subtopology a wait for it" in caplog.text
+    assert "changelog g-a-changelog does not exist: tasks of subtopology a cannot be opened" in caplog.text
