@@ -88,7 +88,6 @@ class StatefulConsumer:
         self._closing = Shutdown(self._options.close_timeout_s)
         self._used = threading.Lock()  # taken by the first call of `run` or `close`, and never released
         self._ran = False
-        self._probing_interval_s = self._options.probing_rebalance_interval_ms / 1000
         self._probe_due = 0.0  # monotonic seconds
         self._lock = threading.RLock()
         self._events: SimpleQueue[Event] = SimpleQueue()
@@ -258,7 +257,8 @@ class StatefulConsumer:
                     case Duties(probe_at=probe_at):
                         self._tasks.duties = event
                         if probe_at is not None:
-                            in_s = min(probe_at - time.time(), self._probing_interval_s)
+                            most_s = self._options.probing_rebalance_interval_ms / 1000
+                            in_s = min(probe_at - time.time(), most_s)
                             self._probe_due = time.monotonic() + in_s  # the system's clock may step back
                     case Revoked(partitions):
                         try:

@@ -269,7 +269,7 @@ def test_rows_that_do_not_land_are_an_error_and_stay_staged(
 def test_batch_whose_staged_rows_another_run_has_removed_is_an_error(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Otherwise it would end without its rows, and nobody would repeat it."""
+    """Otherwise the batch would end without its rows, and Spark would not repeat it."""
     storage = Storage(spark, str(tmp_path))
     sink = LoadSink(storage, SETTINGS, ("import",))
     sink.bind()

@@ -166,8 +166,8 @@ def test_one_late_end_does_not_shrink_all_rates(cluster: Lagging, monkeypatch: p
         at_s, end = next(looks)
         reading = Reading(dict.fromkeys(tps, 0), dict.fromkeys(tps, Offsets(0, end, end)), {})
         times = {**dict.fromkeys(tps, at_s), tps[2]: 2 * at_s}
-        found = read_groups(*arguments, **options)
-        return replace(found, readings={"a": reading}, end_read_at={"a": times})
+        groups = read_groups(*arguments, **options)
+        return replace(groups, readings={"a": reading}, end_read_at={"a": times})
 
     monkeypatch.setattr(reader, "read_groups", read)
     watched = LagReader({}, "earliest")

@@ -393,8 +393,8 @@ def test_member_with_a_partition_of_unknown_rate_shows_no_rate() -> None:
 def test_rate_is_not_measured_from_a_look_with_other_owners() -> None:
     """The reader's rates may begin a look before the last minute."""
     lags = [9000, 9000]
-    one, two = look([40, 40], lags, members=1), look([40, 40], lags, commit=1)
-    sizes = GroupSizes(iter([one, two, two]).__next__, REQUEST, clock=Minutes())
+    alone, both = look([40, 40], lags, members=1), look([40, 40], lags, commit=1)
+    sizes = GroupSizes(iter([alone, both, both]).__next__, REQUEST, clock=Minutes())
     sizes.look()
     for _ in range(2):
         with pytest.raises(GroupError, match="so its rate is unknown"):

@@ -56,13 +56,19 @@ def test_offsets_of_new_partitions_do_not_hold_up_the_others(member: Any) -> Non
     m.open(OffsetFetchRequest)
 
 
-def test_refused_offsets_are_not_requested_with_every_poll(member: Any) -> None:
-    """A broker refuses them while a transaction of the former owner is open."""
+def waiting_for_offsets(member: Any) -> Any:
+    """A member that has gained partition 1 and asks for its committed offset; it retries after a minute."""
     m = member(0, retry_backoff_ms=60_000)
     m.beat(REBALANCE)
     m.joined(0, 1)
     m.poll()
     assert not m.fetch_offsets()
+    return m
+
+
+def test_refused_offsets_are_not_requested_with_every_poll(member: Any) -> None:
+    """A broker refuses them while a transaction of the former owner is open."""
+    m = waiting_for_offsets(member)
     m.answer_offsets({}, UnstableOffsetCommitError.errno)
     for _ in range(3):
         assert not m.fetch_offsets()
@@ -70,11 +76,7 @@ def test_refused_offsets_are_not_requested_with_every_poll(member: Any) -> None:
 
 
 def test_offsets_that_arrive_between_two_polls_are_used_by_the_next(member: Any) -> None:
-    m = member(0, retry_backoff_ms=60_000)
-    m.beat(REBALANCE)
-    m.joined(0, 1)
-    m.poll()
-    assert not m.fetch_offsets()
+    m = waiting_for_offsets(member)
     m.answer_offsets({1: 42})
     assert m.fetch_offsets()
     assert m.positions == {0: 100, 1: 42}

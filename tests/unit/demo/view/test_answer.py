@@ -68,19 +68,19 @@ def test_strategy_that_is_best_in_both_scenes_or_ties_is_recommended(
     results["strategies"][2]["pause_total"], results["strategies"][2]["moved"] = stop, 10
     if not tie:
         results["strategies"][1]["pause_total"] = 8.0
-    found = answer(results)
-    assert found.headline == "Use cooperative-lag-aware"
-    assert found.chosen == {"cooperative-lag-aware"}
-    assert found.sentences[1].count("(a tie)") == bool(tie)
-    assert "agrees: it puts cooperative-lag-aware (load=forecast) first." in found.sentences[2]
+    advice = answer(results)
+    assert advice.headline == "Use cooperative-lag-aware"
+    assert advice.chosen == {"cooperative-lag-aware"}
+    assert advice.sentences[1].count("(a tie)") == bool(tie)
+    assert "agrees: it puts cooperative-lag-aware (load=forecast) first." in advice.sentences[2]
 
 
 def test_fewer_moves_decide_between_standstills_that_tie(results: Results) -> None:
     results["strategies"][0]["pause_total"] = 3.9
-    found = answer(results)
-    assert "cooperative-sticky where members come and go" in found.headline
-    assert "range" not in found.headline
-    assert "2.0 s on average with cooperative-sticky, against 1.9 s with range (a tie)" in found.sentences[1]
+    advice = answer(results)
+    assert "cooperative-sticky where members come and go" in advice.headline
+    assert "range" not in advice.headline
+    assert "2.0 s on average with cooperative-sticky, against 1.9 s with range (a tie)" in advice.sentences[1]
 
 
 def test_back_test_that_recommends_another_strategy_disagrees(results: Results) -> None:
@@ -93,17 +93,17 @@ def test_strategies_that_tie_in_everything_are_all_recommended(results: Results)
     for drain, replay in zip(results["backlog"], results["strategies"], strict=True):
         drain["drain"], drain["largest_load"] = 5.0, 500
         replay["pause_total"], replay["moved"] = 4.0, 10
-    found = answer(results)
-    assert found.headline == "Use range or cooperative-sticky or cooperative-lag-aware: they tie"
-    assert found.sentences[0].count("(a tie)") == 2
+    advice = answer(results)
+    assert advice.headline == "Use range or cooperative-sticky or cooperative-lag-aware: they tie"
+    assert advice.sentences[0].count("(a tie)") == 2
 
 
 def test_strategy_that_failed_is_not_recommended_however_fast(results: Results) -> None:
     results["backlog"][2]["fault"] = "not drained within 4 s"
-    found = answer(results)
-    assert found.headline == "Use cooperative-sticky"
-    assert found.sentences[0].endswith("with range 600. Failed, and so not judged: cooperative-lag-aware.")
-    assert "cooperative-lag-aware" not in found.sentences[1]
+    advice = answer(results)
+    assert advice.headline == "Use cooperative-sticky"
+    assert advice.sentences[0].endswith("with range 600. Failed, and so not judged: cooperative-lag-aware.")
+    assert "cooperative-lag-aware" not in advice.sentences[1]
     for one in results["strategies"]:
         one["lost"] = 1
     assert answer(results).headline == "No strategy can be recommended: each of them failed"
@@ -114,16 +114,16 @@ def test_strategy_with_a_fault_in_one_scene_is_not_judged(
     results: Results, figure: Literal["lost", "double_owned", "owned_at_end"], value: int
 ) -> None:
     results["strategies"][2][figure] = value
-    found = answer(results)
-    assert found.chosen == {"cooperative-sticky"}
-    assert found.sentences[0].endswith("Failed, and so not judged: cooperative-lag-aware.")
+    advice = answer(results)
+    assert advice.chosen == {"cooperative-sticky"}
+    assert advice.sentences[0].endswith("Failed, and so not judged: cooperative-lag-aware.")
 
 
 def test_drains_on_a_machine_that_slowed_some_of_them_do_not_decide(results: Results) -> None:
     results["backlog"][2]["drain"] = 5.2
-    found = answer(results)
-    assert found.headline == "Use cooperative-sticky where members come and go"
-    assert found.sentences[0] == (
+    advice = answer(results)
+    assert advice.headline == "Use cooperative-sticky where members come and go"
+    assert advice.sentences[0] == (
         "Members worked at different speeds in these drains, so their times do not decide: 5.2 s with "
         "cooperative-lag-aware, 5.5 s with cooperative-sticky (a tie) and 6.0 s with range."
     )
@@ -131,17 +131,17 @@ def test_drains_on_a_machine_that_slowed_some_of_them_do_not_decide(results: Res
 
 def test_scene_that_did_not_run_is_named_and_the_other_one_decides(results: Results) -> None:
     results["backlog"] = []
-    found = answer(results)
-    assert found.headline == "Use cooperative-sticky where members come and go"
-    assert found.sentences[0].startswith("No strategy drained a backlog here")
+    advice = answer(results)
+    assert advice.headline == "Use cooperative-sticky where members come and go"
+    assert advice.sentences[0].startswith("No strategy drained a backlog here")
 
 
 def test_replay_without_churn_tells_nothing_of_rebalances(results: Results) -> None:
     for one in results["strategies"]:
         one["steps"] = []
-    found = answer(results)
-    assert found.headline == "Use cooperative-lag-aware for uneven load"
-    assert found.sentences[1].startswith("No group changed in a replay here")
+    advice = answer(results)
+    assert advice.headline == "Use cooperative-lag-aware for uneven load"
+    assert advice.sentences[1].startswith("No group changed in a replay here")
     results["backlog"] = []
     assert answer(results).headline == "The runs show no difference between the strategies"
 
@@ -154,9 +154,9 @@ def test_scene_that_only_some_strategies_have_run_does_not_decide(results: Resul
 
 def test_one_strategy_alone_is_not_recommended(results: Results) -> None:
     del results["backlog"][1:], results["strategies"][1:]
-    found = answer(results)
-    assert found.headline == "Only range can be judged: there is nothing to compare it with"
-    assert found.sentences[0] == "range drained the backlog of 50 flights in 6.0 s."
+    advice = answer(results)
+    assert advice.headline == "Only range can be judged: there is nothing to compare it with"
+    assert advice.sentences[0] == "range drained the backlog of 50 flights in 6.0 s."
 
 
 @pytest.mark.parametrize(

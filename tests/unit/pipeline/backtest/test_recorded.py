@@ -47,41 +47,41 @@ def test_steps_and_partitions_are_in_the_planners_order() -> None:
         for p in range(count)
     ]
     shuffled = [cells[i] for i in (4, 0, 8, 2, 6, 1, 7, 3, 5)]
-    found = assemble("g", rows(shuffled)).history
-    assert found.topics == {"aa": 1, "b": 2}
-    assert found.arrivals.tolist() == [[2, 1, 11], [102, 101, 111], [202, 201, 211]]
-    assert (found.step_s, found.starts_at) == (10.0, START / MICROSECONDS)
+    recorded = assemble("g", rows(shuffled)).history
+    assert recorded.topics == {"aa": 1, "b": 2}
+    assert recorded.arrivals.tolist() == [[2, 1, 11], [102, 101, 111], [202, 201, 211]]
+    assert (recorded.step_s, recorded.starts_at) == (10.0, START / MICROSECONDS)
 
 
 def test_lag_before_the_first_step_is_the_start_lag() -> None:
-    found = assemble("g", rows([(0, "t", 0, 30, 10, 50), (1, "t", 0, 5, 25, 30)]))
-    assert found.history.start_lags.tolist() == [30]  # 30 + 30 - 10 = 50
-    assert found.lag.tolist() == [50, 30]
+    recorded = assemble("g", rows([(0, "t", 0, 30, 10, 50), (1, "t", 0, 5, 25, 30)]))
+    assert recorded.history.start_lags.tolist() == [30]  # 30 + 30 - 10 = 50
+    assert recorded.lag.tolist() == [50, 30]
 
 
 def test_gap_is_interpolated_in_time_and_counted() -> None:
     cells: list[Cell] = [(0, "t", 0, 10, 10, 0), (1, "t", 0, None, None, None), (3, "t", 0, 40, 40, 0)]
-    found = assemble("g", rows(cells))
-    assert found.history.arrivals[:, 0].tolist() == [10, 20, 30, 40]  # step 2 has no row at all
-    assert found.unknown == 0.5
-    assert np.isnan(found.lag).tolist() == [False, True, True, False]
+    recorded = assemble("g", rows(cells))
+    assert recorded.history.arrivals[:, 0].tolist() == [10, 20, 30, 40]  # step 2 has no row at all
+    assert recorded.unknown == 0.5
+    assert np.isnan(recorded.lag).tolist() == [False, True, True, False]
 
 
 def test_unknown_partition_counts_as_empty() -> None:
     cells: list[Cell] = [(0, "t", 0, 10, 10, 0), (0, "t", 1, None, None, None)]
-    found = assemble("g", rows(cells))
-    assert found.history.arrivals.tolist() == [[10, 0]]
-    assert (found.never_known, found.unknown) == (1, 0.5)
+    recorded = assemble("g", rows(cells))
+    assert recorded.history.arrivals.tolist() == [[10, 0]]
+    assert (recorded.never_known, recorded.unknown) == (1, 0.5)
 
 
 def test_partition_that_appears_later_adds_its_lag_as_arrivals() -> None:
     cells: list[Cell] = [(s, "t", 0, 10, 10, 0) for s in range(3)]
     cells += [(1, "t", 1, 5, 2, 23), (2, "t", 1, 7, 30, 0)]
-    found = assemble("g", rows(cells))
-    assert found.history.arrivals[:, 1].tolist() == [0, 25, 7]  # 20 waited when it was first seen
-    assert found.history.start_lags.tolist() == [0, 0]
-    assert (found.appeared, found.unknown) == (1, 0.0)
-    assert found.lag.tolist() == [0, 23, 0]
+    recorded = assemble("g", rows(cells))
+    assert recorded.history.arrivals[:, 1].tolist() == [0, 25, 7]  # 20 waited when it was first seen
+    assert recorded.history.start_lags.tolist() == [0, 0]
+    assert (recorded.appeared, recorded.unknown) == (1, 0.0)
+    assert recorded.lag.tolist() == [0, 23, 0]
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_partition_is_empty_after_rows_that_end_early(step_s: float, last: int, 
     """Up to an hour or three steps without a row are a ragged end, in which arrivals are unknown."""
     cells: list[Cell] = [(s, "a", 0, 100, 100, 9) for s in range(100)]
     cells += [(s, "b", 0, 100, 100, 7) for s in range(last + 1)]
-    found = assemble("g", rows(cells, step_s=step_s))
+    recorded = assemble("g", rows(cells, step_s=step_s))
     records = 100 * (last + 1) if is_empty else 10_000
-    assert found.history.arrivals.sum(axis=0).tolist() == [10_000, records]
-    assert found.lag[last] == 16
-    assert str(found.lag[-1]) == ("9.0" if is_empty else "nan")
-    assert found.unknown == (0 if is_empty else (99 - last) / 200)
-    assert found.ended.tolist() == [False, is_empty]
+    assert recorded.history.arrivals.sum(axis=0).tolist() == [10_000, records]
+    assert recorded.lag[last] == 16
+    assert str(recorded.lag[-1]) == ("9.0" if is_empty else "nan")
+    assert recorded.unknown == (0 if is_empty else (99 - last) / 200)
+    assert recorded.ended.tolist() == [False, is_empty]
 
 
 def test_partition_that_ends_before_the_backlog_leaves_the_service_rate_known() -> None:
@@ -122,10 +122,10 @@ def test_partition_that_appears_after_the_backlog_leaves_the_service_rate_known(
 
 def test_only_forecasts_of_the_most_frequent_horizon_are_used() -> None:
     cells: list[Cell] = [(s, "t", 0, 10, 10, 0) for s in range(4)]
-    found = assemble("g", rows(cells, forecast=[60, None, -1, 600], horizon_s=[60, 60, 60, 3600])).history
-    assert found.horizon_s == 60
-    assert found.expected is not None
-    assert np.nan_to_num(found.expected[:, 0], nan=-9).tolist() == [60, -9, 0, -9]
+    recorded = assemble("g", rows(cells, forecast=[60, None, -1, 600], horizon_s=[60, 60, 60, 3600])).history
+    assert recorded.horizon_s == 60
+    assert recorded.expected is not None
+    assert np.nan_to_num(recorded.expected[:, 0], nan=-9).tolist() == [60, -9, 0, -9]
     assert assemble("g", rows(cells)).history.expected is None
 
 

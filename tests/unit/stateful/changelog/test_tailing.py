@@ -612,14 +612,19 @@ def _old_copy(bench: Bench) -> Copy:
     return bench.copy(S0, keeps_deletes_s=100.0)
 
 
+def _compact_a_delete_away(bench: Bench) -> None:
+    """The changelog of `_old_copy` gets a delete and a newer record; compaction removes the delete."""
+    bench.consumer.write(0, b"a", b"deleted", skip=1)
+    bench.consumer.write(0, b"b")
+    del bench.consumer.log[TopicPartition("log", 0)][1]
+
+
 def test_old_copy_with_newer_records_in_its_changelog_restarts(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Compaction has removed a delete that it has not seen."""
     copy = _old_copy(bench)
-    bench.consumer.write(0, b"a", b"deleted", skip=1)
-    bench.consumer.write(0, b"b")
-    del bench.consumer.log[TopicPartition("log", 0)][1]
+    _compact_a_delete_away(bench)
     bench.tailing.begin(copy, WAITER)
     bench.turn()
     assert bench.restored == []
@@ -649,9 +654,7 @@ def test_old_copy_that_was_read_without_its_end_known_restarts_when_it_is_opened
 ) -> None:
     """It has all records, but not the delete that compaction has removed."""
     copy = _old_copy(bench)
-    bench.consumer.write(0, b"a", b"deleted", skip=1)
-    bench.consumer.write(0, b"b")
-    del bench.consumer.log[TopicPartition("log", 0)][1]
+    _compact_a_delete_away(bench)
     copy.apply([(b"b", b"3")], 4)
     copy.close()
     bench.tailing.begin(bench.copy(S0, keeps_deletes_s=100.0), WAITER)
