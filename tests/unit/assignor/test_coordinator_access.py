@@ -50,6 +50,7 @@ from kafka_assignors.assignor.coordinator_access.consumer import (
 from kafka_assignors.assignor.coordinator_access.metrics import consumer_recorder
 from kafka_assignors.assignor.coordinator_access.responses import unfold_assignments
 from kafka_assignors.background import Background
+from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import budget, lag_user_data
@@ -641,6 +642,19 @@ def test_assignment_with_an_unreadable_budget_keeps_its_listed_partitions(
     assert warning.getMessage() == (
         "assignment: unreadable user data (budget: needs 4 bytes at 5, has 1): using the partitions it lists"
     )
+
+
+def test_unreadable_budget_of_an_assignment_that_lists_nothing_is_an_error(
+    consumer: MakeConsumer,
+) -> None:
+    """Its partitions may be in the budget: without an error no member would read them."""
+    made = subscribed(consumer, CooperativeLagAwareAssignor)
+    sent(made, "cooperative-lag-aware")
+    cut = budget.encode(budget.MemberBudget(9, {"t": [1, 3]}))[:-3]
+    assignment = ConsumerProtocolAssignment(0, [], cut).encode()
+    response = SimpleNamespace(error_code=0, protocol_type=None, protocol_name=None, assignment=assignment)
+    with pytest.raises(CodecError):
+        made._coordinator._process_sync_group_response(response, time.monotonic())
 
 
 def test_coordinator_without_a_known_answer_of_sync_reads_no_budgets() -> None:

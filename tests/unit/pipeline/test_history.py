@@ -26,11 +26,23 @@ def test_array_in_a_file_has_its_room_on_the_disk(tmp_path: Path) -> None:
 
 
 @_needs_fallocate
-def test_full_disk_is_an_error_before_the_array_is_written(
+def test_array_is_made_on_a_file_system_that_cannot_reserve_room(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def refuse(*_: int) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    assert array_files(tmp_path / "0")("arrivals", (2, 3), np.int64).shape == (2, 3)
+
+
+@_needs_fallocate
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_full_disk_is_an_error_before_the_array_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
     def full(*_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(number, os.strerror(number))
 
     def load(*_: object) -> None:
         array_files(tmp_path / "0")("arrivals", (2, 3), np.int64)

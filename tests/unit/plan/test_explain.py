@@ -117,6 +117,12 @@ def test_a_departed_owner_is_named() -> None:
     ]
 
 
+def test_a_departed_owner_of_a_partition_without_subscribers_is_named() -> None:
+    group = Group((member("b", ["t1"]),), {"t0": 1, "t1": 1})
+    [unread, _] = why(group, {"b": {"t1": [0]}}, departed=(A,))
+    assert unread == Why("t0", 0, None, Reason.NOBODY_SUBSCRIBES, ("a",))
+
+
 def test_claims_of_one_generation_are_contested() -> None:
     """An older claim is not named, and a duplicate claim of one member counts once."""
     claimants = (

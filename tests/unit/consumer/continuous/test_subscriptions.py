@@ -150,6 +150,18 @@ def test_retriable_error_of_a_commit_callback_is_raised(member: Any) -> None:
         m.poll()
 
 
+def test_retriable_error_without_a_pattern_is_raised(member: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only a pattern's metadata request is tried again; a dead heartbeat loop, for example, is not."""
+    m = member()
+
+    def fail(*_: Any, **__: Any) -> bool:
+        raise KafkaConnectionError("of the heartbeat loop")
+
+    monkeypatch.setattr(ConsumerCoordinator, "poll", fail)
+    with pytest.raises(KafkaConnectionError):
+        m.poll()
+
+
 def test_unsubscribe_during_a_join_leaves_over_the_second_connection(member: Any) -> None:
     m = rebalancing(member)
     m.consumer._subscription.unsubscribe()
