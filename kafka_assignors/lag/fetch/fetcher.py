@@ -162,12 +162,11 @@ class LagFetcher:
         Returns:
             False if another thread had dropped it.
         """
-        link.shut()
         with self._lock:
             self._old_links = [old for old in self._old_links if not old.wait_shut(0)]
-            if self._link is not link:
-                return False
-            self._link = None
-            if not link.wait_shut(0):
+            was_in_use = self._link is link
+            if was_in_use:
+                self._link = None
                 self._old_links.append(link)
-            return True
+        link.shut()  # after it is dropped: its other fetches end now, and must see why
+        return was_in_use

@@ -64,8 +64,14 @@ class Silent(ExitStack):
         return self._accepted
 
 
-def test_fetch_that_times_out_leaves_other_threads_their_time() -> None:
+def test_fetch_that_times_out_leaves_other_threads_their_time(monkeypatch: pytest.MonkeyPatch) -> None:
     errors: list[Exception] = []
+    shut = Link.shut
+
+    def shut_slowly(link: Link) -> None:
+        shut(link)
+        if threading.current_thread() is not thread:
+            until(lambda: server.accepted() > 1 or errors, "the first fetch to connect again")
 
     def fetch() -> None:
         with pytest.raises(LagError) as caught:
@@ -77,9 +83,9 @@ def test_fetch_that_times_out_leaves_other_threads_their_time() -> None:
         thread = threading.Thread(target=fetch)
         thread.start()
         until(server.accepted, "the first fetch to connect")
+        monkeypatch.setattr(Link, "shut", shut_slowly)
         with pytest.raises(LagError):
             fetcher.fetch([T0], 200)
-        until(lambda: server.accepted() > 1 or errors, "the first fetch to connect again")
         assert not errors
         fetcher.close()
         thread.join(60)
