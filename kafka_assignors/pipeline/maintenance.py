@@ -1,8 +1,8 @@
-"""Maintains a recording while streams write it: merges small files of samples, and deletes old days.
+"""Maintains a recording while streams write it: merges small files, and deletes old days.
 
-A stream writes a file for each batch, and a list of the finished files of the batch in ``_spark_metadata``.
-Every tenth list is *compact*: it also has all earlier files, and its name ends with ``.compact``.  Readers
-and the model's stream see the listed files only.
+A stream of samples writes a file for each batch, and a list of the finished files of the batch in
+``_spark_metadata``.  Every tenth list is *compact*: it also has all earlier files, and its name ends with
+``.compact``.  Readers and the model's stream see the listed files only.
 
 - A merge, or the removal of old days, is one atomic replacement of the newest compact list.  Readers see the
   small files or the merged one, never both.
@@ -13,6 +13,9 @@ and the model's stream see the listed files only.
 - A merge must not make the model miss a sample or read it twice.  So only files that the model has read are
   merged.  The name of the merged file contains the model's token.  This model skips the file, and other
   models read it.  Deleting old days does not wait for the model.
+
+The files of ``load/`` have no list.  Those of a past day become one, whose name says which batches it has, so
+readers know which small files it replaces (``model.sink``).  A batch that may be repeated is not merged.
 """
 
 from __future__ import annotations
@@ -28,16 +31,16 @@ from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from kafka_assignors.errors import KafkaAssignorsError
+from kafka_assignors.errors import KafkaAssignorsError, PipelineError
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.model.sink import CHECKPOINT, bound_model
+from kafka_assignors.pipeline.model.sink import CHECKPOINT, batch_of, bound_model, replaced_files
 from kafka_assignors.pipeline.tables.batch_files import files_of
 from kafka_assignors.pipeline.tables.landing import COLUMNS, MERGED, read_files, writers
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.validators import whole
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _LOG = logging.getLogger(__name__)
 
@@ -47,6 +50,7 @@ FILES = 360
 _ANY_MODEL = "all"
 _FIRST_S, _AGAIN_S, _PAUSE_S = 60.0, 60.0, 3600.0
 _GRACE = timedelta(days=1)
+_PAST = timedelta(hours=1)  # a day of the load is over this long after it: its last steps have landed
 _MOST_DAYS = 99_999  # of ``keep_days``, as of ``--keep``
 _WHOLE = (1 << 31) - 1  # limit for reading a whole file, bytes
 _LAST_BATCHES = 3  # of the model: they are searched for the newest files it has read
@@ -95,7 +99,7 @@ def maintain(
     files: int = FILES,
     now: datetime | None = None,
 ) -> bool:
-    """Merge small files of one day of each writer, and delete days that are too old.
+    """Merge small files of one day of each writer and of the load, and delete days that are too old.
 
     Args:
         spark: the session.
@@ -129,6 +133,7 @@ def maintain(
             merged |= listed.shorten(first, now.date(), files)
     with _noted(failures, root):
         _delete_days(storage, "load", first)
+        merged |= _merge_load(spark, storage, (now - _PAST).date(), failures)
     if failures:
         raise failures[0]
     return merged
@@ -149,6 +154,44 @@ def _delete_days(storage: Storage, folder: str, first: date) -> None:
     for name in storage.folders(folder):
         if name.startswith("date=") and date.fromisoformat(name.removeprefix("date=")) < first:
             storage.remove(f"{folder}/{name}")
+
+
+def _merge_load(
+    spark: SparkSession, storage: Storage, today: date, failures: list[KafkaAssignorsError]
+) -> bool:
+    """Merge the files of the load of one day before ``today``; return whether there was one."""
+    for name in replaced_files(storage.files("load/date=*/*.parquet")):
+        storage.remove(name)
+    landed = storage.newest_batch(f"{CHECKPOINT}/commits")
+    for day in storage.folders("load"):
+        if day.startswith("date=") and day < f"date={today}":
+            files = storage.files(f"load/{day}/*.parquet")
+            small = {name: batch for name in files if -1 < (batch := batch_of(name)) <= landed}
+            if len(small) > 1:
+                with _noted(failures, storage.root):
+                    _merge_day(spark, storage, day, small)
+                    return True
+    return False
+
+
+def _merge_day(spark: SparkSession, storage: Storage, day: str, small: Mapping[str, int]) -> None:
+    for empty in storage.empty_files(f"load/{day}/*.parquet"):  # Spark silently ignores them
+        raise PipelineError(f"{empty} is not a complete Parquet file: remove or restore it")
+    rows = spark.read.parquet(*map(storage.at, small))
+    _write_one(rows, storage, "load/_merging", f"load/{day}/merged-{max(small.values()):09d}.parquet")
+    for name in small:
+        storage.remove(name)
+
+
+def _write_one(rows: DataFrame, storage: Storage, staging: str, target: str) -> None:
+    """Write rows to one file, which is complete when it has its name."""
+    ordered = rows.coalesce(1).sortWithinPartitions(*_ORDER)
+    options = {"compression": "zstd", "maxRecordsPerFile": "0"}
+    ordered.write.mode("overwrite").options(**options).parquet(storage.at(staging))
+    [part] = storage.files(f"{staging}/*.parquet")
+    storage.sync(part)  # before the small files are no longer read
+    storage.move(part, target)
+    storage.remove(staging)
 
 
 class _Listed:
@@ -248,23 +291,14 @@ class _Listed:
 
     def _merge(self, day: date, entries: Sequence[_Entry], token: str) -> _Entry:
         """Merge the files of these entries into a new one, and return its entry."""
-        storage, staging = self._storage, f"{self._folder}/_merging"
+        storage = self._storage
         rows = read_files(
             self._spark, f"{storage.root}/{self._folder}", [unquote(entry["path"]) for entry in entries]
         )
-        (
-            rows.select(*(name for name in COLUMNS if name != "date"))
-            .coalesce(1)
-            .sortWithinPartitions(*_ORDER)
-            .write.mode("overwrite")
-            .options(compression="zstd", maxRecordsPerFile=0)
-            .parquet(storage.at(staging))
-        )
         name = f"{MERGED}{token}-{uuid.uuid4().hex[:12]}.parquet"
-        [part] = storage.files(f"{staging}/*.parquet")
-        storage.sync(part)  # before the list names it, and no longer the small files
-        storage.move(part, f"{self._folder}/date={day}/{name}")
-        storage.remove(staging)
+        without_date = rows.select(*(name for name in COLUMNS if name != "date"))
+        target = f"{self._folder}/date={day}/{name}"
+        _write_one(without_date, storage, f"{self._folder}/_merging", target)
         path = f"{entries[0]['path'].rpartition('/')[0]}/{name}"
         return {
             **entries[0],

@@ -12,6 +12,7 @@ tried again while the others go on, because the cluster and the storage have ans
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger(__name__)
 
 _CHECK_EVERY_S = 0.5  # interval of checks of ``stop`` and of the streams
+_MODEL_EVERY_S = 60.0
 _SET_BACK_S = 1.0  # a clock that is set back by more restarts the streams
 
 
@@ -54,7 +56,7 @@ class PipelineOptions:
         settings: connection settings of ``KafkaConsumer``.
         groups: names of groups.
         groups_like: pattern of the whole names of more groups; Spark's own groups are excluded.
-        every_s: seconds between two samples, and between two batches.
+        every_s: seconds between two samples; `model_every_s` is the interval of the load model.
         load: settings of the load model; None: record only, without a model and a feed.
         forget_s: the model drops the state of a partition without samples after this time, seconds.
         sampler: whether to sample the groups.
@@ -106,6 +108,25 @@ class PipelineReport:
 OnReport = Callable[[PipelineReport], None]
 
 
+def model_every_s(load: LoadSettings, every_s: float) -> float:
+    """Return the seconds between two batches of the load model: one a step, and one a minute of a long step.
+
+    A batch costs about the same for one look as for all looks of a step.
+    """
+    return max(every_s, min(load.step_s, _MODEL_EVERY_S))
+
+
+def forecast_age_s(load: LoadSettings, every_s: float) -> float:
+    """Return how old forecasts get before newer ones are published, seconds since the end of their step.
+
+    Spark starts looks and batches at whole multiples of their intervals.  The first look that is ``delay_s``
+    after a step completes it, the next batch publishes its forecasts, and they are the newest for one step.
+    """
+    batch_s = model_every_s(load, every_s)
+    look_s = math.ceil(load.delay_s / every_s) * every_s if every_s else load.delay_s
+    return load.step_s + (look_s // batch_s + 1) * batch_s
+
+
 def run_pipeline(
     spark: SparkSession, options: PipelineOptions, *, stop: threading.Event | None, on_report: OnReport
 ) -> PipelineReport:
@@ -133,8 +154,9 @@ def run_pipeline(
         _run_once(spark, options, report, on_report)
         return report
     feeding, caught_up, load = None, None, options.load
-    model_options: dict[str, Any] = {"every_s": options.every_s, "forget_s": options.forget_s}
+    model_options: dict[str, Any] = {"forget_s": options.forget_s}
     if load is not None:
+        model_options["every_s"] = model_every_s(load, options.every_s)
         if (topic := options.feed_topic) is not None:
             feeding = Feeding(
                 lambda: Feed(spark, connector_options(options.settings), topic),

@@ -17,7 +17,7 @@ Plan = Callable[[Group, Claims], Assignment]
 
 Parameter = str | int | float | bool | None
 
-FORECAST_DELAY_S = 130.0
+FORECAST_DELAY_S = 120.0
 """Seconds from the end of a step until its forecast is in the feed, with the defaults of the pipeline."""
 
 
@@ -110,7 +110,7 @@ class Scenario:
         replan_s: seconds between rebalances that are requested regardless of lag; None: never.
         skew: policy by which the leader requests a rebalance on uneven lag; None: never.
         forecast_delay_s: seconds from the end of a step until its forecast is known.  The default is that of
-            the pipeline: ``--delay`` and ``--every``.
+            a pipeline with its defaults.
         owners: owners at the start, by partition, as names of members.  None: the strategy plans them.
         drain_limit_s: maximum seconds to simulate after the history while records are unread.  None: the
             length of the history, at least an hour.

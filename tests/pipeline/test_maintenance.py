@@ -241,3 +241,92 @@ def test_each_writer_is_merged_whether_the_model_reads_it_or_not(spark: SparkSes
     assert [len(names) for names in merged.values()] == [1, 1]
     assert merged["newer"][0].startswith("merged-all-")
     assert not merged["sampler"][0].startswith("merged-all-")
+
+
+# --- the load ---
+
+
+def load_files(root: Path) -> list[str]:
+    return sorted(f"{file.parent.name[-2:]} {file.name}" for file in (root / "load").glob("date=*/*.parquet"))
+
+
+def model_days(spark: SparkSession, root: Path, files: range) -> None:
+    """Model files of samples four hours apart, each in a batch of its own; the first three are of one day."""
+    for file in files:
+        shifted = [look._replace(after=look.after + 14_400 * file) for look in looks(file)]
+        write_file(root, "import", file, shifted)
+    run_load_model(spark, str(root), SETTINGS, available_now=True, files_per_batch=1)
+
+
+def load_of(spark: SparkSession, root: Path) -> list[tuple[Any, ...]]:
+    return load_rows(read_load(spark, str(root)))
+
+
+NEXT_DAY, LATER = TODAY + timedelta(days=1), TODAY + timedelta(days=2)
+
+
+def test_load_of_a_past_day_becomes_one_file(spark: SparkSession, tmp_path: Path) -> None:
+    """Later rows of the day join it; the files of today stay."""
+    model_days(spark, tmp_path, range(5))
+    before, small = load_of(spark, tmp_path), load_files(tmp_path)
+    assert maintain(spark, str(tmp_path), now=NEXT_DAY)
+    newer = [name for name in small if name.startswith("10")]
+    assert load_files(tmp_path) == ["09 merged-000000002.parquet", *newer]
+    assert load_of(spark, tmp_path) == before
+    assert not maintain(spark, str(tmp_path), now=NEXT_DAY), "nothing is left to merge"
+    [late] = (tmp_path / "load").glob("date=2013-11-10/part-000000003-*")
+    late.rename(tmp_path / "load" / "date=2013-11-09" / late.name)
+    before = load_of(spark, tmp_path)
+    assert maintain(spark, str(tmp_path), now=NEXT_DAY)
+    assert load_files(tmp_path)[0] == "09 merged-000000003.parquet"
+    assert load_of(spark, tmp_path) == before
+    model_days(spark, tmp_path, range(5, 6))
+    assert load_of(spark, tmp_path)[: len(before)] == before
+
+
+def test_interrupted_merge_of_the_load_changes_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    """Small files that a merged file replaces are skipped, and deleted by the next run."""
+    model_days(spark, tmp_path, range(5))
+    before = load_of(spark, tmp_path)
+    shutil.copytree(tmp_path / "load", tmp_path / "copy")
+    assert maintain(spark, str(tmp_path), now=NEXT_DAY)
+    shutil.copytree(tmp_path / "copy", tmp_path / "load", dirs_exist_ok=True)
+    assert load_of(spark, tmp_path) == before
+    assert not maintain(spark, str(tmp_path), now=NEXT_DAY)
+    assert load_files(tmp_path)[:2] == ["09 merged-000000002.parquet", "10 part-000000003-0.parquet"]
+    assert load_of(spark, tmp_path) == before
+
+
+@pytest.mark.long
+def test_batch_that_may_be_repeated_is_not_merged(spark: SparkSession, tmp_path: Path) -> None:
+    model_days(spark, tmp_path, range(3))
+    before = load_of(spark, tmp_path)
+    for name in ("2", ".2.crc"):
+        (tmp_path / "checkpoints" / "load" / "commits" / name).unlink()
+    assert maintain(spark, str(tmp_path), now=NEXT_DAY)
+    assert load_files(tmp_path) == ["09 merged-000000001.parquet", "09 part-000000002-0.parquet"]
+    run(spark, tmp_path)
+    assert load_of(spark, tmp_path) == before
+
+
+@pytest.mark.long
+def test_checkpoint_older_than_a_merged_file_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    model_days(spark, tmp_path, range(2))
+    shutil.copytree(tmp_path / "checkpoints", tmp_path / "backup")
+    model_days(spark, tmp_path, range(2, 3))
+    assert maintain(spark, str(tmp_path), now=NEXT_DAY)
+    shutil.rmtree(tmp_path / "checkpoints")
+    (tmp_path / "backup").rename(tmp_path / "checkpoints")
+    with pytest.raises(PipelineError, match=r"is older \(batch 1\) than load/ \(2\)"):
+        run(spark, tmp_path)
+
+
+@pytest.mark.long
+def test_damaged_day_of_the_load_does_not_hold_up_another(spark: SparkSession, tmp_path: Path) -> None:
+    model_days(spark, tmp_path, range(5))
+    victim = min((tmp_path / "load" / "date=2013-11-09").glob("*.parquet"))
+    victim.write_bytes(b"")
+    victim.with_name(f".{victim.name}.crc").unlink(missing_ok=True)
+    with pytest.raises(PipelineError, match=f"date=2013-11-09/{victim.name} is not a complete Parquet file"):
+        maintain(spark, str(tmp_path), now=LATER)
+    assert load_files(tmp_path)[-1] == "10 merged-000000004.parquet"

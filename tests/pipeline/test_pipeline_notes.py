@@ -28,14 +28,14 @@ def _without_spark(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_feed_that_is_too_old_for_consumers_is_noted_with_a_remedy() -> None:
     [note] = call("--step", "900", "--delay", "300", "--every", "10")
     assert note == (
-        "note: forecasts get 1,210 s old before newer ones arrive (--step + --delay + --every), "
-        "but consumers ignore forecasts older than 900 s: set load_max_age_ms=1210000 or more"
+        "note: forecasts get 1,260 s old before newer ones arrive (--step, --delay, --every), "
+        "but consumers ignore forecasts older than 900 s: set load_max_age_ms=1260000 or more"
     )
 
 
 def test_feed_whose_forecasts_end_before_newer_ones_is_noted() -> None:
     [note] = call("--step", "60", "--horizon", "60")
-    assert note.startswith("note: forecasts get 190 s old")
+    assert note.startswith("note: forecasts get 180 s old")
     assert note.endswith("but end after a --horizon of 60 s: make it longer")
 
 
@@ -51,10 +51,9 @@ def test_settings_without_a_problem_print_no_note(arguments: tuple[str, ...]) ->
     assert call(*arguments) == []
 
 
-def test_feed_one_second_older_than_the_limit_of_consumers_is_noted() -> None:
-    load = LoadSettings(step_s=300, delay_s=590)
-    assert list(notes_on_feed(load, 10)) == []
-    assert len(list(notes_on_feed(load, 11))) == 1
+def test_feed_one_batch_older_than_the_limit_of_consumers_is_noted() -> None:
+    assert list(notes_on_feed(LoadSettings(step_s=300, delay_s=590), 10)) == []
+    assert len(list(notes_on_feed(LoadSettings(step_s=300, delay_s=591), 10))) == 1
 
 
 def test_note_has_the_default_of_consumers() -> None:

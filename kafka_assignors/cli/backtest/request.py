@@ -50,6 +50,6 @@ def assumptions(
             )
         elif delays and "forecast_delay_s" not in grid.surroundings:
             yield (
-                f"group {group!r}: forecasts are known {max(delays):g} s after their step, the default "
-                "--delay and --every of a pipeline (--param forecast_delay_s)"
+                f"group {group!r}: forecasts are known {max(delays):g} s after their step, as in a "
+                "pipeline with its defaults (--param forecast_delay_s)"
             )

@@ -15,6 +15,7 @@ from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag import Reset
 from kafka_assignors.pipeline.model.model import FORGET_S
+from kafka_assignors.pipeline.run import forecast_age_s
 
 DAY_S = 86_400.0
 FEED = "kafka-assignors-load"
@@ -55,7 +56,7 @@ def entry() -> None:
     "delay_s",
     metavar="SECONDS",
     type=float,
-    default=120.0,
+    default=110.0,
     show_default=True,
     help="How long a sample may be behind the newest one of its partition. A step and its forecast are "
     "published after that, and consumers ignore forecasts older than load_max_age_ms (900 s).",
@@ -121,13 +122,9 @@ def run(
 
 
 def notes_on_feed(load: LoadSettings, every_s: float) -> Iterator[str]:
-    """Yield notes if consumers would not use all forecasts under these settings.
-
-    A forecast starts at the end of its step.  The next batch after ``delay`` publishes it, and it is the
-    newest one until the next step is published.
-    """
-    age_s = load.step_s + load.delay_s + every_s
-    age = f"forecasts get {age_s:,g} s old before newer ones arrive (--step + --delay + --every)"
+    """Yield notes if consumers would not use all forecasts under these settings."""
+    age_s = forecast_age_s(load, every_s)
+    age = f"forecasts get {age_s:,g} s old before newer ones arrive (--step, --delay, --every)"
     if 1000 * age_s > MAX_AGE_MS:
         yield (
             f"{age}, but consumers ignore forecasts older than {MAX_AGE_MS / 1000:g} s: "

@@ -3,8 +3,10 @@
 Rules:
 - Rows of a batch are written to a staging folder first, then moved to
   ``load/date=.../part-BATCH-N.parquet``.  A repeated batch has the same rows and replaces its files.
-- Files are plain Parquet: any program may read them, merge small ones or delete old days.  While the files of
-  a batch are moved, a reader may see only some of its days.
+- Files are plain Parquet: any program may read them or delete old days.  While the files of a batch are
+  moved, a reader may see only some of its days.
+- A merged file, ``load/date=.../merged-BATCH.parquet``, replaces the files of its day up to this batch
+  (``maintenance``).  `read_load` skips those that are not deleted yet.
 - Each batch of each run has its own staging folder, in case an earlier run that seemed dead still writes.  A
   start removes those of other runs, whose ``land`` then fails.
 - Rows, checkpoint and settings belong together: a token is stored with the rows and with the checkpoint.  If
@@ -19,6 +21,7 @@ import re
 import uuid
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast.bucket.codec import VERSION
@@ -36,7 +39,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoints/load"
 _STAGING = "_staged"
-_PART = re.compile(r"/part-(\d{9})-\d+\.parquet$")
+_BATCH = re.compile(r"/(?:part|merged)-(\d{9})(?:-\d+)?\.parquet$")
 
 
 def read_load(spark: SparkSession, root: str) -> DataFrame:
@@ -52,6 +55,10 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
     path = f"{root.rstrip('/')}/load"
     with one_line(root):
         rows = spark.read.parquet(path)
+        files = set(rows.inputFiles())
+        if replaced := replaced_files(files):
+            # Spark returns names encoded as in URIs, but expects them decoded.
+            rows = spark.read.option("basePath", path).parquet(*sorted(map(unquote, files - replaced)))
     wanted: Any = StructType.fromDDL(LOAD)
     types = {field.name: field.dataType for field in rows.schema}
     for field in wanted:
@@ -79,6 +86,23 @@ def has_load(spark: SparkSession, root: str) -> bool:
 
 def _has_rows(storage: Storage) -> bool:
     return any(name.startswith("date=") for name in storage.folders("load"))
+
+
+def replaced_files(files: Iterable[str]) -> set[str]:
+    """Return the files whose rows are also in a merged file, because they are not deleted yet."""
+    merged: dict[str, str] = {}  # folder -> its newest merged file
+    for file in sorted(files):
+        folder, _, name = file.rpartition("/")
+        if name.startswith("merged-"):
+            merged[folder] = file
+    newest = ((file, merged.get(file.rpartition("/")[0], "")) for file in files)
+    return {file for file, last in newest if file != last and -1 < batch_of(file) <= batch_of(last)}
+
+
+def batch_of(name: str) -> int:
+    """Return the batch in the name of a file; -1: there is none, because another program wrote the file."""
+    match = _BATCH.search(name)
+    return -1 if match is None else int(match[1])
 
 
 def bound_model(storage: Storage) -> dict[str, Any] | None:
@@ -196,8 +220,7 @@ class LoadSink:
     def _newest_landed(self) -> int:
         """Return the newest batch with a file in the newest day; -1: none, or another program merged them."""
         day = max(self._storage.folders("load"), default="")  # ``date=`` sorts after the staging folders
-        names = (_PART.search(name) for name in self._storage.files(f"load/{day}/part-*.parquet"))
-        return max((int(name[1]) for name in names if name), default=-1)
+        return max(map(batch_of, self._storage.files(f"load/{day}/*.parquet")), default=-1)
 
     def _landed(self, batch: int, folders: Iterable[str]) -> list[str]:
         return [

@@ -76,8 +76,8 @@ def test_age_of_forecasts_is_an_assumption() -> None:
         return [note for note in assumed(grid, [of]) if "forecasts" in note]
 
     assert notes(long) == [
-        "group 'g': forecasts are known 130 s after their step, the default --delay and --every of a "
-        "pipeline (--param forecast_delay_s)"
+        "group 'g': forecasts are known 120 s after their step, as in a pipeline with its "
+        "defaults (--param forecast_delay_s)"
     ]
     assert notes(long, forecast_delay_s=[20.0]) == []
     assert notes(short, forecast_delay_s=[20.0]) == []
