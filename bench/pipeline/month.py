@@ -5,6 +5,8 @@ does: every tenth list also names all earlier files, and only the last hundred l
 maintenance is the real one, at the simulated time.  The table has for each day: files of the day before that
 readers open, files listed, files and bytes on disk, bytes of lists written that day, and the median seconds
 of an hourly maintenance.
+
+``--load 10000`` instead merges the load of one day of so many partitions, with steps of a minute.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -21,12 +24,16 @@ from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.machine import machine
 from kafka_assignors.pipeline.maintenance import FILES, maintain
+from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.session import local_session
 from kafka_assignors.pipeline.tables.landing import MERGED
+from kafka_assignors.pipeline.tables.schemas import LOAD
 from tests.pipeline.samples import Look, samples_table
 
 if TYPE_CHECKING:
@@ -105,6 +112,41 @@ class Writer:
         return [unquote(json.loads(line)["path"]) for line in self.newest().split("\n")[1:]]
 
 
+def merge_load(spark: SparkSession, root: Path, partitions: int) -> None:
+    """Merge the load of one day, a file a minute; print the time, and files, bytes and time of a read."""
+    draw = np.random.default_rng(1)
+    day = root / "load" / f"date={START.date()}"
+    day.mkdir(parents=True)
+    (root / "checkpoints" / "load" / "commits").mkdir(parents=True)
+    (root / "checkpoints" / "load" / "commits" / "1440").touch()
+    schema = spark.createDataFrame([], LOAD).drop("date").toArrow().schema
+    wholes, reals = ("arrived", "served", "lag"), ("arrival_rate", "service_rate", "level", "forecast")
+    for minute in range(1440):
+        given = {
+            "time": [START + timedelta(minutes=minute)] * partitions,
+            "group": ["a group"] * partitions,
+            "topic": ["a topic"] * partitions,
+            "partition": range(partitions),
+            "quality": ["ok"] * partitions,
+            **{name: draw.integers(0, 10_000, partitions) for name in wholes},
+            **{name: draw.random(partitions) for name in reals},
+        }
+        columns = [pa.array(given.get(field.name, [60.0] * partitions), field.type) for field in schema]
+        pq.write_table(pa.Table.from_arrays(columns, schema=schema), day / f"part-{minute:09d}-0.parquet")
+    print("| | files | MB | sum of a column |\n|---|---:|---:|---:|")
+    for state in ("small files", "merged"):
+        files = list(day.glob("*.parquet"))
+        began = time.perf_counter()
+        read_load(spark, str(root)).agg({"arrived": "sum"}).collect()
+        seconds = time.perf_counter() - began
+        megabytes = sum(file.stat().st_size for file in files) / 1e6
+        print(f"| {state} | {len(files):,} | {megabytes:,.1f} | {seconds:.1f} s |")
+        began = time.perf_counter()
+        maintain(spark, str(root), now=START + timedelta(days=2))
+        if state == "small files":
+            print(f"merged in {time.perf_counter() - began:.1f} s", file=sys.stderr)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(prog="python -m bench.pipeline.month", description=__doc__)
@@ -112,6 +154,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--keep", type=int, default=14, help="days")
     parser.add_argument("--every", type=int, default=10, help="seconds from look to look")
     parser.add_argument("--partitions", type=int, default=10)
+    parser.add_argument("--load", type=int, metavar="PARTITIONS", help="merge a day of the load instead")
     options = parser.parse_args(arguments)
     print(", ".join(f"{name} {value}" for name, value in machine().items()))
     files = min(FILES, 3600 // options.every)
@@ -119,6 +162,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         tempfile.TemporaryDirectory(prefix="bench-month-") as place,
         local_session("month bench", cores=1) as spark,
     ):
+        if options.load:
+            merge_load(spark, Path(place), options.load)
+            return
         writer = Writer(Path(place), options.partitions)
         print(HEAD)
         for day in range(options.days):
