@@ -22,7 +22,6 @@ Rules:
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from re import Pattern
 from typing import TYPE_CHECKING, Any
@@ -72,7 +71,7 @@ COLUMNS = """
     committed_offset bigint, record_partition int, record_offset bigint, record_time timestamp,
     landed boolean, counted string
 """
-"""Columns of ``decode_batch``, as Spark's DDL."""
+"""Columns of ``decode_batch``, as Spark's DDL; `offsets.decode` describes them."""
 
 _CODES = {name: code for code, name in enumerate(PROBLEMS, start=1)}
 _KIND_NAMES = (None, *KINDS)  # by code
@@ -113,19 +112,11 @@ class Groups:
         return name in self.names or (self.like is not None and selects(self.like, name))
 
 
-def decode_batches(batches: Iterable[Any], groups: Groups) -> Iterator[Any]:
-    """Decode batches, for ``mapInArrow``."""
-    for batch in batches:
-        yield decode_batch(batch, groups)
-
-
 def decode_batch(batch: Any, groups: Groups) -> Any:
     """Decode each record of a batch with ``key``, ``value``, ``partition``, ``offset`` and ``timestamp``.
 
     Returns:
-        A batch with ``COLUMNS`` and a row for each record.  ``landed``: whether the record is a commit or
-        tombstone of a wanted group without a problem.  ``counted``: the first row has the counts of all rows,
-        as JSON for ``OffsetsReport.with_batch``.
+        A batch with ``COLUMNS`` and a row for each record; the first row has the counts of all rows.
     """
     key, value = ByteColumn(batch.column("key")), ByteColumn(batch.column("value"))
     problems = _Problems(len(batch))
