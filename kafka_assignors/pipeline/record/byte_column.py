@@ -26,7 +26,7 @@ class ByteColumn:
     """Byte strings, some of them null; the bytes are not copied.
 
     Args:
-        column: a binary array with offsets of 32 or 64 bits; it may be a slice of another one.
+        column: a binary array with offsets of 32 or 64 bits and at most 2 GB; it may be a slice.
 
     Attributes:
         valid: which rows are not null.
@@ -34,13 +34,14 @@ class ByteColumn:
     """
 
     def __init__(self, column: Any) -> None:
-        column = column.cast(pa.large_binary())
+        column = column.cast(pa.binary())
         _, offsets, data = column.buffers()
         rows = len(column)
         self._data = data if data is not None else pa.py_buffer(b"")
         # An empty column may have no offsets at all.
-        edges = np.frombuffer(offsets, np.int64)[column.offset :][: rows + 1] if rows else np.zeros(1, int)
-        self._start: Ints = edges[:-1]
+        edges = np.frombuffer(offsets, np.int32)[column.offset :][: rows + 1] if rows else np.zeros(1, int)
+        edges = edges.astype(np.int64)
+        self._start = edges[:-1]
         self.valid: Mask = np.asarray(column.is_valid())
         self.size: Ints = np.where(self.valid, np.diff(edges), 0)  # a null may have bytes
 
@@ -96,9 +97,10 @@ class ByteColumn:
         rows = np.flatnonzero(which)
         first = (self._start + at)[rows]
         # Every second element is a gap, so ``both`` can share the bytes.  ``take`` copies the parts.
-        edges = np.stack([first, first + length[rows]], axis=1).ravel()
+        edges = np.empty(2 * len(rows), np.int32)
+        edges[0::2], edges[1::2] = first, first + length[rows]
         buffers = [None, pa.py_buffer(edges), self._data]
-        both = pa.Array.from_buffers(pa.large_binary(), len(edges) - 1, buffers)
+        both = pa.Array.from_buffers(pa.binary(), len(edges) - 1, buffers)
         parts = both.take(pa.array(2 * (np.cumsum(which) - 1), mask=~which))
         try:
             return parts.cast(pa.string())
@@ -108,14 +110,10 @@ class ByteColumn:
     def _numbers(self, kind: str, start: Ints, known: Mask) -> Ints:
         """Read the numbers that start at these bytes of the data; 0 for unknown ones."""
         width = np.dtype(kind).itemsize
-        if not known.any():
-            return np.zeros(len(start), np.int64)
-        # A view with a number at each byte, because numpy also reads unaligned ones.
-        numbers = np.ndarray((self._data.size - width + 1,), kind, self._data, 0, (1,))
         read: Ints = np.zeros(len(start), np.int64)
-        if known.all():  # faster
-            read[:] = numbers[start]
-        else:
+        if known.any():
+            # A view with a number at each byte, because numpy also reads unaligned ones.
+            numbers = np.ndarray((self._data.size - width + 1,), kind, self._data, 0, (1,))
             read[known] = numbers[start[known]]
         return read
 

@@ -69,7 +69,9 @@ def record_offsets(
         raise PipelineError(
             f"recording {topic}: this Spark would read it as empty; set {OFFSET_FETCHING}=true"
         )
-    about = {"cluster": cluster_id(settings), "topic": topic, "groups": _text_of(wanted)}
+    names = [json.dumps(name, ensure_ascii=False) for name in sorted(set(groups))]
+    like = [] if groups_like is None else [f"like {groups_like}"]
+    about = {"cluster": cluster_id(settings), "topic": topic, "groups": ", ".join([*names, *like])}
 
     def start(metric_name: str) -> StreamingQuery:
         records = (
@@ -131,10 +133,3 @@ def commits(decoded: DataFrame) -> DataFrame:
         F.lit(WRITER).alias("source"),
         utc_date("time").alias("date"),
     )
-
-
-def _text_of(wanted: SamplerOptions) -> str:
-    """Return the groups as a text for the checkpoint, unique for each choice of groups."""
-    names = [json.dumps(name, ensure_ascii=False) for name in sorted(set(wanted.groups))]
-    like = wanted.groups_like
-    return ", ".join([*names, *([] if like is None else [f"like {like.pattern}"])])

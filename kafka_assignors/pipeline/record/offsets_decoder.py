@@ -34,8 +34,6 @@ from kafka_assignors.pipeline.record.byte_column import ByteColumn
 from kafka_assignors.pipeline.record.own_groups import selects
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kafka_assignors.pipeline.record.byte_column import Ints, Mask
 
 KINDS = {
@@ -104,12 +102,10 @@ class Groups:
     like: Pattern[str] | None = None
 
     def among(self, column: Any) -> Any:
-        """Return which rows are of wanted groups.  A null is of none; each distinct name is checked once."""
-        names = column.drop_null().unique().to_pylist()
-        return pc.is_in(column, pa.array([name for name in names if self._wanted(name)], pa.string()))
-
-    def _wanted(self, name: str) -> bool:
-        return name in self.names or (self.like is not None and selects(self.like, name))
+        """Return which rows are of wanted groups; a null is of none.  Each distinct name is matched once."""
+        like, names = self.like, column.drop_null().unique().to_pylist()
+        matching = [] if like is None else [name for name in names if selects(like, name)]
+        return pc.is_in(column, pa.array([*self.names, *matching], pa.string()))
 
 
 def decode_batch(batch: Any, groups: Groups) -> Any:
@@ -129,14 +125,13 @@ def decode_batch(batch: Any, groups: Groups) -> Any:
 
     record_time = batch.column("timestamp")
     commit_time = pa.array(commit_ms * 1000, mask=~fine).cast(record_time.type)
-    no_text = pa.scalar(None, pa.string())
-    group = pc.if_else(pa.array(fine), group, no_text)
+    group = pc.if_else(pa.array(fine), group, None)
     columns = {
         "kind": pa.array(_KIND_NAMES, pa.string()).take(pa.array(kind)),
         "problem": pa.array((None, *PROBLEMS), pa.string()).take(pa.array(problems.codes)),
         "time": pc.if_else(pa.array(tombstone & fine), record_time, commit_time),
         "group": group,
-        "topic": pc.if_else(pa.array(fine), topic, no_text),
+        "topic": pc.if_else(pa.array(fine), topic, None),
         "partition": pa.array(partition, pa.int32(), mask=~fine),
         "committed_offset": pa.array(np.where(tombstone, -1, committed), mask=~fine),
         "record_partition": batch.column("partition"),
@@ -196,7 +191,7 @@ class _Problems:
         return mask
 
 
-def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> NDArray[np.int64]:
+def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> Ints:
     """Return the index in `_KIND_NAMES` of the kind of each row; 0: unknown."""
     number, known = key.number(2, 0)
     listed = known & (number >= 0) & (number < len(_KIND_OF_TYPE))

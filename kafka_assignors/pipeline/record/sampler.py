@@ -7,9 +7,7 @@ with the columns of ``SAMPLES`` except the date.  A row with a ``problem`` has t
     spark.dataSource.register(group_samples(settings))
     spark.read.format("kafka_group_samples").option("groups_like", "orders-.*").load()
 
-Options: ``groups`` (a JSON list of names), ``groups_like``, ``topics_like`` (regular expressions of whole
-names), ``every`` (seconds between two batches of a stream), ``timeout`` (seconds), ``num_partitions``
-(tasks).
+Its options are those of ``SamplerOptions``; ``groups`` is a JSON list.
 
 Rules:
 - Connection settings are in the pickled reader, never in options: Spark shows options in plans, in the event
@@ -85,9 +83,7 @@ class _Share(InputPartition):
 class _Reader:
     """The part that batch and streaming readers share."""
 
-    def __init__(
-        self, settings: Mapping[str, Any], wanted: SamplerOptions, cluster: str | None = None
-    ) -> None:
+    def __init__(self, settings: Mapping[str, Any], wanted: SamplerOptions, cluster: str | None) -> None:
         self._settings = settings
         self._wanted = wanted
         self._cluster = cluster
@@ -137,7 +133,7 @@ class _Stream(_Reader, DataSourceStreamReader):
         self,
         settings: Mapping[str, Any],
         wanted: SamplerOptions,
-        cluster: str | None = None,
+        cluster: str | None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:

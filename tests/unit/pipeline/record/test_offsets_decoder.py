@@ -267,10 +267,8 @@ def test_counts_have_the_position_of_the_first_record_with_each_problem() -> Non
     decoded = [decode_batch(given, groups).column("counted").to_pylist() for given in (one, batch([]), other)]
     assert [len(texts) for texts in decoded] == [len(one), 0, len(other)]
     texts_of_all = [text for texts in decoded for text in texts if text is not None]
-    report, bad = (
-        OffsetsReport().with_batch({"counted": texts_of_all}),
-        Counter(problem for _, problem in BAD.values()),
-    )
+    report = OffsetsReport().with_batch({"counted": texts_of_all})
+    bad = Counter(problem for _, problem in BAD.values())
     assert report.records == len(one) + len(other)
     assert report.problems == {problem: 2 * count for problem, count in bad.items()}
     backwards = [problem for _, problem in reversed(BAD.values())]
