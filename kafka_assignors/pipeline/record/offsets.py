@@ -85,7 +85,7 @@ def record_offsets(
         )
         decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))
         counts = F.collect_list("counted").alias("counted")
-        samples = commits(decoded.observe(metric_name, counts).where("landed"))
+        samples = commits(decoded.observe(metric_name, counts))
         return land_stream(samples, root, WRITER, about=about, available_now=available_now, every_s=every_s)
 
     return Recording(spark, f"recording {topic}", start, OffsetsReport(), OffsetsReport.with_batch)
@@ -121,8 +121,8 @@ def decode(records: DataFrame, groups: Groups) -> DataFrame:
 
 
 def commits(decoded: DataFrame) -> DataFrame:
-    """Return commits and tombstones as ``SAMPLES``, without begin and end offsets."""
-    return decoded.where(F.col("group").isNotNull()).select(
+    """Return the landed commits and tombstones as ``SAMPLES``, without begin and end offsets."""
+    return decoded.where("landed").select(
         "time",
         "group",
         "topic",

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions as F
-
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.record.recording import Recording, cluster_id
 from kafka_assignors.pipeline.record.sample_report import SamplesReport, observed
@@ -77,12 +75,8 @@ def record_samples(
     def start(metric_name: str) -> StreamingQuery:
         spark.dataSource.register(group_samples(settings, **about))
         looks = spark.readStream.format(NAME).options(**wanted.as_options()).load()
-        samples = (
-            looks.observe(metric_name, *observed())
-            .where(F.col("problem").isNull())
-            .drop("problem")
-            .withColumn("date", utc_date("time"))
-        )
+        samples = looks.observe(metric_name, *observed()).where("problem IS NULL").drop("problem")
+        samples = samples.withColumn("date", utc_date("time"))
         return land_stream(samples, root, writer, about=about, available_now=available_now, every_s=every_s)
 
     return Recording(spark, "sampling groups", start, SamplesReport(), SamplesReport.with_batch)

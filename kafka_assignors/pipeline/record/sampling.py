@@ -70,8 +70,11 @@ class SamplerOptions:
         """
         given = {name.lower(): value for name, value in options.items()}
         known_names(given, _OPTIONS)
+        groups = json_or_text(given.get("groups", "[]"))
+        if not isinstance(groups, list):
+            raise wrong("groups", 'a JSON list, such as ["billing", "shipping"]', groups)
         return cls(
-            groups=_names(given.get("groups", "[]")),
+            groups=tuple(groups),
             groups_like=pattern("groups_like", given.get("groups_like")),
             topics_like=pattern("topics_like", given.get("topics_like")),
             every_s=from_text(given.get("every", "10")),
@@ -89,13 +92,6 @@ class SamplerOptions:
         }
         patterns = {"groups_like": self.groups_like, "topics_like": self.topics_like}
         return options | {name: like.pattern for name, like in patterns.items() if like is not None}
-
-
-def _names(given: str) -> tuple[str, ...]:
-    names = json_or_text(given)
-    if not isinstance(names, list):
-        raise wrong("groups", 'a JSON list, such as ["billing", "shipping"]', given)
-    return tuple(names)
 
 
 def pattern(name: str, given: str | None) -> Pattern[str] | None:
