@@ -31,8 +31,6 @@ from tests.support.offsets_records import commit_key, commit_value, text
 # kafka-python 3.0 does not close the socket of a connection that was refused.
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
-PATIENCE_S = 240.0
-
 
 @pytest.fixture(scope="module")
 def names(bootstrap: str) -> FreshNames:
