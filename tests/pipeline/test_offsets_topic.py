@@ -13,7 +13,7 @@ from kafka_assignors.pipeline.record.offsets import WRITER, commits, decode
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS, Groups
 from tests.support import offsets_oracle as oracle
 from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
-from tests.support.offsets_records import NOW_MS
+from tests.support.offsets_records import NOW_MS, commit_key
 
 SEEN = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
 
@@ -72,8 +72,9 @@ def test_each_problem_is_tested() -> None:
 
 
 def test_commits_are_samples(spark: SparkSession) -> None:
-    given = records(spark, [(KEY, VALUE), (KEY, None), (None, None), (b"\0\2\0\1g", b"")])
-    rows = commits(decode(given, Groups(frozenset())))
+    others: list[Record] = [(commit_key("other", "orders", 7), VALUE), (None, None), (b"\0\2\0\1g", b"")]
+    given = records(spark, [(KEY, VALUE), (KEY, None), *others])
+    rows = commits(decode(given, Groups(frozenset(["billing"]))))
     commit_rows = sorted(rows.collect(), key=lambda row: -row.committed_offset)
     assert [row.committed_offset for row in commit_rows] == [42, -1]
     assert {(row.group, row.topic, row.partition, row.source) for row in commit_rows} == {

@@ -28,7 +28,8 @@ from tests.support.backend import own_backend
 from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
 from tests.support.offsets_records import commit_key, commit_value, text
 
-PATIENCE_S = 240.0
+# kafka-python 3.0 does not close the socket of a connection that was refused.
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +152,7 @@ def test_setting_with_which_the_topic_reads_as_empty_is_an_error(spark: SparkSes
 @pytest.mark.long
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     unreachable = settings_of(f"127.0.0.1:{free_ports(1)[0]}")
-    with pytest.raises(PipelineError, match="no Kafka broker answers"):
+    with pytest.raises(PipelineError, match=r"^(no broker answers|the cluster did not answer)"):
         record_offsets(spark, unreachable, str(tmp_path), groups=["g"])
     assert not list(tmp_path.iterdir())
 

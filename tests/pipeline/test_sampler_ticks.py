@@ -33,6 +33,7 @@ class Clocks:
         return sampler._Stream(
             UNREACHABLE,
             SamplerOptions(("a", "b", "c"), every_s=every_s),
+            None,
             clock=lambda: self.time,
             monotonic=lambda: self.ticks,
         )
@@ -104,11 +105,11 @@ def test_new_tick_samples_all_groups_and_no_tick_none() -> None:
 def test_planning_a_tick_without_a_cluster_gives_a_problem_and_the_named_groups() -> None:
     unreachable = {"bootstrap_servers": [f"127.0.0.1:{free_ports(1)[0]}"]}
     wanted = SamplerOptions.from_options({"groups": '["a"]', "groups_like": ".*", "timeout": "0.5"})
-    named, problem = sampler._Stream(unreachable, wanted).partitions({"tick": 4}, {"tick": 5})
+    named, problem = sampler._Stream(unreachable, wanted, None).partitions({"tick": 4}, {"tick": 5})
     assert (named.groups, named.problem) == (("a",), None)
     assert problem.groups == ()
     assert problem.problem.startswith("groups cannot be listed: ")
-    (row,) = sampler._Stream(unreachable, wanted).read(problem)
+    (row,) = sampler._Stream(unreachable, wanted, None).read(problem)
     assert row[1:] == ("", None, None, None, None, None, "sampler", problem.problem)
 
 

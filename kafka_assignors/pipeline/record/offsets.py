@@ -9,21 +9,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from pyspark.sql import functions as F
+
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.connector import admin_client, connector_options
-from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.record.offsets_decoder import COLUMNS, Groups, decode_batches
-from kafka_assignors.pipeline.record.offsets_report import OffsetsReport, OffsetsTally, observed
+from kafka_assignors.pipeline.connector import connector_options
+from kafka_assignors.pipeline.record.offsets_decoder import COLUMNS, Groups, decode_batch
+from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
+from kafka_assignors.pipeline.record.recording import Recording, cluster_id
 from kafka_assignors.pipeline.record.sampling import SamplerOptions, pattern
-from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.session import OFFSET_FETCHING
 from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
 TOPIC = "__consumer_offsets"
 WRITER = "offsets-topic"  # also the ``source`` of the samples
@@ -68,7 +69,11 @@ def record_offsets(
         raise PipelineError(
             f"recording {topic}: this Spark would read it as empty; set {OFFSET_FETCHING}=true"
         )
-    with watching(spark, OffsetsTally()) as watch, one_line(f"recording {topic}"):
+    names = [json.dumps(name, ensure_ascii=False) for name in sorted(set(groups))]
+    like = [] if groups_like is None else [f"like {groups_like}"]
+    about = {"cluster": cluster_id(settings), "topic": topic, "groups": ", ".join([*names, *like])}
+
+    def start(metric_name: str) -> StreamingQuery:
         records = (
             spark.readStream.format("kafka")
             .options(**options)
@@ -78,22 +83,19 @@ def record_offsets(
             .option("kafka.isolation.level", "read_committed")
             .load()
         )
-        # The checkpoint stores the cluster's id, because an address may later lead to another cluster.
-        with admin_client(spark, options) as admin:
-            cluster = str(admin.describeCluster().clusterId().get())
-        about = {"cluster": cluster, "topic": topic, "groups": _text_of(wanted)}
         decoded = decode(records, Groups(frozenset(wanted.groups), wanted.groups_like))
-        samples = commits(decoded.observe(watch.metric_name, *observed()).where("landed"))
-        query = land_stream(samples, root, WRITER, about=about, available_now=available_now, every_s=every_s)
-    return Recording(spark, query, watch)
+        counts = F.collect_list("counted").alias("counted")
+        samples = commits(decoded.observe(metric_name, counts))
+        return land_stream(samples, root, WRITER, about=about, available_now=available_now, every_s=every_s)
+
+    return Recording(spark, f"recording {topic}", start, OffsetsReport(), OffsetsReport.with_batch)
 
 
 def record_offsets_once(
     spark: SparkSession, settings: Mapping[str, Any], root: str, **which: Any
 ) -> OffsetsReport:
     """Land all new commits once; arguments and errors are those of `record_offsets`."""
-    recording = record_offsets(spark, settings, root, **which, available_now=True)
-    return recording.finish(f"recording {which.get('topic', TOPIC)}")
+    return record_offsets(spark, settings, root, **which, available_now=True).finish()
 
 
 def decode(records: DataFrame, groups: Groups) -> DataFrame:
@@ -111,18 +113,16 @@ def decode(records: DataFrame, groups: Groups) -> DataFrame:
         record: ``record_partition``, ``record_offset`` and ``record_time``.
 
         ``landed``: whether the record is a commit or tombstone of a wanted group without a problem.
-        ``counted``: some rows have a text for ``OffsetsTally.add``; together, the texts count all rows.
+        ``counted``: some rows have a text for `OffsetsReport.with_batch`; together, the texts count all rows.
     """
     return records.select("key", "value", "partition", "offset", "timestamp").mapInArrow(
-        partial(decode_batches, groups=groups), COLUMNS
+        lambda batches: (decode_batch(batch, groups) for batch in batches), COLUMNS
     )
 
 
 def commits(decoded: DataFrame) -> DataFrame:
-    """Return commits and tombstones as ``SAMPLES``, without begin and end offsets."""
-    from pyspark.sql import functions as F
-
-    return decoded.where(F.col("group").isNotNull()).select(
+    """Return the landed commits and tombstones as ``SAMPLES``, without begin and end offsets."""
+    return decoded.where("landed").select(
         "time",
         "group",
         "topic",
@@ -133,10 +133,3 @@ def commits(decoded: DataFrame) -> DataFrame:
         F.lit(WRITER).alias("source"),
         utc_date("time").alias("date"),
     )
-
-
-def _text_of(wanted: SamplerOptions) -> str:
-    """Return the groups as a text for the checkpoint, unique for each choice of groups."""
-    names = [json.dumps(name, ensure_ascii=False) for name in sorted(set(wanted.groups))]
-    like = wanted.groups_like
-    return ", ".join([*names, *([] if like is None else [f"like {like.pattern}"])])

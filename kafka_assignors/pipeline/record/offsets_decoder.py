@@ -15,13 +15,13 @@ classic group.  Higher types are of consumer groups (KIP-848), share groups and 
 
 Rules:
 - Rows are processed as arrays: no row becomes a Python object.  One exception: if a text of a batch is not
-  UTF-8, Python checks each text that is not ASCII.
+  UTF-8, Python decodes each.
 - No record raises an error, and no value is guessed: a record that differs from the above has a ``problem``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
 from dataclasses import dataclass
 from re import Pattern
 from typing import TYPE_CHECKING, Any
@@ -30,13 +30,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kafka_assignors.pipeline.record.byte_column import ByteColumn, is_text
-from kafka_assignors.pipeline.record.offsets_counts import counted
+from kafka_assignors.pipeline.record.byte_column import ByteColumn
 from kafka_assignors.pipeline.record.own_groups import selects
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from kafka_assignors.pipeline.record.byte_column import Ints, Mask
 
 KINDS = {
@@ -72,7 +69,7 @@ COLUMNS = """
     committed_offset bigint, record_partition int, record_offset bigint, record_time timestamp,
     landed boolean, counted string
 """
-"""Columns of ``decode_batch``, as Spark's DDL."""
+"""Columns of ``decode_batch``, as Spark's DDL; `offsets.decode` describes them."""
 
 _CODES = {name: code for code, name in enumerate(PROBLEMS, start=1)}
 _KIND_NAMES = (None, *KINDS)  # by code
@@ -104,61 +101,77 @@ class Groups:
     names: frozenset[str]
     like: Pattern[str] | None = None
 
-    def among(self, column: Any) -> Mask:
-        """Return which rows are of wanted groups.  A null is of none; each distinct name is checked once."""
-        coded = column.dictionary_encode()
-        wanted = [self._wanted(name) for name in coded.dictionary.to_pylist()]
-        of_row = pa.array(wanted, pa.bool_()).take(coded.indices).fill_null(False)
-        return np.asarray(of_row.to_numpy(zero_copy_only=False), dtype=bool)
-
-    def _wanted(self, name: str) -> bool:
-        return name in self.names or (self.like is not None and selects(self.like, name))
-
-
-def decode_batches(batches: Iterable[Any], groups: Groups) -> Iterator[Any]:
-    """Decode batches, for ``mapInArrow``."""
-    for batch in batches:
-        yield decode_batch(batch, groups)
+    def among(self, column: Any) -> Any:
+        """Return which rows are of wanted groups; a null is of none.  Each distinct name is matched once."""
+        like, names = self.like, column.drop_null().unique().to_pylist()
+        matching = [] if like is None else [name for name in names if selects(like, name)]
+        return pc.is_in(column, pa.array([*self.names, *matching], pa.string()))
 
 
 def decode_batch(batch: Any, groups: Groups) -> Any:
     """Decode each record of a batch with ``key``, ``value``, ``partition``, ``offset`` and ``timestamp``.
 
     Returns:
-        A batch with ``COLUMNS`` and a row for each record.  ``landed``: whether the record is a commit or
-        tombstone of a wanted group without a problem.  ``counted``: the first row has the counts of all rows,
-        by ``offsets_counts``.
+        A batch with ``COLUMNS`` and a row for each record; the first row has the counts of all rows.
     """
     key, value = ByteColumn(batch.column("key")), ByteColumn(batch.column("value"))
     problems = _Problems(len(batch))
     kind = _kinds(key, value.valid, problems)
-    is_commit = (kind == _COMMIT) | (kind == _TOMBSTONE)
-    keys = _Keys(key, is_commit, problems)
+    tombstone = kind == _TOMBSTONE
+    is_commit = (kind == _COMMIT) | tombstone
+    group, topic, partition = _keys(key, is_commit, problems)
     committed, commit_ms = _values(value, kind == _COMMIT, problems)
     fine = is_commit & problems.none
 
     record_time = batch.column("timestamp")
-    tombstone = kind == _TOMBSTONE
     commit_time = pa.array(commit_ms * 1000, mask=~fine).cast(record_time.type)
-    group, topic = keys.names(fine)
+    group = pc.if_else(pa.array(fine), group, None)
     columns = {
         "kind": pa.array(_KIND_NAMES, pa.string()).take(pa.array(kind)),
         "problem": pa.array((None, *PROBLEMS), pa.string()).take(pa.array(problems.codes)),
         "time": pc.if_else(pa.array(tombstone & fine), record_time, commit_time),
         "group": group,
-        "topic": topic,
-        "partition": pa.array(keys.partition, pa.int32(), mask=~fine),
+        "topic": pc.if_else(pa.array(fine), topic, None),
+        "partition": pa.array(partition, pa.int32(), mask=~fine),
         "committed_offset": pa.array(np.where(tombstone, -1, committed), mask=~fine),
         "record_partition": batch.column("partition"),
         "record_offset": batch.column("offset"),
         "record_time": record_time,
+        "landed": groups.among(group),
     }
-    columns["landed"] = pa.array(groups.among(group))
-    counts = [counted(pa.RecordBatch.from_pydict(columns))] if len(batch) else []
-    columns["counted"] = pa.concat_arrays(
-        [pa.array(counts, pa.string()), pa.nulls(max(len(batch) - 1, 0), pa.string())]
-    )
-    return pa.RecordBatch.from_pydict(columns)
+    decoded = pa.RecordBatch.from_pydict(columns)
+    counted = pa.concat_arrays([pa.array([_counted(decoded)]), pa.nulls(len(batch), pa.string())])
+    return decoded.append_column("counted", counted[: len(batch)])
+
+
+def _counted(decoded: Any) -> str:
+    """Return the counts of a decoded batch as JSON, so that Spark needs only one aggregate.
+
+    An aggregate for each kind and problem would cost more than all other work, because Spark plans and
+    compiles the aggregates again for each batch of a stream.  Times are in microseconds since 1970.
+    """
+    problem, landed = decoded.column("problem"), decoded.column("landed")
+    times = pc.min_max(decoded.column("time").filter(landed).cast(pa.int64())).as_py()
+    position = ["record_time", "record_partition", "record_offset"]
+    bad = decoded.select(["problem", *position]).filter(problem.is_valid())
+    bad = bad.sort_by([(name, "ascending") for name in position])
+    problems = _count_of_each(bad.column("problem"))
+    rows = {name: bad.column("problem").index(name).as_py() for name in problems}
+    positions = [bad.column(name).cast(pa.int64()) for name in position]
+    counts = {
+        "records": len(decoded),
+        "kinds": _count_of_each(decoded.column("kind").filter(problem.is_null())),
+        "problems": problems,
+        "first": {name: [column[row].as_py() for column in positions] for name, row in rows.items()},
+        "landed": landed.true_count,
+        "since": times["min"],
+        "until": times["max"],
+    }
+    return json.dumps(counts)
+
+
+def _count_of_each(names: Any) -> dict[str, int]:
+    return {entry["values"]: entry["counts"] for entry in names.value_counts().to_pylist()}
 
 
 class _Problems:
@@ -178,7 +191,7 @@ class _Problems:
         return mask
 
 
-def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> NDArray[np.int64]:
+def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> Ints:
     """Return the index in `_KIND_NAMES` of the kind of each row; 0: unknown."""
     number, known = key.number(2, 0)
     listed = known & (number >= 0) & (number < len(_KIND_OF_TYPE))
@@ -189,37 +202,27 @@ def _kinds(key: ByteColumn, has_value: Mask, problems: _Problems) -> NDArray[np.
     return np.where((kind == _COMMIT) & ~has_value, _TOMBSTONE, kind)
 
 
-class _Keys:
-    """The decoded keys of commits and tombstones."""
+def _keys(key: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[Any, Any, Ints]:
+    """Return group, topic and partition of each row; null and 0 if unknown."""
+    group_length, has_group = key.number(2, 2)
+    topic_at = group_length + 6
+    topic_length, has_topic = key.number(2, topic_at - 2)
+    end = topic_at + topic_length
+    partition, has_partition = key.number(4, end)
+    has_topic &= has_group
+    has_partition &= has_topic
 
-    def __init__(self, key: ByteColumn, is_commit: Mask, problems: _Problems) -> None:
-        group_length, has_group = key.number(2, 2)
-        topic_at = group_length + 6
-        topic_length, has_topic = key.number(2, topic_at - 2)
-        end = topic_at + topic_length
-        self.partition, has_partition = key.number(4, end)
-        has_topic &= has_group
-        has_partition &= has_topic
-
-        negative = (has_group & (group_length < 0)) | (has_topic & (topic_length < 0))
-        problems.where(is_commit & negative, "key-length")
-        problems.where(is_commit & ~has_partition, "key-cut")
-        problems.where(is_commit & (key.size > end + 4), "key-trailing")
-        problems.where(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
-        self._rows = np.flatnonzero(is_commit & problems.none)
-        self._group = key.pieces(4, group_length, self._rows)
-        self._topic = key.pieces(topic_at, topic_length, self._rows)
-        no_text = np.zeros(len(is_commit), bool)
-        no_text[self._rows] = ~(is_text(self._group) & is_text(self._topic))
-        problems.where(no_text, "key-text")
-        problems.where(is_commit & (self.partition < 0), "key-partition")
-
-    def names(self, fine: Mask) -> list[Any]:
-        """Return the columns of groups and of topics; null for rows that are not ``fine``."""
-        index = np.zeros(len(fine), np.int64)
-        index[self._rows] = np.arange(len(self._rows))
-        which = pa.array(index, mask=~fine)
-        return [pieces.take(which).cast(pa.string()) for pieces in (self._group, self._topic)]
+    negative = (has_group & (group_length < 0)) | (has_topic & (topic_length < 0))
+    problems.where(is_commit & negative, "key-length")
+    problems.where(is_commit & ~has_partition, "key-cut")
+    problems.where(is_commit & (key.size > end + 4), "key-trailing")
+    problems.where(is_commit & ((group_length == 0) | (topic_length == 0)), "key-name")
+    is_whole = is_commit & problems.none
+    group = key.texts(4, group_length, is_whole)
+    topic = key.texts(topic_at, topic_length, is_whole)
+    problems.where(is_whole & np.asarray(pc.or_(group.is_null(), topic.is_null())), "key-text")
+    problems.where(is_commit & (partition < 0), "key-partition")
+    return group, topic, partition
 
 
 def _values(value: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[Ints, Ints]:
@@ -240,18 +243,15 @@ def _values(value: ByteColumn, is_commit: Mask, problems: _Problems) -> tuple[In
     problems.where(is_commit & ((version < 0) | (version > _LAST_VERSION)), "unknown-version")
     problems.where(is_commit & has_length & ((length < 0) | (length > _LONGEST_TEXT)), "value-length")
     problems.where(is_commit & ~(has_committed & has_length & has_time), "value-cut")
-    rows = np.flatnonzero(is_commit & problems.none & (length > 0))
-    no_text = np.zeros(len(is_commit), bool)
-    no_text[rows] = ~is_text(value.pieces(text_at, length, rows))
-    problems.where(no_text, "value-text")
+    has_text = is_commit & problems.none & (length > 0)
+    metadata = value.texts(text_at, length, has_text)
+    problems.where(has_text & np.asarray(metadata.is_null()), "value-text")
     problems.where(is_commit & (committed < -1), "value-offset")
     problems.where(is_commit & ((commit_ms < 0) | (commit_ms > _LATEST_MS)), "value-time")
     end = time_at + np.where(version == _WITH_EXPIRY, 16, 8)
     rows = np.flatnonzero(is_commit & problems.none & flexible)
     end[rows], well_formed = _end_of_tags(value.rows(rows), end[rows])
-    no_tags = np.zeros(len(is_commit), bool)
-    no_tags[rows] = ~well_formed
-    problems.where(no_tags, "value-tags")
+    problems.codes[rows[~well_formed]] = _CODES["value-tags"]
     problems.where(is_commit & (end > value.size), "value-cut")
     problems.where(is_commit & (end < value.size), "value-trailing")
     return committed, np.where(problems.none, commit_ms, 0)

@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
-from operator import itemgetter
 from typing import Any
 
 from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
@@ -52,21 +51,14 @@ class OffsetsReport:
             max(times, default=None),
         )
 
-
-class OffsetsTally:
-    """Sums the counts of batches."""
-
-    def __init__(self) -> None:
-        self.report = OffsetsReport()
-
-    def add(self, seen: Mapping[str, Any]) -> None:
-        """Add a batch, as counted by `observed`; log the first record with each problem."""
-        batch = [json.loads(text) for text in seen["counted"]]
-        positions = [position for counts in batch for position in counts["first"].items()]
-        positions.sort(key=itemgetter(1), reverse=True)  # so the earliest of each problem stays in the dict
-        first = {problem: (partition, offset) for problem, (_, partition, offset) in positions}
-        for problem, (partition, offset) in first.items():
-            if problem not in self.report.problems:
+    def with_batch(self, counts: Mapping[str, Any]) -> OffsetsReport:
+        """Add a batch, with all texts of ``counted``; log the first record with each problem."""
+        batch = [json.loads(text) for text in counts["counted"]]
+        first = dict(self.first)
+        positions = [(position, problem) for part in batch for problem, position in part["first"].items()]
+        for (_, partition, offset), problem in sorted(positions):
+            if problem not in first:
+                first[problem] = (partition, offset)
                 _LOG.warning(
                     "offsets topic: dropped the record at offset %d of partition %d: %s; further ones are "
                     "only counted in the report",
@@ -74,28 +66,13 @@ class OffsetsTally:
                     partition,
                     PROBLEMS[problem],
                 )
-        before = replace(self.report, first={**first, **self.report.first})
-        self.report = sum(map(_report, batch), before)
+        return replace(sum(map(_report, batch), self), first=first)
 
 
 def _report(counts: Mapping[str, Any]) -> OffsetsReport:
-    """Convert decoded JSON of ``offsets_counts.counted`` to a report, without ``first``."""
-    since, until = (
-        None if counts[name] is None else _EPOCH + timedelta(microseconds=counts[name])
+    """Convert a text of ``counted`` to a report, without ``first``."""
+    times = {
+        name: None if counts[name] is None else _EPOCH + timedelta(microseconds=counts[name])
         for name in ("since", "until")
-    )
-    return OffsetsReport(
-        counts["records"],
-        counts["kinds"],
-        counts["problems"],
-        landed=counts["landed"],
-        since=since,
-        until=until,
-    )
-
-
-def observed() -> list[Any]:
-    """Return the aggregates over rows of ``offsets.decode`` that ``OffsetsTally.add`` takes."""
-    from pyspark.sql import functions as F
-
-    return [F.collect_list("counted").alias("counted")]
+    }
+    return OffsetsReport(**{**counts, "first": {}, **times})

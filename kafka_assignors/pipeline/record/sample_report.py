@@ -7,9 +7,8 @@ sends the counts to the driver with each batch of a stream.
 from __future__ import annotations
 
 import logging
-import threading
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,25 +27,42 @@ class SamplesReport:
         rows: number of landed samples.
         groups: number of groups with samples in the last batch.
         misses: kind of problem -> number; a problem of a group, or of one of its topics, counts once a batch.
+        current: group or topic, and kind, of each problem of the last batch.
     """
 
     looks: int = 0
     rows: int = 0
     groups: int = 0
     misses: Mapping[str, int] = field(default_factory=dict)
+    current: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
 
     def __add__(self, other: SamplesReport) -> SamplesReport:
         """Add the report of later samples."""
+        last = other if other.looks else self
         return SamplesReport(
             self.looks + other.looks,
             self.rows + other.rows,
-            other.groups if other.looks else self.groups,
+            last.groups,
             dict(Counter(self.misses) + Counter(other.misses)),
+            last.current,
         )
+
+    def with_batch(self, counts: Mapping[str, Any]) -> SamplesReport:
+        """Add a batch, as counted by `observed`; log problems of kinds that the last batch did not have."""
+        problems = sorted((_name(row["group"], row["topic"]), row["problem"]) for row in counts["problems"])
+        # A kind is without the details after the colon, such as a port, which differ each time.
+        kinds = [(name, problem.partition(":")[0]) for name, problem in problems]
+        new = [problem for problem, kind in zip(problems, kinds, strict=True) if kind not in self.current]
+        for name, problem in new[:_MOST_LINES]:
+            _LOG.warning("no samples of %s: %s", name, problem)
+        if len(new) > _MOST_LINES:
+            _LOG.warning("no samples: %d more problems in this batch are not logged", len(new) - _MOST_LINES)
+        misses = Counter(kind for _, kind in kinds)
+        return self + SamplesReport(1, counts["rows"], counts["groups"], misses, frozenset(kinds))
 
 
 def observed() -> list[Any]:
-    """Return Spark's aggregates for a batch; ``SamplesTally.add`` takes their values."""
+    """Return Spark's aggregates for a batch; `SamplesReport.with_batch` takes their values."""
     from pyspark.sql import functions as F
 
     missed = F.col("problem").isNotNull()
@@ -58,39 +74,7 @@ def observed() -> list[Any]:
     ]
 
 
-class SamplesTally:
-    """Sums the counts of batches, and logs a problem if the previous batch had none of its kind."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._previous: frozenset[tuple[str, str]] = frozenset()
-        self.report = SamplesReport()
-
-    def add(self, counts: Mapping[str, Any]) -> None:
-        """Add a batch, as counted by `observed`."""
-        problems = [(row["group"], row["topic"], row["problem"]) for row in counts["problems"]]
-        with self._lock:
-            current = frozenset((_name(group, topic), problem) for group, topic, problem in problems)
-            kinds = {(name, _kind(problem)) for name, problem in self._previous}
-            new = sorted((name, problem) for name, problem in current if (name, _kind(problem)) not in kinds)
-            self._previous = current
-            misses = Counter(_kind(problem) for _, _, problem in problems)
-            self.report += SamplesReport(1, int(counts["rows"]), int(counts["groups"]), misses)
-        self._log(new)
-
-    def _log(self, new: Sequence[tuple[str, str]]) -> None:
-        for name, problem in new[:_MOST_LINES]:
-            _LOG.warning("no samples of %s: %s", name, problem)
-        if len(new) > _MOST_LINES:
-            _LOG.warning("no samples: %d more problems in this batch are not logged", len(new) - _MOST_LINES)
-
-
 def _name(group: str, topic: str | None) -> str:
     if not group:
         return "some groups"
     return f"group {shown(group)!r}" + (f", topic {shown(topic)!r}" if topic is not None else "")
-
-
-def _kind(problem: str) -> str:
-    """Return a problem without the details after the colon, such as a port, which differ each time."""
-    return problem.partition(":")[0]

@@ -7,9 +7,7 @@ with the columns of ``SAMPLES`` except the date.  A row with a ``problem`` has t
     spark.dataSource.register(group_samples(settings))
     spark.read.format("kafka_group_samples").option("groups_like", "orders-.*").load()
 
-Options: ``groups`` (a JSON list of names), ``groups_like``, ``topics_like`` (regular expressions of whole
-names), ``every`` (seconds between two batches of a stream), ``timeout`` (seconds), ``num_partitions``
-(tasks).
+Its options are those of ``SamplerOptions``; ``groups`` is a JSON list.
 
 Rules:
 - Connection settings are in the pickled reader, never in options: Spark shows options in plans, in the event
@@ -26,23 +24,17 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, ClassVar
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 
-from kafka_assignors.errors import LagError, PipelineError
+from kafka_assignors.errors import LagError
 from kafka_assignors.lag.fetch.group_offsets import fetch_groups, find_groups
 from kafka_assignors.pipeline.record.own_groups import selects
-from kafka_assignors.pipeline.record.sampling import (
-    ROWS,
-    Row,
-    SamplerOptions,
-    deal,
-    problem_row,
-    rows_of,
-)
+from kafka_assignors.pipeline.record.sampling import ROWS, Row, SamplerOptions, deal, problem_row, rows_of
 
 NAME = "kafka_group_samples"
 
@@ -80,41 +72,39 @@ class _GroupSamples(DataSource):
         return _Stream(self.settings, self._wanted, self.cluster)
 
 
+@dataclass(frozen=True)
 class _Share(InputPartition):
     """The groups of one task, and a problem to report."""
 
-    def __init__(self, groups: tuple[str, ...], problem: str | None = None) -> None:
-        super().__init__(None)
-        self.groups = groups
-        self.problem = problem
+    groups: tuple[str, ...]
+    problem: str | None = None
 
 
 class _Reader:
     """The part that batch and streaming readers share."""
 
-    def __init__(
-        self, settings: Mapping[str, Any], wanted: SamplerOptions, cluster: str | None = None
-    ) -> None:
+    def __init__(self, settings: Mapping[str, Any], wanted: SamplerOptions, cluster: str | None) -> None:
         self._settings = settings
         self._wanted = wanted
         self._cluster = cluster
 
-    def _shares(self) -> list[InputPartition]:
-        """Divide the groups among tasks.  Only a pattern requires the cluster's list of groups.
+    def _find(self) -> tuple[list[str], str | None]:
+        """Find the groups of the pattern, and return why some are unknown; None: all are known.
 
         Raises:
             LagError: the cluster does not list its groups.
         """
-        wanted = self._wanted
-        groups, problem = list(wanted.groups), None
-        if wanted.groups_like is not None:
-            _silence_kafka_python()
-            like, problem = find_groups(
-                self._settings, wanted.groups_like, wanted.timeout_s * 1000, self._cluster
-            )
-            groups += [name for name in like if selects(wanted.groups_like, name)]
-        shares = [_Share(share) for share in deal(groups, wanted.num_partitions)]
-        return [*shares, *([_Share((), problem)] if problem is not None else [])]
+        like = self._wanted.groups_like
+        if like is None:
+            return [], None
+        _silence_kafka_python()
+        names, problem = find_groups(self._settings, like, self._wanted.timeout_s * 1000, self._cluster)
+        return [name for name in names if selects(like, name)], problem
+
+    def _shares(self, like: Sequence[str], problem: str | None) -> list[InputPartition]:
+        """Divide the named groups and those of the pattern among tasks."""
+        groups = deal([*self._wanted.groups, *like], self._wanted.num_partitions)
+        return [*map(_Share, groups), *([_Share((), problem)] if problem is not None else [])]
 
     def read(self, partition: InputPartition) -> Iterator[Row]:
         _silence_kafka_python()
@@ -133,10 +123,7 @@ class _Batch(_Reader, DataSourceReader):
     """Reads one batch of samples.  With ``groups_like``, planning fails if the cluster does not answer."""
 
     def partitions(self) -> list[InputPartition]:
-        try:
-            return self._shares()
-        except LagError as error:
-            raise PipelineError(str(error)) from error
+        return self._shares(*self._find())
 
 
 class _Stream(_Reader, DataSourceStreamReader):
@@ -146,7 +133,7 @@ class _Stream(_Reader, DataSourceStreamReader):
         self,
         settings: Mapping[str, Any],
         wanted: SamplerOptions,
-        cluster: str | None = None,
+        cluster: str | None,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -175,15 +162,9 @@ class _Stream(_Reader, DataSourceStreamReader):
         if start == end:
             return []
         try:
-            return self._shares()
+            return self._shares(*self._find())
         except LagError as error:
-            return [
-                *(_Share(groups) for groups in deal(self._wanted.groups, self._wanted.num_partitions)),
-                _Share((), f"groups cannot be listed: {error}"),
-            ]
-
-    def commit(self, end: Any) -> None:
-        """Do nothing, because there is no position in the cluster to commit."""
+            return self._shares([], f"groups cannot be listed: {error}")
 
     def _now(self) -> int:
         return int(self._clock() // self._wanted.every_s * self._wanted.every_s * 1000)

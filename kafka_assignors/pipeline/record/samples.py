@@ -8,22 +8,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from kafka_assignors.errors import LagError, PipelineError
-from kafka_assignors.lag.fetch.group_offsets import reach
-from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.record.sample_report import SamplesReport, SamplesTally, observed
+from kafka_assignors.errors import PipelineError
+from kafka_assignors.pipeline.record.recording import Recording, cluster_id
+from kafka_assignors.pipeline.record.sample_report import SamplesReport, observed
 from kafka_assignors.pipeline.record.sampler import NAME, group_samples
 from kafka_assignors.pipeline.record.sampling import SamplerOptions, pattern
-from kafka_assignors.pipeline.record.watching import Recording, watching
 from kafka_assignors.pipeline.tables.landing import land_stream, utc_date
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
 _LEAST_TIMEOUT_S = 1.0  # bounds of the timeout of one sample's fetch
 _LONGEST_TIMEOUT_S = 10.0
 _MOST_TASKS = 8  # each task has its own connection, and more of them are not faster
-_DOING = "sampling groups"
 _NOTHING = "no group matches, or none has read a topic that we are authorized to see"
 _NO_PAUSE_S = 0.001  # interval of batches
 
@@ -62,8 +60,6 @@ def record_samples(
         PipelineError: the cluster does not answer now or denies access; or the folder has other files, or
             samples of another cluster.
     """
-    from pyspark.sql import functions as F
-
     if timeout_s is None:
         timeout_s = min(max(every_s, _LEAST_TIMEOUT_S), _LONGEST_TIMEOUT_S)
     wanted = SamplerOptions(
@@ -74,18 +70,16 @@ def record_samples(
         timeout_s=timeout_s,
         num_partitions=min(spark.sparkContext.defaultParallelism, _MOST_TASKS),
     )
-    about = {"cluster": _cluster_id(settings)}
-    with watching(spark, SamplesTally()) as watch, one_line(_DOING):
+    about = {"cluster": cluster_id(settings)}
+
+    def start(metric_name: str) -> StreamingQuery:
         spark.dataSource.register(group_samples(settings, **about))
         looks = spark.readStream.format(NAME).options(**wanted.as_options()).load()
-        samples = (
-            looks.observe(watch.metric_name, *observed())
-            .where(F.col("problem").isNull())
-            .drop("problem")
-            .withColumn("date", utc_date("time"))
-        )
-        query = land_stream(samples, root, writer, about=about, available_now=available_now, every_s=every_s)
-    return Recording(spark, query, watch)
+        samples = looks.observe(metric_name, *observed()).where("problem IS NULL").drop("problem")
+        samples = samples.withColumn("date", utc_date("time"))
+        return land_stream(samples, root, writer, about=about, available_now=available_now, every_s=every_s)
+
+    return Recording(spark, "sampling groups", start, SamplesReport(), SamplesReport.with_batch)
 
 
 def record_samples_once(
@@ -97,16 +91,8 @@ def record_samples_once(
     `PipelineError` as well.
     """
     which = {"timeout_s": _LONGEST_TIMEOUT_S, **which, "every_s": _NO_PAUSE_S, "available_now": True}
-    report = record_samples(spark, settings, root, **which).finish(_DOING)
+    report = record_samples(spark, settings, root, **which).finish()
     if not report.rows:
         why = ", ".join(sorted(report.misses)) or _NOTHING
         raise PipelineError(f"nothing to sample: {why}")
     return report
-
-
-def _cluster_id(settings: Mapping[str, Any]) -> str:
-    """Return the cluster id; waits longer than for a sample, because a busy cluster answers late."""
-    try:
-        return reach(settings, _LONGEST_TIMEOUT_S * 1000)
-    except LagError as error:
-        raise PipelineError(str(error)) from error

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from re import Pattern
-from typing import Any
 
 from kafka_assignors.errors import OptionError
 from kafka_assignors.lag.fetch.group_offsets import GroupOffsets
-from kafka_assignors.strict_json import read_json
-from kafka_assignors.validators import known_names, positive, text, whole, wrong
+from kafka_assignors.strict_json import json_or_text
+from kafka_assignors.validators import from_text, known_names, positive, text, whole, wrong
 
 ROWS = """
     time timestamp, group string, topic string, partition int,
@@ -71,13 +70,16 @@ class SamplerOptions:
         """
         given = {name.lower(): value for name, value in options.items()}
         known_names(given, _OPTIONS)
+        groups = json_or_text(given.get("groups", "[]"))
+        if not isinstance(groups, list):
+            raise wrong("groups", 'a JSON list, such as ["billing", "shipping"]', groups)
         return cls(
-            groups=_names(given.get("groups", "[]")),
+            groups=tuple(groups),
             groups_like=pattern("groups_like", given.get("groups_like")),
             topics_like=pattern("topics_like", given.get("topics_like")),
-            every_s=_number("every", given.get("every", "10"), float),
-            timeout_s=_number("timeout", given.get("timeout", "10"), float),
-            num_partitions=_number("num_partitions", given.get("num_partitions", "2"), int),
+            every_s=from_text(given.get("every", "10")),
+            timeout_s=from_text(given.get("timeout", "10")),
+            num_partitions=from_text(given.get("num_partitions", "2")),
         )
 
     def as_options(self) -> dict[str, str]:
@@ -92,16 +94,6 @@ class SamplerOptions:
         return options | {name: like.pattern for name, like in patterns.items() if like is not None}
 
 
-def _names(given: str) -> tuple[str, ...]:
-    try:
-        names = read_json(given)
-    except ValueError:
-        names = None
-    if not isinstance(names, list):
-        raise wrong("groups", 'a JSON list, such as ["billing", "shipping"]', given)
-    return tuple(names)
-
-
 def pattern(name: str, given: str | None) -> Pattern[str] | None:
     """Compile the pattern of an option.
 
@@ -112,13 +104,6 @@ def pattern(name: str, given: str | None) -> Pattern[str] | None:
         return None if given is None else re.compile(given)
     except re.error as error:
         raise wrong(name, f"a regular expression ({error})", given) from error
-
-
-def _number(name: str, given: str, kind: Any) -> Any:
-    try:
-        return kind(given)
-    except ValueError as error:
-        raise wrong(name, "a whole number" if kind is int else "a number", given) from error
 
 
 def deal(groups: Sequence[str], num_partitions: int) -> list[tuple[str, ...]]:
@@ -142,9 +127,11 @@ def rows_of(group: GroupOffsets, now: datetime) -> Iterator[Row]:
             *(_SOURCE, None),
         )
     for tp, problem in group.missing.items():
-        yield (now, group.group_id, tp.topic, tp.partition, None, None, None, _SOURCE, problem)
+        yield problem_row(now, group.group_id, problem, *tp)
 
 
-def problem_row(now: datetime, group: str, problem: str) -> Row:
-    """Return a row with a problem of a group, or of the list of groups if ``group`` is empty."""
-    return (now, group, None, None, None, None, None, _SOURCE, problem)
+def problem_row(
+    now: datetime, group: str, problem: str, topic: str | None = None, partition: int | None = None
+) -> Row:
+    """Return a row with a problem; see ``ROWS``."""
+    return (now, group, topic, partition, None, None, None, _SOURCE, problem)

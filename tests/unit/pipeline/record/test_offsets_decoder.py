@@ -19,9 +19,8 @@ from kafka_assignors.pipeline.record.offsets_decoder import (
     PROBLEMS,
     Groups,
     decode_batch,
-    decode_batches,
 )
-from kafka_assignors.pipeline.record.offsets_report import OffsetsTally
+from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
 from tests.support import offsets_oracle as oracle
 from tests.support.offsets_cases import BAD, GOOD, KEY, UUID, VALUE, Record, damaged
 from tests.support.offsets_records import NOW_MS, commit_key, commit_value, text, varint
@@ -111,9 +110,6 @@ def test_record_alone_is_decoded_as_among_others(name: str) -> None:
 def test_no_rows() -> None:
     for kind in (SMALL, LARGE):
         assert decoded([], kind) == decoded([], kind, before=3) == []
-    none = batch([]).schema.empty_table().to_batches()
-    assert list(decode_batches(none, NO_GROUPS)) == []
-    assert [len(one) for one in decode_batches([batch([]), batch(RECORDS[:2])], NO_GROUPS)] == [0, 2]
 
 
 def test_nothing_but_nulls() -> None:
@@ -268,13 +264,11 @@ def test_counts_have_the_position_of_the_first_record_with_each_problem() -> Non
     time = pa.array([SEEN_US - 1_000_000] * len(other), pa.timestamp("us", "UTC"))
     other = other.set_column(4, "timestamp", time)
     groups = Groups(frozenset(["billing"]))
-    tally = OffsetsTally()
-    decoded = [
-        found.column("counted").to_pylist() for found in decode_batches([one, batch([]), other], groups)
-    ]
+    decoded = [decode_batch(given, groups).column("counted").to_pylist() for given in (one, batch([]), other)]
     assert [len(texts) for texts in decoded] == [len(one), 0, len(other)]
-    tally.add({"counted": [text for texts in decoded for text in texts if text is not None]})
-    report, bad = tally.report, Counter(problem for _, problem in BAD.values())
+    texts_of_all = [text for texts in decoded for text in texts if text is not None]
+    report = OffsetsReport().with_batch({"counted": texts_of_all})
+    bad = Counter(problem for _, problem in BAD.values())
     assert report.records == len(one) + len(other)
     assert report.problems == {problem: 2 * count for problem, count in bad.items()}
     backwards = [problem for _, problem in reversed(BAD.values())]
@@ -285,22 +279,20 @@ def test_counts_have_the_position_of_the_first_record_with_each_problem() -> Non
     assert report.landed == 2 * sum(key == KEY for (key, _), _ in GOOD.values())
     assert report.since == datetime(1970, 1, 1, tzinfo=timezone.utc)
     assert report.until == datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=timezone.utc)
-    tally.add({"counted": []})
-    assert tally.report == report
-    tally.add({"counted": decoded[0][:1]})
-    assert tally.report.first == report.first, "what was met before stays the first"
-    assert tally.report.records == report.records + len(one)
+    assert report.with_batch({"counted": []}) == report
+    more = report.with_batch({"counted": decoded[0][:1]})
+    assert more.first == report.first, "what was met before stays the first"
+    assert more.records == report.records + len(one)
 
 
 def test_only_the_first_record_with_a_problem_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Who runs for months, and is killed in the end, has heard of it."""
-    tally = OffsetsTally()
-    [found] = decode_batches([batch(RECORDS)], Groups(frozenset(["billing"])))
-    decoded = found.column("counted").to_pylist()
+    report = OffsetsReport()
+    decoded = decode_batch(batch(RECORDS), Groups(frozenset(["billing"]))).column("counted").to_pylist()
     for _ in range(2):
-        tally.add({"counted": [text for text in decoded if text is not None]})
+        report = report.with_batch({"counted": [text for text in decoded if text is not None]})
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == len({problem for _, problem in BAD.values()})
     assert any(f": {PROBLEMS['unknown-version']}; further" in line for line in lines)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors.pipeline.record.sample_report import SamplesReport, SamplesTally
+from kafka_assignors.pipeline.record.sample_report import SamplesReport
 
 
 def seen(rows: int, groups: int, *problems: tuple[str, str | None, str]) -> dict[str, Any]:
@@ -15,18 +15,19 @@ def seen(rows: int, groups: int, *problems: tuple[str, str | None, str]) -> dict
 
 
 def test_batches_add_up() -> None:
-    tally = SamplesTally()
-    assert tally.report == SamplesReport(0, 0, 0, {})
-    tally.add(seen(5, 2, ("g", None, "no such group"), ("h", "t", "no such partition")))
-    tally.add(seen(4, 1, ("g", None, "no such group")))
-    assert tally.report == SamplesReport(2, 9, 1, {"no such group": 2, "no such partition": 1})
+    assert SamplesReport() == SamplesReport(0, 0, 0, {})
+    first = SamplesReport().with_batch(
+        seen(5, 2, ("g", None, "no such group"), ("h", "t", "no such partition"))
+    )
+    report = first.with_batch(seen(4, 1, ("g", None, "no such group")))
+    assert report == SamplesReport(2, 9, 1, {"no such group": 2, "no such partition": 1})
 
 
 def test_problem_is_logged_once_and_again_after_an_interruption(caplog: pytest.LogCaptureFixture) -> None:
-    tally = SamplesTally()
+    report = SamplesReport()
     trouble = ("g", None, "no such group")
     for look in ([trouble], [trouble], [], [trouble, ("", None, "groups cannot be listed: no")]):
-        tally.add(seen(0, 0, *look))
+        report = report.with_batch(seen(0, 0, *look))
     assert [record.getMessage() for record in caplog.records] == [
         "no samples of group 'g': no such group",
         "no samples of group 'g': no such group",
@@ -35,15 +36,15 @@ def test_problem_is_logged_once_and_again_after_an_interruption(caplog: pytest.L
 
 
 def test_problems_that_differ_only_in_details_are_one(caplog: pytest.LogCaptureFixture) -> None:
-    tally = SamplesTally()
+    report = SamplesReport()
     for port in (1, 2):
-        tally.add(seen(0, 0, ("g", None, f"no broker answers: connection {port} refused")))
+        report = report.with_batch(seen(0, 0, ("g", None, f"no broker answers: connection {port} refused")))
     assert caplog.messages == ["no samples of group 'g': no broker answers: connection 1 refused"]
-    assert tally.report.misses == {"no broker answers": 2}
+    assert report.misses == {"no broker answers": 2}
 
 
 def test_log_lines_of_a_batch_are_limited(caplog: pytest.LogCaptureFixture) -> None:
-    SamplesTally().add(seen(0, 0, *((f"g{n:03}", "t", "not authorised") for n in range(100))))
+    SamplesReport().with_batch(seen(0, 0, *((f"g{n:03}", "t", "not authorised") for n in range(100))))
     assert len(caplog.messages) == 21
     assert caplog.messages[0] == "no samples of group 'g000', topic 't': not authorised"
     assert caplog.messages[-1] == "no samples: 80 more problems in this batch are not logged"

@@ -60,7 +60,7 @@ def test_error_names_the_invalid_option(options: dict[str, str], named: str) -> 
         SamplerOptions.from_options(options)
     assert caught.value.option == named
     if options.get("num_partitions") == "2.5":
-        assert caught.value.reason == "expected a whole number, got '2.5'"
+        assert caught.value.reason == "expected a whole number from 1, got 2.5"
 
 
 @pytest.mark.parametrize("num_partitions", [1, 2, 3, 7, 50])
