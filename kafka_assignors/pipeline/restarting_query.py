@@ -68,8 +68,6 @@ class RestartingQuery:
             return
         try:
             self._running = self._start()
-        except KafkaAssignorsError as error:
-            self._failed(error)
         except Exception as error:  # any failure may be temporary, and must not end the other queries
             self._failed(pipeline_error(error, "the query does not start"))
         else:

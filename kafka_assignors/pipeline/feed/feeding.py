@@ -117,10 +117,9 @@ class Feeding:
     def _failed(self, error: Exception) -> None:
         if self._stop.is_set():
             return  # the next run starts by catching up
-        if not isinstance(error, KafkaAssignorsError):
-            error = pipeline_error(error, "the feed")
+        failure = pipeline_error(error, "the feed")
         if self.down is None:
-            log.warning("%s; trying again with the next batch", error)
-        self.down = error
+            log.warning("%s; trying again with the next batch", failure)
+        self.down = failure
         with self._lock:  # both threads count
             self.unfed += 1
