@@ -89,11 +89,8 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
 def admin_client(spark: SparkSession, kafka_options: Mapping[str, str]) -> Iterator[Any]:
     """Open the admin client of Spark's JVM with options of the connector; it waits 30 s for a response."""
     jvm: Any = spark.sparkContext._jvm
-    config = jvm.java.util.Properties()
     given = {name[6:]: value for name, value in kafka_options.items() if name.startswith("kafka.")}
-    for name, value in {**_ADMIN_LIMITS, **given}.items():
-        config.put(name, value)
-    admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
+    admin = jvm.org.apache.kafka.clients.admin.Admin.create({**_ADMIN_LIMITS, **given})
     try:
         yield admin
     finally:
