@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.cluster import collect_hosts
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.lag.settings import PROTOCOLS, check_servers
+from kafka_assignors.lag.settings import PROTOCOLS, SECURITY, check_servers
 from kafka_assignors.validators import one_of, required
 
 if TYPE_CHECKING:
@@ -41,11 +41,6 @@ _UNMAPPED = {
     "sasl_kerberos_domain_name": "Kafka's Java client always takes the broker's host name",
     "sasl_oauth_token_provider": "only kafka-python has it",
 }
-_MAPPED = (
-    *("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
-    *("sasl_kerberos_service_name", "ssl_check_hostname", "ssl_cafile", "ssl_certfile", "ssl_keyfile"),
-    "ssl_password",
-)
 _UNUSED = "ssl_ciphers"  # kafka-python's connections do not use it either, so ignoring it loses no security
 _ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 _CERTIFICATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*)CERTIFICATE-----.*?-----END \1CERTIFICATE-----", re.DOTALL)
@@ -72,7 +67,7 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
             continue
         if name in _UNMAPPED:
             raise OptionError(name, f"Spark's Kafka connector cannot take it over: {_UNMAPPED[name]}")
-        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_MAPPED, _UNUSED):
+        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*SECURITY, _UNUSED):
             raise OptionError(name, "Spark's Kafka connector has no such setting")
     protocol = one_of("security_protocol", settings.get("security_protocol") or "PLAINTEXT", PROTOCOLS)
     options = {"bootstrap.servers": _servers(settings), "security.protocol": protocol}

@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,23 +75,15 @@ exec {java} "$@"
 """
 
 
-def connector_jars(spark: str | None = None, *, on_progress: OnProgress = silent) -> tuple[Path, ...]:
-    """Return the jars of the Kafka connector; missing ones are fetched.
-
-    Args:
-        spark: version of Spark; None: that of the installed PySpark.
-        on_progress: called for jars that are fetched.
+def connector_jars(*, on_progress: OnProgress = silent) -> tuple[Path, ...]:
+    """Return the jars of the Kafka connector for the installed PySpark; missing ones are fetched.
 
     Raises:
-        MissingExtraError: PySpark is not installed.
         PipelineError: the pipeline does not support this version of Spark.
         BrokerError: a jar is missing and cannot be fetched.
     """
-    if spark is None:
-        try:
-            spark = version("pyspark")
-        except PackageNotFoundError as error:
-            raise MissingExtraError("spark", "pyspark") from error
+    from pyspark import __version__ as spark
+
     minor = ".".join(spark.split(".")[:2])
     if minor not in VERSIONS:
         raise PipelineError(f"Spark {spark} is not supported, only {', '.join(VERSIONS)}")
@@ -177,7 +168,6 @@ def local_session(
             "spark.driver.memory": memory,
             "spark.driver.maxResultSize": "0",  # the memory is the limit
             "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(Path(scratch, "local")),
             "spark.sql.warehouse.dir": str(Path(scratch, "warehouse")),
             "spark.sql.shuffle.partitions": str(max(2, cores or os.cpu_count() or 2)),
@@ -212,16 +202,14 @@ def _stopped_afterwards(spark: SparkSession) -> Iterator[None]:
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables only while Spark starts and reads them, not for later child processes."""
-    before = {name: os.environ.get(name) for name in values}
+    before = {name: os.environ[name] for name in values if name in os.environ}
     os.environ.update(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in values:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def java_home(home: Path, java: Path) -> Path:
