@@ -15,7 +15,6 @@ from typing import Any
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
 from kafka_assignors.plan import shown
 
-_DESCRIPTION = "spark.job.description"
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
 # Pattern of an error -> its sentence.  If one error can cause another, the rule of the cause comes first.
@@ -34,16 +33,13 @@ _RULES = {
     ),
     r"No space left on device|Disk quota exceeded": "the disk is full: make room; finished batches are kept",
     r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)": (
-        "not authorized for topic {name}: the cluster's ACLs must allow READ to read it, and WRITE to write "
-        "to it"
+        "not authorized for topic {name}: the ACLs must allow READ to read it, and WRITE to write to it"
     ),
     r"Not authorized to access group: (?P<name>\S*)": (
-        "not authorized for group {name}: the cluster's ACLs must allow READ on groups spark-kafka-*"
+        "not authorized for group {name}: the ACLs must allow READ on groups spark-kafka-*"
     ),
     # A new producer first requests its id, for which a broker requires WRITE on some topic.
-    r"ClusterAuthorizationException": (
-        "not authorized to write: the cluster's ACLs must allow WRITE on the topic"
-    ),
+    r"ClusterAuthorizationException": "not authorized to write: the ACLs must allow WRITE on the topic",
     r"(?:SaslAuthentication|SslAuthentication|SSLHandshake)Exception(?:: (?P<text>[^\n]*))?": (
         "the cluster denies access: {text}"
     ),
@@ -84,16 +80,12 @@ _RULES = {
         "{name}{other} is not a complete Parquet file: remove or restore it"
     ),
     r"maxResultSize": (
-        "the results exceed the limit of this Spark's driver: raise spark.driver.maxResultSize, or request "
-        "less at once"
+        "the results exceed the limit of Spark's driver: raise spark.driver.maxResultSize, or request less"
     ),
-    r"OutOfMemoryError": (
-        "Spark ran out of memory: give it more (--memory; under spark-submit its driver or executors)"
-    ),
+    r"OutOfMemoryError": "Spark ran out of memory: give it more (--memory; spark-submit: driver, executors)",
     # The constructors do not connect.
     r"(?s)Failed to (?:construct [Kk]afka \w+|create new KafkaAdminClient).*Caused by: (?P<text>[^\n]+)": (
-        "Kafka's Java client cannot use the connection settings: {text}; files they name must be on every "
-        "machine"
+        "Kafka's Java client cannot use the connection settings: {text}; every machine needs their files"
     ),
     r"Python worker failed to connect": (
         "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start "
@@ -122,24 +114,18 @@ def one_line(doing: str) -> Iterator[None]:
     Args:
         doing: the activity: the start of the line, and the description of the block's jobs in Spark's UI.
     """
+    context: Any = None
+    before = None
+    with suppress(Exception):  # without Spark
+        context = sys.modules["pyspark.sql"].SparkSession.active().sparkContext
+        before = context.getLocalProperty("spark.job.description")
+        context.setJobDescription(doing)
     try:
-        with _described(doing):
-            yield
+        yield
     except KafkaAssignorsError:
         raise
     except Exception as error:
         raise pipeline_error(error, doing) from error
-
-
-@contextmanager
-def _described(doing: str) -> Iterator[None]:
-    context: Any = None
-    with suppress(Exception):  # without Spark
-        context = sys.modules["pyspark.sql"].SparkSession.active().sparkContext
-        before = context.getLocalProperty(_DESCRIPTION)
-        context.setJobDescription(doing)
-    try:
-        yield
     finally:
         with suppress(Exception):
             context.setJobDescription(before)
@@ -167,9 +153,8 @@ def _full_text(error: BaseException) -> str:
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        parts += [type(current).__name__, str(current)]
-        trace: Any = getattr(current, "_stackTrace", None)  # PySpark's copy of Java's trace
-        parts.append(str(trace or ""))
+        java_trace = getattr(current, "_stackTrace", None)  # PySpark's copy
+        parts += [type(current).__name__, str(current), str(java_trace or "")]
         inner = getattr(current, "_cause", None)
         current = inner if isinstance(inner, BaseException) else current.__cause__ or current.__context__
     return "\n".join(parts)

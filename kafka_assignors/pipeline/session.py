@@ -59,8 +59,6 @@ STREAMING = {
 }
 """Settings that the jobs need in any session."""
 
-_SILENT = {"spark.log.level": "FATAL"}
-
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 # PySpark always requests a module that only speeds up vectors.  The Java runtime of PyPI does not have the
@@ -109,10 +107,11 @@ def session(
     errors are those of `local_session`; all but ``name`` apply only to a local session.
     """
     if not submitted():
+        silence = {"spark.log.level": "FATAL"}
         with local_session(
-            name, cores=cores, memory=memory, settings=_SILENT, on_progress=on_progress
-        ) as local:
-            yield local
+            name, cores=cores, memory=memory, settings=silence, on_progress=on_progress
+        ) as spark:
+            yield spark
         return
     from pyspark.sql import SparkSession
 
@@ -179,10 +178,8 @@ def local_session(
             **STREAMING,
         }
         builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
-        for key, value in {**defaults, **(settings or {})}.items():
-            builder = builder.config(key, value)
         with _environment(environment), one_line("starting Spark"):
-            session = builder.getOrCreate()
+            session = builder.config(map={**defaults, **(settings or {})}).getOrCreate()
         with _stopped_afterwards(session):
             yield session
 

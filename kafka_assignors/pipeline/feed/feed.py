@@ -80,12 +80,9 @@ def landed_records(spark: SparkSession, root: str) -> Records:
 
 
 def published_times(records: DataFrame) -> DataFrame:
-    """Return the newest time ``known_ms`` of each ``key`` of a feed.
+    """Return the newest time ``known_ms`` of each ``key`` among records of Spark's Kafka source.
 
     Keys whose last record is a tombstone, or that have no record with a time, are omitted.
-
-    Args:
-        records: records of the topic, with strings ``key`` and ``value``, and ``timestamp`` and ``offset``.
     """
     is_alive = F.max_by(F.col("value").isNotNull(), F.struct("timestamp", "offset"))
     return (
@@ -98,7 +95,7 @@ def published_times(records: DataFrame) -> DataFrame:
 
 
 def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str], topic: str) -> int:
-    """Publish the newest forecasts of ``load/`` once; see `Feed`.
+    """Publish the newest forecasts of ``load/`` once, and remove old ones.
 
     Returns:
         Number of records written; 0: there is nothing newer to write.
@@ -110,10 +107,9 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
 
 
 class Feed:
-    """Writes forecasts to one topic, created if it is missing.  It reads the topic before the first write.
+    """Writes forecasts to one topic, created if it is missing.
 
-    Takes about 200 bytes per partition in the driver, and 400 per record to write.  Other jobs may write
-    forecasts of other groups to the topic, so the topic is read again before old records are removed.
+    Takes about 200 bytes per partition in the driver, and 400 per record to write.
     """
 
     def __init__(self, spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> None:
@@ -123,14 +119,7 @@ class Feed:
         self._known: dict[str, int] | None = None  # newest time of each key; None: not read
 
     def write(self, records: Records) -> int:
-        """Write the records that are newer than those in the topic, and remove old ones.
-
-        Returns:
-            Number of records written.
-
-        Raises:
-            PipelineError: the cluster does not answer or denies access, or the topic is not compacted.
-        """
+        """Write the records that are newer than those in the topic, and remove old ones; see `write_feed`."""
         if not records:
             return 0
         with one_line(f"the feed {self._topic!r}"):
@@ -148,7 +137,7 @@ class Feed:
                 self._send([(key, records[key][1]) for key in newer])
                 known |= newer
             if min(known.values(), default=oldest) < oldest:
-                known = self._read()  # other jobs may have written newer records
+                known = self._read()  # other jobs may have written newer records of other groups
                 old = sorted(key for key, time_ms in known.items() if time_ms < oldest)
                 if old:
                     self._send([(key, None) for key in old])
