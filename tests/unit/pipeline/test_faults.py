@@ -184,6 +184,7 @@ def test_own_errors_pass_unchanged_and_others_keep_their_cause() -> None:
     with pytest.raises(OptionError) as caught, one_line("recording"):
         raise ours
     assert caught.value is ours
+    assert pipeline_error(ours, "recording") is ours
     with pytest.raises(PipelineError, match="recording: ValueError: odd") as other, one_line("recording"):
         raise ValueError("odd")
     assert isinstance(other.value.__cause__, ValueError)
