@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.cluster import collect_hosts
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.lag.settings import PROTOCOLS, check_servers
+from kafka_assignors.lag.settings import PROTOCOLS, SECURITY, check_servers
 from kafka_assignors.validators import one_of, required
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ _LOGIN = {
     "SCRAM-SHA-256": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
 }
-_KERBEROS = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
 _UNMAPPED = {
     "ssl_crlfile": "Kafka's Java client checks no revocation list",
     "ssl_context": "only kafka-python has it: give ssl_cafile, ssl_certfile and ssl_keyfile",
@@ -41,13 +40,8 @@ _UNMAPPED = {
     "sasl_kerberos_domain_name": "Kafka's Java client always takes the broker's host name",
     "sasl_oauth_token_provider": "only kafka-python has it",
 }
-_MAPPED = (
-    *("security_protocol", "sasl_mechanism", "sasl_plain_username", "sasl_plain_password"),
-    *("sasl_kerberos_service_name", "ssl_check_hostname", "ssl_cafile", "ssl_certfile", "ssl_keyfile"),
-    "ssl_password",
-)
 _UNUSED = "ssl_ciphers"  # kafka-python's connections do not use it either, so ignoring it loses no security
-_ESCAPED = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"})  # in a login line
 _CERTIFICATE = re.compile(r"-----BEGIN ([A-Z0-9 ]*)CERTIFICATE-----.*?-----END \1CERTIFICATE-----", re.DOTALL)
 _KEY = re.compile(r"-----BEGIN ((?:[A-Z0-9]+ )*)PRIVATE KEY-----.*?-----END \1PRIVATE KEY-----", re.DOTALL)
 
@@ -67,12 +61,10 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
     Raises:
         OptionError: the connector cannot take a setting.  The message names it, and contains no secret.
     """
-    for name in sorted(settings):
-        if settings[name] is None:
-            continue
+    for name in sorted(name for name, value in settings.items() if value is not None):
         if name in _UNMAPPED:
             raise OptionError(name, f"Spark's Kafka connector cannot take it over: {_UNMAPPED[name]}")
-        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*_MAPPED, _UNUSED):
+        if name.startswith(("ssl_", "sasl_", "security_")) and name not in (*SECURITY, _UNUSED):
             raise OptionError(name, "Spark's Kafka connector has no such setting")
     protocol = one_of("security_protocol", settings.get("security_protocol") or "PLAINTEXT", PROTOCOLS)
     options = {"bootstrap.servers": _servers(settings), "security.protocol": protocol}
@@ -89,11 +81,8 @@ def connector_options(settings: Mapping[str, Any], read: Callable[[str], str] = 
 def admin_client(spark: SparkSession, kafka_options: Mapping[str, str]) -> Iterator[Any]:
     """Open the admin client of Spark's JVM with options of the connector; it waits 30 s for a response."""
     jvm: Any = spark.sparkContext._jvm
-    config = jvm.java.util.Properties()
     given = {name[6:]: value for name, value in kafka_options.items() if name.startswith("kafka.")}
-    for name, value in {**_ADMIN_LIMITS, **given}.items():
-        config.put(name, value)
-    admin = jvm.org.apache.kafka.clients.admin.Admin.create(config)
+    admin = jvm.org.apache.kafka.clients.admin.Admin.create({**_ADMIN_LIMITS, **given})
     try:
         yield admin
     finally:
@@ -116,20 +105,16 @@ def _sasl(settings: Mapping[str, Any]) -> dict[str, str]:
         return {
             "sasl.mechanism": mechanism,
             "sasl.kerberos.service.name": settings.get("sasl_kerberos_service_name") or "kafka",
-            "sasl.jaas.config": _KERBEROS,
+            "sasl.jaas.config": "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;",
         }
     one_of("sasl_mechanism", mechanism, (*_LOGIN, "GSSAPI"))
     required(settings, f"sasl_mechanism {mechanism}", "sasl_plain_username", "sasl_plain_password")
-    user, password = (_quoted(str(settings[f"sasl_plain_{name}"])) for name in ("username", "password"))
+    user = str(settings["sasl_plain_username"]).translate(_ESCAPED)
+    password = str(settings["sasl_plain_password"]).translate(_ESCAPED)
     return {
         "sasl.mechanism": mechanism,
-        "sasl.jaas.config": f"{_LOGIN[mechanism]} required username={user} password={password};",
+        "sasl.jaas.config": f'{_LOGIN[mechanism]} required username="{user}" password="{password}";',
     }
-
-
-def _quoted(text: str) -> str:
-    """Quote a string for Java's login configuration."""
-    return '"' + "".join(_ESCAPED.get(character, character) for character in text) + '"'
 
 
 def _ssl(settings: Mapping[str, Any], read: Callable[[str], str]) -> dict[str, str]:
@@ -164,12 +149,9 @@ def _keystore(settings: Mapping[str, Any], certfile: str, read: Callable[[str], 
         options["ssl.keystore.location"] = certfile
     else:
         options |= {"ssl.keystore.certificate.chain": "\n".join(chain), "ssl.keystore.key": key[0]}
-    if password := settings.get("ssl_password"):
-        if not key[1]:
-            return options  # Kafka would fail to decrypt a key that is not encrypted
-        options["ssl.key.password"] = str(password)
-    elif key[1]:
+    if key[1]:  # given a password, Kafka would fail to decrypt a key that is not encrypted
         required(settings, f"the encrypted key in {keyfile!r}", "ssl_password")
+        options["ssl.key.password"] = str(settings["ssl_password"])
     return options
 
 

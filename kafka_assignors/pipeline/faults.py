@@ -15,146 +15,96 @@ from typing import Any
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
 from kafka_assignors.plan import shown
 
-_DESCRIPTION = "spark.job.description"
 _CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13"
 
-# Pattern of an error, and its sentence.  If one error can cause another, the rule of the cause comes first.
-_RULES = [
-    (
-        r"kafka_assignors\.errors\.\w+: (?P<text>[^\n]+)",
-        "{text}",
-    ),
-    (
-        r"Failed to find (?:the )?data source: kafka\b|\[DATA_SOURCE_NOT_FOUND\][^\n]*\bkafka\b",
+# Pattern of an error -> its sentence.  If one error can cause another, the rule of the cause comes first.
+_RULES = {
+    r"kafka_assignors\.errors\.\w+: (?P<text>[^\n]+)": "{text}",
+    r"Failed to find (?:the )?data source: kafka\b": (
         "this Spark has no Kafka connector: spark-submit it with --packages "
-        f"{_CONNECTOR}:VERSION, VERSION being Spark's own",
+        f"{_CONNECTOR}:VERSION, VERSION being Spark's own"
     ),
-    (
-        r"(?:NoClassDefFoundError|ClassNotFoundException): (?P<name>[\w./$]*"
-        r"(?:kafka|kafka010|commons[./]pool2)[\w./$]*)",
+    r"(?:NoClassDefFound|ClassNotFound)\w+: (?P<name>[\w./$]*(?:kafka|commons[./]pool2)[\w./$]*)": (
         "a jar of Spark's Kafka connector is missing (no class {name}): spark-submit with --packages "
-        f"{_CONNECTOR}:VERSION brings them all",
+        f"{_CONNECTOR}:VERSION brings them all"
     ),
-    (
-        r"No module named '?(?P<name>kafka_assignors|kafka|numpy|pandas|pyarrow)\b",
-        "the executors' Python has no {name}: install kafka-assignors[spark] there (docs/guides/cluster.md)",
+    r"No module named '?(?P<name>kafka_assignors|kafka|numpy|pandas|pyarrow)\b": (
+        "the executors' Python has no {name}: install kafka-assignors[spark] there (docs/guides/cluster.md)"
     ),
-    (
-        r"No space left on device|Disk quota exceeded",
-        "the disk is full: make room; finished batches are kept",
+    r"No space left on device|Disk quota exceeded": "the disk is full: make room; finished batches are kept",
+    r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)": (
+        "not authorized for topic {name}: the ACLs must allow READ to read it, and WRITE to write to it"
     ),
-    (
-        r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)",
-        "not authorized for topic {name}: the cluster's ACLs must allow READ to read it, and WRITE to write "
-        "to it",
+    r"Not authorized to access group: (?P<name>\S*)": (
+        "not authorized for group {name}: the ACLs must allow READ on groups spark-kafka-*"
     ),
-    (
-        r"Not authorized to access group: (?P<name>\S*)",
-        "not authorized for group {name}: the cluster's ACLs must allow READ on groups spark-kafka-*",
+    # A new producer first requests its id, for which a broker requires WRITE on some topic.
+    r"ClusterAuthorizationException": "not authorized to write: the ACLs must allow WRITE on the topic",
+    r"(?:SaslAuthentication|SslAuthentication|SSLHandshake)Exception(?:: (?P<text>[^\n]*))?": (
+        "the cluster denies access: {text}"
     ),
-    (
-        # A new producer first requests its id, for which a broker requires WRITE on some topic.
-        r"ClusterAuthorizationException",
-        "not authorized to write: the cluster's ACLs must allow WRITE on the topic",
+    r"UnknownTopicOrPartitionException|This server does not host this topic-partition"
+    r"|Topic\(?s?\)? .{0,80}not (?:present|exist)": (
+        "the topic or one of its partitions does not exist (any more): create it, or name another topic"
     ),
-    (
-        r"SaslAuthenticationException: (?P<text>[^\n]*)",
-        "the cluster denies access: {text}",
-    ),
-    (
-        r"(?:SslAuthenticationException|SSLHandshakeException)(?:: (?P<text>[^\n]*))?",
-        "the cluster denies access: TLS: {text}",
-    ),
-    (
-        r"UnknownTopicOrPartitionException|This server does not host this topic-partition"
-        r"|Topic\(?s?\)? .{0,80}not (?:present|exist)",
-        "the topic or one of its partitions does not exist (any more): create it, or name another topic",
-    ),
-    (
-        r"No resolvable bootstrap urls",
-        "no address of a broker can be resolved: check the host names",
-    ),
-    (
-        r"OffsetOutOfRange|Some data may have been lost|Cannot fetch[^\n]*offset"
-        r"|KAFKA_DATA_LOSS|[Pp]artition[^\n]*offset was changed from",
+    r"No resolvable bootstrap urls": "no address of a broker can be resolved: check the host names",
+    r"OffsetOutOfRange|Some data may have been lost|Cannot fetch[^\n]*offset"
+    r"|KAFKA_DATA_LOSS|[Pp]artition[^\n]*offset was changed from": (
         "the next records are gone from the topic (deleted by retention, or the topic was recreated): record "
-        "into a new folder, or move this one's checkpoints/WRITER and samples/WRITER away",
+        "into a new folder, or move this one's checkpoints/WRITER and samples/WRITER away"
     ),
-    (
-        r"(?:ConnectException|ConnectTimeoutException|UnknownHostException|NoRouteToHostException)"
-        r"(?:: (?P<text>[^\n]*))?",
-        "the storage of the folder, or another service this Spark needs, does not answer: {text}",
+    r"(?:ConnectException|ConnectTimeoutException|UnknownHostException|NoRouteToHostException)"
+    r"(?:: (?P<text>[^\n]*))?": (
+        "the storage of the folder, or another service this Spark needs, does not answer: {text}"
     ),
-    (
-        r"TimeoutException: [^\n]*(?:node assignment|topic metadata|position for partition|listOffsets)"
-        r"|Bootstrap broker[^\n]*disconnected",
-        "no Kafka broker answers: check the address, and whether it runs",
+    r"TimeoutException: [^\n]*(?:node assignment|topic metadata|position for partition|listOffsets)"
+    r"|Bootstrap broker[^\n]*disconnected": "no Kafka broker answers: check the address, and whether it runs",
+    r"CONCURRENT_(?:STREAM_LOG|QUERY)|query with that name is already active|concurrently using"
+    r"|Concurrent update to the (?:commit )?log|Race while writing batch": (
+        "another run writes to this folder: wait for its end, or take another folder"
     ),
-    (
-        r"CONCURRENT_(?:STREAM_LOG|QUERY)|query with that name is already active|concurrently using"
-        r"|Concurrent update to the (?:commit )?log|Race while writing batch",
-        "another run writes to this folder: wait for its end, or take another folder",
-    ),
-    (
-        r"There are \[\d+\] sources in the checkpoint|checkpoint[^\n]*(?:malformed|incompatible|mismatch)"
-        r"|(?:offsets|commits)/\d+[^\n]*(?:malformed|Incomplete log|version)|Incomplete log file"
-        r"|Log file was malformed|UNSUPPORTED_LOG_VERSION|STREAMING_CHECKPOINT|metadata.*is malformed",
+    r"There are \[\d+\] sources in the checkpoint|checkpoint[^\n]*(?:malformed|incompatible|mismatch)"
+    r"|(?:offsets|commits)/\d+[^\n]*(?:malformed|Incomplete log|version)|Incomplete log file"
+    r"|Log file was malformed|UNSUPPORTED_LOG_VERSION|STREAMING_CHECKPOINT|metadata.*is malformed": (
         "the checkpoint is damaged, or belongs to another stream: of the load model, remove load/ and "
         "checkpoints/load (samples are kept); of a recorder, take another folder, or move its "
-        "checkpoints/WRITER and samples/WRITER away",
+        "checkpoints/WRITER and samples/WRITER away"
     ),
-    (
-        r"USER_RAISED_EXCEPTION\] (?P<text>[^\n]*)",
-        "{text}",
+    r"USER_RAISED_EXCEPTION\] (?P<text>[^\n]*)": "{text}",
+    r"(?:PATH_NOT_FOUND\] Path does not exist: |FILE_NOT_EXIST\][^\n]*?)"
+    r"(?P<name>(?:\w+:)?/[^\n]*?\.parquet)": (
+        "{name} is gone, but the list of written files has it: restore it"
     ),
-    (
-        r"(?:PATH_NOT_FOUND\] Path does not exist: |FILE_NOT_EXIST\][^\n]*?)"
-        r"(?P<name>(?:\w+:)?/[^\n]*?\.parquet)",
-        "{name} is gone, but the list of written files has it: restore it",
+    r"(?:FAILED_READ_FILE|is not a Parquet file|Could not read footer)[^\n]*?"
+    r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)|(?P<other>(?:\w+:)?/[^\s:]+\.parquet) is not a Parquet file": (
+        "{name}{other} is not a complete Parquet file: remove or restore it"
     ),
-    (
-        r"(?:FAILED_READ_FILE|is not a Parquet file|Could not read footer)[^\n]*?"
-        r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)"
-        r"|(?P<other>(?:\w+:)?/[^\s:]+\.parquet) is not a Parquet file",
-        "{name}{other} is not a complete Parquet file: remove or restore it",
+    r"maxResultSize": (
+        "the results exceed the limit of Spark's driver: raise spark.driver.maxResultSize, or request less"
     ),
-    (
-        r"maxResultSize",
-        "the results exceed the limit of this Spark's driver: raise spark.driver.maxResultSize, or request "
-        "less at once",
+    r"OutOfMemoryError": "Spark ran out of memory: give it more (--memory; spark-submit: driver, executors)",
+    # The constructors do not connect.
+    r"(?s)Failed to (?:construct [Kk]afka \w+|create new KafkaAdminClient).*Caused by: (?P<text>[^\n]+)": (
+        "Kafka's Java client cannot use the connection settings: {text}; every machine needs their files"
     ),
-    (
-        r"OutOfMemoryError",
-        "Spark ran out of memory: give it more (--memory; under spark-submit its driver or executors)",
-    ),
-    (
-        # The constructors do not connect.
-        r"(?s)Failed to (?:construct [Kk]afka \w+|create new KafkaAdminClient).*Caused by: (?P<text>[^\n]+)",
-        "Kafka's Java client cannot use the connection settings: {text}; files they name must be on every "
-        "machine",
-    ),
-    (
-        r"Python worker failed to connect",
+    r"Python worker failed to connect": (
         "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start "
-        "again; finished batches are kept",
+        "again; finished batches are kept"
     ),
-    (
-        r"Python worker exited unexpectedly|ExecutorLostFailure",
+    r"Python worker exited unexpectedly|ExecutorLostFailure": (
         "a worker process of Spark died: start again; finished batches are kept.  If it dies again, give it "
-        "more memory",
+        "more memory"
     ),
-    (
-        r"JAVA_GATEWAY_EXITED|Java gateway process exited",
-        "Java ended before Spark started, for example without enough memory (--memory): see its output above",
+    r"JAVA_GATEWAY_EXITED|Java gateway process exited": (
+        "Java ended before Spark started, for example without enough memory (--memory): see its output above"
     ),
-    (
-        # \A: the text begins with it, so it is Python's error.  In a Java error, another service refused.
-        r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
-        r"|SparkContext was shut down|stopped SparkContext"
-        r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b",
-        "Spark itself has ended: start again; finished batches are kept",
+    # \A: the text begins with it, so it is Python's error.  In a Java error, another service refused.
+    r"Answer from Java side is empty|error while attempting to (?:connect|bind) to the (?:Python|Java)"
+    r"|SparkContext was shut down|stopped SparkContext"
+    r"|\A(?:ConnectionRefusedError|ConnectionResetError|Py4JNetworkError)\b": (
+        "Spark itself has ended: start again; finished batches are kept"
     ),
-]
+}
 
 
 @contextmanager
@@ -164,33 +114,32 @@ def one_line(doing: str) -> Iterator[None]:
     Args:
         doing: the activity: the start of the line, and the description of the block's jobs in Spark's UI.
     """
+    context: Any = None
+    before = None
+    with suppress(Exception):  # without Spark
+        context = sys.modules["pyspark.sql"].SparkSession.active().sparkContext
+        before = context.getLocalProperty("spark.job.description")
+        context.setJobDescription(doing)
     try:
-        with _described(doing):
-            yield
+        yield
     except KafkaAssignorsError:
         raise
     except Exception as error:
         raise pipeline_error(error, doing) from error
-
-
-@contextmanager
-def _described(doing: str) -> Iterator[None]:
-    context: Any = None
-    with suppress(Exception):  # without Spark
-        context = sys.modules["pyspark.sql"].SparkSession.active().sparkContext
-        before = context.getLocalProperty(_DESCRIPTION)
-        context.setJobDescription(doing)
-    try:
-        yield
     finally:
         with suppress(Exception):
             context.setJobDescription(before)
 
 
-def pipeline_error(error: BaseException, doing: str) -> PipelineError:
-    """Return an error as one line: the sentence of the first rule that matches, or its own first line."""
+def pipeline_error(error: BaseException, doing: str) -> KafkaAssignorsError:
+    """Return an error as one line: the sentence of the first rule that matches, or its own first line.
+
+    An error of this package is returned unchanged.
+    """
+    if isinstance(error, KafkaAssignorsError):
+        return error
     text = _full_text(error)
-    for pattern, sentence in _RULES:
+    for pattern, sentence in _RULES.items():
         if match := re.search(pattern, text):
             fields = {name: shown((value or "").strip()) for name, value in match.groupdict().items()}
             return PipelineError(f"{doing}: {sentence.format(**fields)}")
@@ -204,9 +153,8 @@ def _full_text(error: BaseException) -> str:
     current: BaseException | None = error
     while current is not None and id(current) not in seen:
         seen.add(id(current))
-        parts += [type(current).__name__, str(current)]
-        trace: Any = getattr(current, "_stackTrace", None)  # PySpark's copy of Java's trace
-        parts.append(str(trace or ""))
+        java_trace = getattr(current, "_stackTrace", None)  # PySpark's copy
+        parts += [type(current).__name__, str(current), str(java_trace or "")]
         inner = getattr(current, "_cause", None)
         current = inner if isinstance(inner, BaseException) else current.__cause__ or current.__context__
     return "\n".join(parts)

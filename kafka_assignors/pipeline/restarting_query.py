@@ -68,8 +68,6 @@ class RestartingQuery:
             return
         try:
             self._running = self._start()
-        except KafkaAssignorsError as error:
-            self._failed(error)
         except Exception as error:  # any failure may be temporary, and must not end the other queries
             self._failed(pipeline_error(error, "the query does not start"))
         else:
@@ -99,15 +97,11 @@ class RestartingQuery:
         return report if self._past is None else self._past + report
 
     def _ended(self) -> None:
-        cause = self._running.query.exception()
-        error = (
-            PipelineError("the query ended without an error")
-            if cause is None
-            else pipeline_error(cause, "the query ended")
-        )
+        cause = self._running.query.exception() or PipelineError("the query ended without an error")
+        error = pipeline_error(cause, "the query ended")
         report = self.stop()
         if self._has_worked is not None and not self._has_worked(report):
-            raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")
+            raise PipelineError(f"{self._name}: {error}")
         if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
             self._pause_s = _FIRST_PAUSE_S
         self._failed(error)

@@ -15,7 +15,6 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,8 +59,6 @@ STREAMING = {
 }
 """Settings that the jobs need in any session."""
 
-_SILENT = {"spark.log.level": "FATAL"}
-
 _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 # PySpark always requests a module that only speeds up vectors.  The Java runtime of PyPI does not have the
@@ -76,23 +73,15 @@ exec {java} "$@"
 """
 
 
-def connector_jars(spark: str | None = None, *, on_progress: OnProgress = silent) -> tuple[Path, ...]:
-    """Return the jars of the Kafka connector; missing ones are fetched.
-
-    Args:
-        spark: version of Spark; None: that of the installed PySpark.
-        on_progress: called for jars that are fetched.
+def connector_jars(*, on_progress: OnProgress = silent) -> tuple[Path, ...]:
+    """Return the jars of the Kafka connector for the installed PySpark; missing ones are fetched.
 
     Raises:
-        MissingExtraError: PySpark is not installed.
         PipelineError: the pipeline does not support this version of Spark.
         BrokerError: a jar is missing and cannot be fetched.
     """
-    if spark is None:
-        try:
-            spark = version("pyspark")
-        except PackageNotFoundError as error:
-            raise MissingExtraError("spark", "pyspark") from error
+    from pyspark import __version__ as spark
+
     minor = ".".join(spark.split(".")[:2])
     if minor not in VERSIONS:
         raise PipelineError(f"Spark {spark} is not supported, only {', '.join(VERSIONS)}")
@@ -118,10 +107,11 @@ def session(
     errors are those of `local_session`; all but ``name`` apply only to a local session.
     """
     if not submitted():
+        silence = {"spark.log.level": "FATAL"}
         with local_session(
-            name, cores=cores, memory=memory, settings=_SILENT, on_progress=on_progress
-        ) as local:
-            yield local
+            name, cores=cores, memory=memory, settings=silence, on_progress=on_progress
+        ) as spark:
+            yield spark
         return
     from pyspark.sql import SparkSession
 
@@ -177,7 +167,6 @@ def local_session(
             "spark.driver.memory": memory,
             "spark.driver.maxResultSize": "0",  # the memory is the limit
             "spark.driver.host": "127.0.0.1",
-            "spark.driver.bindAddress": "127.0.0.1",
             "spark.local.dir": str(Path(scratch, "local")),
             "spark.sql.warehouse.dir": str(Path(scratch, "warehouse")),
             "spark.sql.shuffle.partitions": str(max(2, cores or os.cpu_count() or 2)),
@@ -189,10 +178,8 @@ def local_session(
             **STREAMING,
         }
         builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
-        for key, value in {**defaults, **(settings or {})}.items():
-            builder = builder.config(key, value)
         with _environment(environment), one_line("starting Spark"):
-            session = builder.getOrCreate()
+            session = builder.config(map={**defaults, **(settings or {})}).getOrCreate()
         with _stopped_afterwards(session):
             yield session
 
@@ -212,16 +199,14 @@ def _stopped_afterwards(spark: SparkSession) -> Iterator[None]:
 @contextmanager
 def _environment(values: Mapping[str, str]) -> Iterator[None]:
     """Set environment variables only while Spark starts and reads them, not for later child processes."""
-    before = {name: os.environ.get(name) for name in values}
+    before = {name: os.environ[name] for name in values if name in os.environ}
     os.environ.update(values)
     try:
         yield
     finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
+        for name in values:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 def java_home(home: Path, java: Path) -> Path:

@@ -12,7 +12,7 @@ Rules:
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
@@ -38,34 +38,28 @@ _RECENT_DAYS = 2  # days of the load table to read before its newest day
 
 def newest_forecasts(load: DataFrame) -> DataFrame:
     """Keep the newest forecast of each group and partition; rows of ``LOAD`` in and out."""
-    names = [name for name in load.columns if name not in ("group", "topic", "partition")]
-    newest = F.max_by(F.struct(*names), "time").alias("newest")
     return (
         load.where(F.col("forecast").isNotNull() & (F.col("group") != ""))
         .groupBy("group", "topic", "partition")
-        .agg(newest)
-        .select("group", "topic", "partition", "newest.*")
-        .select(*load.columns)
+        .agg(F.max_by(F.struct(*load.columns), "time").alias("newest"))
+        .select("newest.*")
     )
 
 
 def feed_records(forecasts: DataFrame) -> DataFrame:
     """Return rows of ``LOAD`` as records: strings ``key`` and ``value``."""
-    columns: dict[str, Column] = {
-        "time_ms": F.unix_millis("time"),
-        "horizon_ms": F.round(F.col("horizon_s") * 1000).cast("bigint"),
-        "arrivals": F.greatest("forecast", F.lit(0.0)),
-        "error": F.col("forecast_error"),
-        "arrival_rate": F.greatest(F.coalesce("arrival_rate", "level"), F.lit(0.0)),
-        "service_rate": F.col("service_rate"),
-        "lag": F.col("lag"),
-    }
-    fields = (columns[name].alias(name) for name in load_feed.FIELDS)
-    value = F.struct(F.lit(load_feed.VERSION).alias("version"), *fields)
-    return forecasts.select(
-        _key().alias("key"),
-        F.to_json(value, {"ignoreNullFields": "false"}).alias("value"),
+    value = F.struct(
+        F.lit(load_feed.VERSION).alias("version"),
+        F.unix_millis("time").alias("time_ms"),
+        F.round(F.col("horizon_s") * 1000).cast("bigint").alias("horizon_ms"),
+        F.greatest("forecast", F.lit(0.0)).alias("arrivals"),
+        F.col("forecast_error").alias("error"),
+        F.greatest(F.coalesce("arrival_rate", "level"), F.lit(0.0)).alias("arrival_rate"),
+        "service_rate",
+        "lag",
     )
+    value_json = F.to_json(value, {"ignoreNullFields": "false"})
+    return forecasts.select(_key().alias("key"), value_json.alias("value"))
 
 
 def newest_records(load: DataFrame) -> Records:
@@ -86,28 +80,22 @@ def landed_records(spark: SparkSession, root: str) -> Records:
 
 
 def published_times(records: DataFrame) -> DataFrame:
-    """Return the newest time of each key in a feed.
+    """Return the newest time ``known_ms`` of each ``key`` among records of Spark's Kafka source.
 
-    Args:
-        records: records of the topic, with strings ``key`` and ``value``, and ``timestamp`` and ``offset``.
-
-    Returns:
-        ``key``, the newest time ``known_ms``, and whether the last record is a tombstone (``gone``).  Keys
-        that have no record with a time are omitted.
+    Keys whose last record is a tombstone, or that have no record with a time, are omitted.
     """
+    is_alive = F.max_by(F.col("value").isNotNull(), F.struct("timestamp", "offset"))
     return (
-        records.withColumn("time_ms", _time_ms())
+        records.where(F.col("key").isNotNull())
         .groupBy("key")
-        .agg(
-            F.max("time_ms").alias("known_ms"),
-            F.max_by(F.col("value").isNull(), F.struct("timestamp", "offset")).alias("gone"),
-        )
-        .where(F.col("key").isNotNull() & F.col("known_ms").isNotNull())
+        .agg(F.max(_time_ms()).alias("known_ms"), is_alive.alias("is_alive"))
+        .where(F.col("known_ms").isNotNull() & F.col("is_alive"))
+        .select("key", "known_ms")
     )
 
 
 def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str], topic: str) -> int:
-    """Publish the newest forecasts of ``load/`` once; see `Feed`.
+    """Publish the newest forecasts of ``load/`` once, and remove old ones.
 
     Returns:
         Number of records written; 0: there is nothing newer to write.
@@ -119,10 +107,9 @@ def write_feed(spark: SparkSession, root: str, kafka_options: Mapping[str, str],
 
 
 class Feed:
-    """Writes forecasts to one topic, created if it is missing.  It reads the topic before the first write.
+    """Writes forecasts to one topic, created if it is missing.
 
-    Takes about 200 bytes per partition in the driver, and 400 per record to write.  Other jobs may write
-    forecasts of other groups to the topic, so the topic is read again before old records are removed.
+    Takes about 200 bytes per partition in the driver, and 400 per record to write.
     """
 
     def __init__(self, spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> None:
@@ -130,70 +117,52 @@ class Feed:
         self._options = kafka_options
         self._topic = topic
         self._known: dict[str, int] | None = None  # newest time of each key; None: not read
-        self._alive: set[str] = set()  # keys whose last record is not a tombstone
 
     def write(self, records: Records) -> int:
-        """Write the records that are newer than those in the topic, and remove old ones.
-
-        Returns:
-            Number of records written.
-
-        Raises:
-            PipelineError: the cluster does not answer or denies access, or the topic is not compacted.
-        """
+        """Write the records that are newer than those in the topic, and remove old ones; see `write_feed`."""
         if not records:
             return 0
         with one_line(f"the feed {self._topic!r}"):
-            known = self._look_up()
+            known = self._read() if self._known is None else self._known
             times = {key: time_ms for key, (time_ms, _) in records.items()}
-            oldest = _newest_ms([*times.values(), *known.values()]) - FORGET_DAYS * _DAY_MS
-            newer = {key: ms for key, ms in times.items() if ms > max(known.get(key, -1), oldest - 1)}
+            newest = max([*times.values(), *known.values()])
+            # A clock that is ahead must make no other keys old.
+            oldest = min(newest, round(time.time() * 1000)) - FORGET_DAYS * _DAY_MS
+            newer = {
+                key: time_ms
+                for key, time_ms in times.items()
+                if time_ms >= oldest and time_ms > known.get(key, -1)
+            }
             if newer:
                 self._send([(key, records[key][1]) for key in newer])
                 known |= newer
-                self._alive |= newer.keys()
-            self._forget(oldest)
+            if min(known.values(), default=oldest) < oldest:
+                known = self._read()  # other jobs may have written newer records of other groups
+                old = sorted(key for key, time_ms in known.items() if time_ms < oldest)
+                if old:
+                    self._send([(key, None) for key in old])
+                    known = {key: time_ms for key, time_ms in known.items() if time_ms >= oldest}
+            self._known = known
         return len(newer)
 
-    def _look_up(self) -> dict[str, int]:
-        if self._known is None:
-            create_feed(self._spark, self._options, self._topic)
-            with one_line(f"the feed {self._topic!r} (reading)"):
-                records = (
-                    self._spark.read.format("kafka")
-                    .options(**self._options)
-                    .option("subscribe", self._topic)
-                    .option("startingOffsets", "earliest")
-                    .load()
-                    .withColumns({name: F.col(name).cast("string") for name in ("key", "value")})
-                )
-                rows = published_times(records).collect()
-            self._known = {row["key"]: row["known_ms"] for row in rows}
-            self._alive = {row["key"] for row in rows if not row["gone"]}
-        return self._known
-
-    def _forget(self, oldest: int) -> None:
-        if not self._older(oldest):
-            return
-        self._known = None  # other jobs may have written newer records
-        self._look_up()
-        if gone := self._older(oldest):
-            self._send([(key, None) for key in gone])
-            self._alive.difference_update(gone)
-
-    def _older(self, oldest: int) -> list[str]:
-        known = self._known or {}
-        return sorted(key for key in self._alive if known[key] < oldest)
+    def _read(self) -> dict[str, int]:
+        """Return the newest time of each key; create the topic if it is missing."""
+        create_feed(self._spark, self._options, self._topic)
+        with one_line(f"the feed {self._topic!r} (reading)"):
+            records = (
+                self._spark.read.format("kafka")
+                .options(**self._options)
+                .option("subscribe", self._topic)
+                .option("startingOffsets", "earliest")
+                .load()
+                .withColumns({name: F.col(name).cast("string") for name in ("key", "value")})
+            )
+            return {row["key"]: row["known_ms"] for row in published_times(records).collect()}
 
     def _send(self, records: Sequence[tuple[str, str | None]]) -> None:
         with one_line(f"the feed {self._topic!r} (writing)"):
             rows = self._spark.createDataFrame(records, "key string, value string")
             rows.write.format("kafka").options(**self._options).option("topic", self._topic).save()
-
-
-def _newest_ms(times: Iterable[int]) -> int:
-    """Return the newest time, at most now, so that a clock that is ahead makes no other keys old."""
-    return min(max(times), round(time.time() * 1000))
 
 
 def _time_ms() -> Column:

@@ -6,25 +6,18 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.faults import pipeline_error
 
 if TYPE_CHECKING:
-    from kafka_assignors.pipeline.feed.feed import Records
+    from kafka_assignors.pipeline.feed.feed import Feed, Records
 
 log = logging.getLogger(__name__)
 
 _PATIENCE_S = 30.0  # a stop waits this long for the end of a write
-
-
-class Writer(Protocol):
-    """Writes forecasts, like ``feed.Feed``."""
-
-    def write(self, records: Records) -> int:
-        """Write the records that are newer than those in the topic; return their number."""
 
 
 class Feeding:
@@ -49,7 +42,7 @@ class Feeding:
 
     def __init__(
         self,
-        begin: Callable[[], Writer],
+        begin: Callable[[], Feed],
         newest: Callable[[Any], Records],
         landed: Callable[[], Records],
         stop: threading.Event,
@@ -58,7 +51,7 @@ class Feeding:
         self._newest = newest
         self._landed = landed
         self._stop = stop
-        self._writer: Writer | None = begin()
+        self._writer: Feed | None = begin()
         self._behind = True  # the last run may have landed forecasts without writing them
         self._lock = threading.Lock()
         self._waiting: dict[str, tuple[int, str]] = {}
@@ -117,10 +110,9 @@ class Feeding:
     def _failed(self, error: Exception) -> None:
         if self._stop.is_set():
             return  # the next run starts by catching up
-        if not isinstance(error, KafkaAssignorsError):
-            error = pipeline_error(error, "the feed")
+        failure = pipeline_error(error, "the feed")
         if self.down is None:
-            log.warning("%s; trying again with the next batch", error)
-        self.down = error
+            log.warning("%s; trying again with the next batch", failure)
+        self.down = failure
         with self._lock:  # both threads count
             self.unfed += 1

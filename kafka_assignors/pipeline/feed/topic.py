@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import PipelineError
@@ -22,6 +21,13 @@ TOPIC_SETTINGS = {
 }
 """Settings of a new topic."""
 
+# Kafka's own errors do not name the missing rights.
+_NOT_ALLOWED_TO_CHECK = "not authorized to read its settings: the cluster's ACLs must allow DESCRIBE_CONFIGS"
+_NOT_ALLOWED_TO_CREATE = (
+    "it does not exist or is not visible, and we are not authorized to create it: the cluster's "
+    "ACLs must allow CREATE; or, if it exists, READ, WRITE and DESCRIBE_CONFIGS"
+)
+
 
 def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: str) -> bool:
     """Create the topic of the feed, compacted, with the cluster's default numbers of partitions and replicas.
@@ -39,49 +45,31 @@ def create_feed(spark: SparkSession, kafka_options: Mapping[str, str], topic: st
             not answer or denies access.
     """
     with one_line(f"the feed {topic!r}"), admin_client(spark, kafka_options) as admin:
-        jvm: Any = spark.sparkContext._jvm
-        if admin.listTopics().names().get().contains(topic):
-            with _allowed(
-                topic,
-                "not authorized to read its settings: the cluster's ACLs must allow DESCRIBE_CONFIGS",
-            ):
-                _check(jvm, admin, topic)
-            return False
-        with _allowed(
-            topic,
-            "it does not exist or is not visible, and we are not authorized to create it: the cluster's "
-            "ACLs must allow CREATE; or, if it exists, READ, WRITE and DESCRIBE_CONFIGS",
-        ):
-            _create(jvm, admin, topic)
-        return True
+        exists = bool(admin.listTopics().names().get().contains(topic))
+        try:
+            if exists:
+                _check(spark, admin, topic)
+            else:
+                _create(spark, admin, topic)
+        except Exception as error:
+            if "AuthorizationException" not in str(error):
+                raise
+            missing = _NOT_ALLOWED_TO_CHECK if exists else _NOT_ALLOWED_TO_CREATE
+            raise PipelineError(f"the feed {topic!r}: {missing}") from error
+        return not exists
 
 
-@contextmanager
-def _allowed(topic: str, otherwise: str) -> Iterator[None]:
-    """Turn an authorization error into one that names the required ACLs, which Kafka does not."""
-    try:
-        yield
-    except Exception as error:
-        if "AuthorizationException" in str(error):
-            raise PipelineError(f"the feed {topic!r}: {otherwise}") from error
-        raise
-
-
-def _create(jvm: Any, admin: Any, topic: str) -> None:
+def _create(spark: SparkSession, admin: Any, topic: str) -> None:
+    jvm: Any = spark.sparkContext._jvm
     default = jvm.java.util.Optional.empty()
-    settings = jvm.java.util.HashMap()
-    for name, value in TOPIC_SETTINGS.items():
-        settings.put(name, value)
-    new = jvm.org.apache.kafka.clients.admin.NewTopic(topic, default, default)
-    new.configs(settings)
-    admin.createTopics(jvm.java.util.Collections.singletonList(new)).all().get()
+    new = jvm.org.apache.kafka.clients.admin.NewTopic(topic, default, default).configs(TOPIC_SETTINGS)
+    admin.createTopics([new]).all().get()
 
 
-def _check(jvm: Any, admin: Any, topic: str) -> None:
-    kind = jvm.org.apache.kafka.common.config.ConfigResource.Type.TOPIC
-    resource = jvm.org.apache.kafka.common.config.ConfigResource(kind, topic)
-    settings = admin.describeConfigs(jvm.java.util.Collections.singletonList(resource)).all().get()
-    policy = settings.get(resource).get("cleanup.policy").value()
+def _check(spark: SparkSession, admin: Any, topic: str) -> None:
+    config: Any = spark.sparkContext._jvm.org.apache.kafka.common.config
+    resource = config.ConfigResource(config.ConfigResource.Type.TOPIC, topic)
+    policy = admin.describeConfigs([resource]).all().get().get(resource).get("cleanup.policy").value()
     if "compact" not in policy:
         raise PipelineError(
             f"topic {topic!r} has cleanup.policy={policy}, but a feed must be compacted: "

@@ -21,7 +21,7 @@ from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.tables.landing import COLUMNS, read_samples, utc_date, write_samples, writers
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 SOURCE = "import"
 
@@ -86,48 +86,43 @@ def _as_text(value: object) -> str:
 
 def parse_lines(lines: DataFrame) -> DataFrame:
     """Parse samples from lines of JSON in ``value``; ``problem`` is null for valid ones."""
-    text = ", ".join(f"{name} {'string' if name == 'time' else COLUMNS[name]}" for name in _GIVEN)
-    given = F.from_json("value", text)
+    schema = ", ".join(f"{name} {'string' if name == 'time' else COLUMNS[name]}" for name in _GIVEN)
     keys = F.json_object_keys("value")
     unknown = F.array_except(keys, F.array(*(F.lit(name) for name in (*_GIVEN, "source", "date"))))
-    time = F.try_to_timestamp(F.col("given.time"), F.lit(_TIME))
+    text_of = {name: F.get_json_object("value", f"$.{name}") for name in _GIVEN}
+    problem = F.coalesce(
+        F.when(keys.isNull(), "no JSON object"),
+        F.when(F.size(unknown) > 0, "unknown field"),
+        # A value of the wrong type: the field is not null, but its parsed value is.
+        *(F.when(text_of[name].isNotNull() & F.col(name).isNull(), f"wrong {name}") for name in _GIVEN),
+        *(F.when(F.col(name).isNull(), f"no {name}") for name in _KEY),
+        F.when(F.col("at").isNull(), "wrong time"),
+        F.when(F.col("topic") == "", "no topic"),
+        *(F.when(F.col(name) < least, f"wrong {name}") for name, least in _LEAST.items()),
+    )
     return (
         lines.where(F.trim("value") != "")
-        .withColumn("given", given)
-        .withColumn("at", time)
-        .select(
-            F.col("at").alias("time"),
-            *(F.col(f"given.{name}").alias(name) for name in _GIVEN if name != "time"),
-            F.lit(SOURCE).alias("source"),
-            utc_date("at").alias("date"),
-            F.coalesce(
-                F.when(keys.isNull(), "no JSON object"),
-                F.when(F.size(unknown) > 0, "unknown field"),
-                *(_wrong(name, keys) for name in _GIVEN),
-                *(F.when(F.col(f"given.{name}").isNull(), f"no {name}") for name in _KEY),
-                F.when(F.col("at").isNull(), "wrong time"),
-                F.when(F.col("given.topic") == "", "no topic"),
-                *(F.when(F.col(f"given.{name}") < least, f"wrong {name}") for name, least in _LEAST.items()),
-            ).alias("problem"),
-        )
+        .select("value", F.from_json("value", schema).alias("given"))
+        .select("value", "given.*")
+        .withColumn("at", F.try_to_timestamp("time", F.lit(_TIME)))
+        .withColumns({"problem": problem, "source": F.lit(SOURCE), "date": utc_date("at")})
+        .withColumn("time", F.col("at"))
+        .drop("value", "at")
     )
 
 
-def _wrong(name: str, keys: Column) -> Column:
-    """Detect a value of the wrong type: the field is not null, but its parsed value is."""
-    present = F.array_contains(keys, name) & F.get_json_object("value", f"$.{name}").isNotNull()
-    return F.when(present & F.col(f"given.{name}").isNull(), f"wrong {name}")
-
-
 def _write_new(spark: SparkSession, parsed: DataFrame, root: str) -> ImportReport:
-    ends = F.count("*").alias("lines"), F.min("date").alias("first"), F.max("date").alias("last")
-    by_problem = {row.problem: row for row in parsed.groupBy("problem").agg(*ends).collect()}
+    totals = F.count("*").alias("lines"), F.min("date").alias("first"), F.max("date").alias("last")
+    by_problem = {row.problem: row for row in parsed.groupBy("problem").agg(*totals).collect()}
     counts = {problem: row.lines for problem, row in by_problem.items()}
     good = counts.pop(None, 0)
+    if counts and not good:
+        worst = max(counts, key=lambda problem: (counts[problem], problem))
+        raise PipelineError(f"none of {sum(counts.values()):,} lines is a sample: {worst}")
     new = parsed.where(F.col("problem").isNull()).drop("problem").dropDuplicates(list(_KEY))
     if good and SOURCE in writers(spark, root):
-        since = datetime.combine(by_problem[None].first, time(), timezone.utc)
-        until = datetime.combine(by_problem[None].last, time(), timezone.utc) + timedelta(days=1)
+        ends = by_problem[None].first, by_problem[None].last + timedelta(days=1)
+        since, until = (datetime.combine(day, time(), timezone.utc) for day in ends)
         before = read_samples(spark, root, since, until, names=(SOURCE,)).select(*_KEY)
         new = new.join(before, on=list(_KEY), how="left_anti")
     new = new.persist()
@@ -139,7 +134,4 @@ def _write_new(spark: SparkSession, parsed: DataFrame, root: str) -> ImportRepor
     finally:
         new.unpersist()
     written = sum(count for _, count in by_day)
-    if not good and counts:
-        worst = max(counts, key=lambda problem: (counts[problem], problem))
-        raise PipelineError(f"none of {sum(counts.values()):,} lines is a sample: {worst}")
     return ImportReport(good + sum(counts.values()), written, good - written, counts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import stat
 import subprocess
 import sys
-from importlib import metadata
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,31 +25,30 @@ def no_download(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(session, "fetch_jars", files)
 
 
+def jars_with(monkeypatch: pytest.MonkeyPatch, pyspark_version: str) -> tuple[Path, ...]:
+    monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(__version__=pyspark_version))
+    return connector_jars()
+
+
 @pytest.mark.parametrize("minor", VERSIONS)
-def test_connector_is_of_the_minor_version_of_spark(minor: str) -> None:
-    names = [jar.name for jar in connector_jars(f"{minor}.1")]
+def test_connector_is_of_the_minor_version_of_the_installed_pyspark(
+    monkeypatch: pytest.MonkeyPatch, minor: str
+) -> None:
+    names = [jar.name for jar in jars_with(monkeypatch, f"{minor}.1")]
     assert len(names) == 4
     assert [name for name in names if name.startswith(f"spark-sql-kafka-0-10_2.13-{minor}.")]
 
 
-def test_version_of_the_installed_pyspark_chooses_the_connector(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(session, "version", {"pyspark": "4.0.2"}.__getitem__)
-    assert connector_jars() == connector_jars("4.0.9")
-
-
 @pytest.mark.parametrize("spark", ["3.5.6", "4.3.0", "5.0.0.dev1"])
-def test_other_version_of_spark_is_an_error(spark: str) -> None:
+def test_other_version_of_spark_is_an_error(monkeypatch: pytest.MonkeyPatch, spark: str) -> None:
     with pytest.raises(PipelineError, match=rf"Spark {spark} is not supported, only 4\.0, 4\.1, 4\.2"):
-        connector_jars(spark)
+        jars_with(monkeypatch, spark)
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def missing(name: str) -> str:
-        raise metadata.PackageNotFoundError(name)
-
-    monkeypatch.setattr(session, "version", missing)
-    with pytest.raises(MissingExtraError, match="spark"):
-        connector_jars()
+    monkeypatch.setitem(sys.modules, "pyspark.sql", None)
+    with pytest.raises(MissingExtraError, match="spark"), session.local_session("job"):
+        pass
 
 
 def test_ended_spark_that_cannot_stop_does_not_hide_the_error(monkeypatch: pytest.MonkeyPatch) -> None:

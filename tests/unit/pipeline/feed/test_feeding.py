@@ -6,6 +6,7 @@ import logging
 import threading
 from collections.abc import Mapping
 from queue import SimpleQueue
+from typing import Any
 
 import pytest
 
@@ -42,8 +43,8 @@ class Topic:
         self.written: list[Records] = []
         self.writers = 0
 
-    def begin(self) -> Topic:
-        """Make a writer."""
+    def begin(self) -> Any:
+        """Make a writer, which stands for a ``Feed``."""
         self.writers += 1
         return self
 
@@ -172,7 +173,7 @@ def test_batch_that_cannot_be_read_is_made_up_for_by_all_that_landed(stop: threa
 def test_settings_that_become_invalid_are_an_outage(stop: threading.Event) -> None:
     topic, faults = Topic(PipelineError("gone")), list[KafkaAssignorsError]()
 
-    def begin() -> Topic:
+    def begin() -> Any:
         if faults:
             raise faults.pop()
         return topic.begin()
@@ -188,7 +189,7 @@ def test_settings_that_become_invalid_are_an_outage(stop: threading.Event) -> No
 
 
 def test_invalid_settings_at_the_start_are_raised(stop: threading.Event) -> None:
-    def begin() -> Topic:
+    def begin() -> Any:
         raise OptionError("ssl_certfile", "cannot read it")
 
     with pytest.raises(OptionError, match="cannot read it"):
