@@ -31,7 +31,9 @@ _RULES = {
     r"No module named '?(?P<name>kafka_assignors|kafka|numpy|pandas|pyarrow)\b": (
         "the executors' Python has no {name}: install kafka-assignors[spark] there (docs/guides/cluster.md)"
     ),
-    r"No space left on device|Disk quota exceeded": "the disk is full: make room; finished batches are kept",
+    r"No space left on device|Disk quota exceeded|File too large": (
+        "the disk is full, or a quota or limit is reached: make room; finished batches are kept"
+    ),
     r"Not authorized to access topics?: \[?(?P<name>[^\]\n]*)": (
         "not authorized for topic {name}: the ACLs must allow READ to read it, and WRITE to write to it"
     ),

@@ -1,4 +1,4 @@
-"""Faults of the machine, not of a test double: no space for a file, and a second process on the same folder."""
+"""Faults of the machine, not of a test double: no space for a file, and a second process on a folder."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ KAFKA = "org.apache.kafka.common.errors"
             "An exception was thrown from the Python worker:\nModuleNotFoundError: No module named 'kafka'",
             "the executors' Python has no kafka: install kafka-assignors[spark] there",
         ),
-        ("java.io.IOException: No space left on device", "the disk is full: make room"),
+        ("java.io.IOException: No space left on device", "the disk is full, or a quota or limit is reached"),
         (
             f"{KAFKA}.SaslAuthenticationException: Authentication failed: wrong user",
             "the cluster denies access: Authentication failed: wrong user",
