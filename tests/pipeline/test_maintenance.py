@@ -284,6 +284,7 @@ def test_load_of_a_past_day_becomes_one_file(spark: SparkSession, tmp_path: Path
     assert load_of(spark, tmp_path)[: len(before)] == before
 
 
+@pytest.mark.long
 def test_interrupted_merge_of_the_load_changes_no_row(spark: SparkSession, tmp_path: Path) -> None:
     """Small files that a merged file replaces are skipped, and deleted by the next run."""
     model_days(spark, tmp_path, range(5))

@@ -28,6 +28,8 @@ from tests.pipeline.test_killed_sampler import PARTITIONS as KILLED
 from tests.pipeline.test_killed_sampler import looks_of, writing
 from tests.support.waiting import until
 
+pytestmark = pytest.mark.long
+
 PARTITIONS = 40
 CLASH = "another run writes to this folder"
 
@@ -44,7 +46,7 @@ def no_file_longer_than(spark: SparkSession, size: int) -> Iterator[None]:
         java.rlimit(resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("size", [pytest.param(100, marks=pytest.mark.long), 3_000])
+@pytest.mark.parametrize("size", [100, 3_000])
 def test_model_goes_on_where_it_was_when_the_disk_has_space_again(
     spark: SparkSession, tmp_path: Path, size: int
 ) -> None:
