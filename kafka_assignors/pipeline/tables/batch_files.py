@@ -21,12 +21,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.pipeline.tables.checkpoints import LEARN_AGAIN
 
 if TYPE_CHECKING:
     from kafka_assignors.pipeline.tables.storage import Storage
-
-LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/load"
-"""Remedy for a checkpoint of the load model that cannot be used."""
 
 _AT_ONCE = 1 << 16  # bytes read from the end of a list: some hundred files
 _MANY = 100

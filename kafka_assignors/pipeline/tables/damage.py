@@ -1,7 +1,7 @@
 """Finds damaged Parquet files of a writer.
 
 One job reads the footers of all files together.  If the job fails, the damaged files are found by halving.
-An absent column reads as null, which a caller's ``check`` may refuse.
+An absent column reads as null, which ``check`` may refuse.
 """
 
 from __future__ import annotations
@@ -29,37 +29,39 @@ class Damage:
         return f"{self.file}: {self.what}"
 
 
-def find_damage(
+def sound_files(
     spark: SparkSession,
     folder: str,
     files: Sequence[str],
     wanted: StructType,
     *,
-    check: Callable[[DataFrame], DataFrame] | None = None,
-) -> list[Damage]:
-    """Return the files that cannot be used.
+    on_damage: Callable[[Damage], None] | None = None,
+    check: Callable[[DataFrame], DataFrame] = lambda rows: rows,
+) -> list[str]:
+    """Return the files of a writer that can be used.
 
     Args:
         spark: the session.
         folder: folder of the writer, above its ``date=``.
         files: files in it.
         wanted: allowed columns and their types.
-        check: read each whole file through this, not only its footer.  It costs as much as reading the data.
+        on_damage: called for each damaged file.  Each file is then read as a whole, not only its footer.
+        check: refuses rows of a file that is read as a whole.
 
     Raises:
-        PipelineError: Spark itself fails.
+        PipelineError: without ``on_damage``: a file is damaged; or Spark itself fails.
     """
 
     def trouble(part: Sequence[str]) -> str | None:
         try:
             rows = spark.read.option("basePath", folder).option("mergeSchema", "true").parquet(*part)
-            if (wrong := schema_trouble(rows.schema, wanted)) is not None:
-                return wrong
-            if check is not None:
-                _read_all(check(spark.read.schema(wanted).option("basePath", folder).parquet(*part)))
+            wrong = _schema_trouble(rows.schema, wanted)
+            if wrong is None and on_damage is not None:
+                rows = check(spark.read.schema(wanted).option("basePath", folder).parquet(*part))
+                rows.write.format("noop").mode("overwrite").save()
         except Exception as error:  # Spark raises many kinds of errors for damaged files
             return str(pipeline_error(error, "damaged")).removeprefix("damaged: ")
-        return None
+        return wrong
 
     def search(part: Sequence[str]) -> Iterator[Damage]:
         if not part or (what := trouble(part)) is None:
@@ -72,11 +74,16 @@ def find_damage(
 
     damaged = list(search(files))
     if damaged:
-        _check_spark(spark)
-    return damaged
+        spark.range(1).count()  # raises if Spark itself has ended, and the files are not damaged
+        if on_damage is None:
+            raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
+        for damage in damaged:
+            on_damage(damage)
+    lost = {damage.file for damage in damaged}
+    return [file for file in files if file not in lost]
 
 
-def schema_trouble(actual: StructType, wanted: StructType) -> str | None:
+def _schema_trouble(actual: StructType, wanted: StructType) -> str | None:
     """Describe the first column that is unknown or of another type; None: there is none."""
     types = {column.name: column.dataType for column in wanted}
     for column in actual:
@@ -86,17 +93,3 @@ def schema_trouble(actual: StructType, wanted: StructType) -> str | None:
             kind, expected = column.dataType.simpleString(), types[column.name].simpleString()
             return f"column {column.name!r} is {kind}, not {expected}"
     return None
-
-
-def _read_all(rows: DataFrame) -> None:
-    rows.write.format("noop").mode("overwrite").save()
-
-
-def _check_spark(spark: SparkSession) -> None:
-    """Check that Spark still works, before files are reported as damaged."""
-    try:
-        spark.range(1).count()
-    except Exception as error:
-        raise pipeline_error(error, "reading samples") from error
-    if spark.sparkContext._jsc is None:
-        raise PipelineError("reading samples: Spark itself has ended")
