@@ -14,9 +14,9 @@ from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.tables.damage import Damage
 from kafka_assignors.pipeline.tables.landing import (
     COLUMNS,
+    Damage,
     land_stream,
     read_samples,
     stream_samples,

@@ -20,8 +20,6 @@ _SCHEMA = "group string, horizon_s double, " + ", ".join(
 _COLUMNS = ("arrived", "forecast", "forecast_error")
 """Columns of ``LOAD`` that `compare` takes."""
 
-_Key = tuple[pa.Scalar, ...]
-
 
 class Backcast(NamedTuple):
     """Errors of the forecasts of a group, over one horizon."""
@@ -43,7 +41,7 @@ def forecast_errors(load: DataFrame) -> list[Backcast]:
     ]
 
 
-def _over_load(key: _Key, table: pa.Table) -> pa.Table:
+def _over_load(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
     group, _, _, step_s, horizon_s = (part.as_py() for part in key)
     settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
     times = table["at"].to_numpy()

@@ -2,8 +2,8 @@
 
 **Exactly once.**  Spark's checkpoint has the samples of a batch and the state before it.  An interrupted
 batch is repeated with the same samples from the same state, so it gives the same rows.  They land in files
-named by the batch (``sink``), so a repeated batch replaces its files.  Other programs must read the files of
-Spark's own file sink through its list, and after the loss of its checkpoint it silently drops batches.
+named by the batch (``sink``), so a repeated batch replaces its files.  With Spark's own file sink, other
+programs would have to read its list, and the loss of its checkpoint would silently drop batches.
 """
 
 from __future__ import annotations
@@ -147,11 +147,7 @@ def run_load_model(
 
 
 class LoadRun:
-    """A running stream of the load model.
-
-    Attributes:
-        query: the stream; end it with `stop`.
-    """
+    """A running stream of the load model, which is ``query``; `stop` ends it."""
 
     query: StreamingQuery
 

@@ -15,6 +15,8 @@ Rules:
 
 from __future__ import annotations
 
+from functools import partial
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -43,7 +45,7 @@ def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True
         Rows of ``LOAD``.
     """
     ordered = with_numbers(samples).repartition(*KEY).sortWithinPartitions(*ORDER)
-    return as_load(ordered.mapInArrow(fold_all(settings, flush=flush), STEPS), settings)
+    return as_load(ordered.mapInArrow(partial(fold_all, settings=settings, flush=flush), STEPS), settings)
 
 
 def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float = FORGET_S) -> DataFrame:

@@ -108,14 +108,11 @@ class LoadSink:
         }
 
     def bind(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """Store one token with the rows and with the checkpoint, or check that both have the same token.
+        """Store one token with the rows and with the checkpoint, or check that they belong together.
 
         Returns:
             The token; the writers whose samples the model reads, which existed at its first start; and the
             writers added later, which it does not read.
-
-        Raises:
-            PipelineError: there are no samples yet; or rows, checkpoint and settings do not belong together.
         """
         storage = self.storage
         bound = bound_model(storage)
@@ -148,8 +145,7 @@ class LoadSink:
     def land(self, rows: DataFrame, batch: int) -> None:
         """Land the rows of a batch, and replace those of an earlier attempt.
 
-        Raises:
-            PipelineError: a file did not land; it is still in the staging folder.
+        If a file does not land, this is an error, and the file is still in the staging folder.
         """
         storage, staging = self.storage, f"load/{_STAGING}-{batch:09d}-{self._run}"
         (

@@ -6,7 +6,7 @@ columns of integers.  Spark converts times back to timestamps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,8 +37,6 @@ STEPS = """
     ahead bigint
 """
 """Rows of the fold, one for each step.  The first row of each call has only the counts of samples."""
-
-_NO_COUNTS = SampleCounts(0, 0, 0)
 
 _TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64()}
 _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in columns_of(STEPS).items()])
@@ -71,19 +69,15 @@ def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
 
 
 def fold_all(
-    settings: LoadSettings, *, flush: bool
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the function for ``mapInArrow`` that folds samples of whole partitions, ordered by `ORDER`."""
-
-    def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        bucket = Bucket(settings)
-        for chunk in _chunks(batches, bucket):
-            rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(chunk)))
-            yield from table_of(bucket, rows, counts).to_batches()
-        if flush:
-            yield from table_of(bucket, bucket.flush(), _NO_COUNTS).to_batches()
-
-    return fold
+    batches: Iterator[pa.RecordBatch], settings: LoadSettings, *, flush: bool
+) -> Iterator[pa.RecordBatch]:
+    """Fold samples of whole partitions, ordered by `ORDER`, for ``mapInArrow``."""
+    bucket = Bucket(settings)
+    for chunk in _chunks(batches, bucket):
+        rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(chunk)))
+        yield from table_of(bucket, rows, counts).to_batches()
+    if flush:
+        yield from table_of(bucket, bucket.flush(), SampleCounts(0, 0, 0)).to_batches()
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], bucket: Bucket) -> Iterator[list[pa.RecordBatch]]:
@@ -116,16 +110,12 @@ def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
 
 def table_of(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pa.Table:
     """Return rows of ``STEPS``."""
-
-    def column(values: Any, missing: Any) -> pa.Array:
-        return pa.array(values, mask=missing)
-
     keys: list[Sequence[Any]] = list(zip(*bucket.keys, strict=True)) or [[], [], []]
     kinds = (pa.string(), pa.string(), pa.int32())
     named = [pa.array(key, kind).take(pa.array(rows.row)) for key, kind in zip(keys, kinds, strict=True)]
-    counted = [column(values, values == MISSING) for values in rows[1:6]]
+    counted = [pa.array(values, mask=values == MISSING) for values in rows[1:6]]
     quality = pa.array(QUALITIES).take(pa.array(rows.quality))
-    forecast = [column(values, np.isnan(values)) for values in rows[7:]]
+    forecast = [pa.array(values, mask=np.isnan(values)) for values in rows[7:]]
     zeros = [pc.multiply(pa.array(rows.row), 0)] * len(counts)
     steps = pa.Table.from_arrays([*named, *counted, quality, *forecast, *zeros], schema=_SCHEMA)
     first = dict(zip(SampleCounts._fields, counts, strict=True))

@@ -1,6 +1,7 @@
 """Checks that a stream's checkpoint belongs to its settings and to the files that it has landed.
 
-A recorder describes itself in ``about.json`` of its checkpoint, the load model in ``_model.json``.
+A recorder describes itself in ``about.json`` of its checkpoint, the load model in ``_model.json``.  A check
+that fails raises a `PipelineError`, which ends with the remedy.
 """
 
 from __future__ import annotations
@@ -17,11 +18,7 @@ LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/loa
 
 
 def read_object(storage: Storage, name: str, kinds: Mapping[str, type], remedy: str) -> dict[str, Any] | None:
-    """Read a JSON object with values of these types; None if the file does not exist.
-
-    Raises:
-        PipelineError: the file is damaged.
-    """
+    """Read a JSON object with values of these types; None if the file does not exist."""
     if (text := storage.read(name)) is None:
         return None
     try:
@@ -36,11 +33,7 @@ def read_object(storage: Storage, name: str, kinds: Mapping[str, type], remedy: 
 def check_settings(
     storage: Storage, checkpoint: str, known: Mapping[str, Any], wanted: Mapping[str, Any], remedy: str
 ) -> None:
-    """Check that a checkpoint was made with the wanted settings.
-
-    Raises:
-        PipelineError: a setting differs.
-    """
+    """Check that a checkpoint was made with the wanted settings."""
     changes = ", ".join(
         f"{name} {known.get(name)}, not {wanted.get(name)}"
         for name in sorted({*known, *wanted})
@@ -51,10 +44,9 @@ def check_settings(
 
 
 def check_age(storage: Storage, checkpoint: str, folder: str, landed: int, remedy: str) -> None:
-    """Check that a checkpoint has the newest landed batch; Spark plans a batch there before it lands.
+    """Check that a checkpoint has the newest landed batch, which one from a backup lacks.
 
-    Raises:
-        PipelineError: the checkpoint is gone or older, as one from a backup.
+    Spark plans a batch in the checkpoint before the batch lands.
     """
     planned = storage.newest_batch(f"{checkpoint}/offsets")
     if landed > planned:

@@ -7,14 +7,16 @@ Rules:
 - A checkpoint belongs to one recording, described in its ``about.json``, and `land_stream` checks that.
   Otherwise Spark would use the offsets of another cluster, or drop new samples because its list already has
   batches of these numbers.
-- Reading raises an error that names the file, if its columns or types are not those of ``SAMPLES``.
+- Reading raises an error that names the file, if its columns or types are not those of ``SAMPLES``.  One job
+  reads the footers of all files together.  If it fails, the damaged files are found by halving.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from functools import reduce
 from typing import Any
@@ -25,9 +27,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.streaming.query import StreamingQuery
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import one_line, pipeline_error
 from kafka_assignors.pipeline.tables.checkpoints import check_age, check_settings, read_object
-from kafka_assignors.pipeline.tables.damage import Damage, sound_files
 from kafka_assignors.pipeline.tables.schemas import SAMPLES, columns_of
 from kafka_assignors.pipeline.tables.storage import Storage
 
@@ -48,6 +49,17 @@ MERGED = "merged-"
 """Prefix of the name of a merged file.  The token of the model that has read its samples follows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file that cannot be used, and the reason."""
+
+    file: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+
 def land_stream(
     samples: DataFrame,
     root: str,
@@ -59,18 +71,8 @@ def land_stream(
 ) -> StreamingQuery:
     """Start a stream that appends samples to the folder of one writer, each exactly once.
 
-    Only one stream at a time may write to the folder.
-
-    Args:
-        samples: a streaming DataFrame with the columns of ``SAMPLES``.
-        root: folder of the pipeline.
-        writer: name of the writer.
-        about: description of the recording, such as topic and cluster; another one's checkpoint is refused.
-        available_now: land the existing samples, and end.
-        every_s: seconds from the start of one batch to the start of the next; 0: no pause.
-
-    Raises:
-        PipelineError: the checkpoint is of another recording, or is not that of the landed samples.
+    Only one stream at a time may write to the folder.  ``about`` describes the recording, such as its topic
+    and cluster.  The checkpoint of another recording, or an older one, is an error.
     """
     with one_line(f"recording to {root}"):
         _bind_checkpoint(Storage(samples.sparkSession, root), _checked_name(writer), about)
@@ -93,11 +95,7 @@ def trigger(every_s: float, *, available_now: bool) -> dict[str, Any]:
 
 
 def write_samples(samples: DataFrame, root: str, writer: str) -> None:
-    """Append samples to the folder of a writer that is not a stream.
-
-    Raises:
-        PipelineError: a stream writes to the folder.
-    """
+    """Append samples to the folder of a writer; the folder of a stream is an error."""
     with one_line(f"writing to {root}"):
         if Storage(samples.sparkSession, root).has(f"samples/{_checked_name(writer)}/_spark_metadata"):
             raise PipelineError(f"samples/{writer} in {root} belongs to a stream: name another writer")
@@ -160,22 +158,13 @@ def stream_samples(
 
 
 def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
-    """Read some files of a writer.
-
-    Raises:
-        PipelineError: a file (named) is damaged.
-    """
-    rows = spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*files)
-    sound_files(spark, folder, files, rows.schema)
-    return _without_nulls(rows)
+    """Read files of a writer; a damaged one is an error that names it."""
+    return _read(spark, folder, _sound(spark, folder, files))
 
 
 def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
     """Return the names of the writers with samples."""
     return tuple(name for name in Storage(spark, root).folders("samples") if _WRITER.fullmatch(name))
-
-
-# --- checkpoints ---
 
 
 def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
@@ -185,7 +174,8 @@ def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) ->
     wanted = {"layout": _LAYOUT, "columns": dict(COLUMNS), **about}
     known = read_object(storage, f"{checkpoint}/about.json", {"columns": dict}, _ELSEWHERE)
     if known is not None:
-        if not _can_grow(known["columns"]):
+        columns = known["columns"]  # of an earlier version, which may lack columns that may be null
+        if not (columns.items() <= COLUMNS.items() and columns.keys() >= set(_NEVER_NULL)):
             raise PipelineError(f"{where} is of samples with other columns: {_ELSEWHERE}")
         check_settings(storage, checkpoint, {**known, "columns": COLUMNS}, wanted, _ELSEWHERE)
     elif storage.has(f"{checkpoint}/offsets"):
@@ -208,20 +198,12 @@ def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) ->
         storage.write(f"{checkpoint}/about.json", json.dumps(wanted, indent=1))
 
 
-def _can_grow(columns: Mapping[str, str]) -> bool:
-    """Return whether a checkpoint's columns are a subset of ``COLUMNS`` that misses only nullable columns."""
-    return columns.items() <= COLUMNS.items() and set(_NEVER_NULL) <= columns.keys()
-
-
 def _checked_name(writer: str) -> str:
     if not _WRITER.fullmatch(writer):
         raise PipelineError(
             f"writer {writer!r}: a name must begin with a letter or digit, and have only these, - and _"
         )
     return writer
-
-
-# --- reading ---
 
 
 def _read_writer(
@@ -236,12 +218,10 @@ def _read_writer(
     last = date.max if until is None else utc(until).date()
     # Spark returns names encoded as in URIs, but expects them decoded.
     files = [unquote(file) for file in whole.inputFiles() if _is_within(file, first, last)]
-    sound = sound_files(spark, folder, files, whole.schema, on_damage=on_damage, check=_without_nulls)
+    sound = _sound(spark, folder, files, on_damage)
     if len(sound) == len(files):
         return _without_nulls(whole)
-    if not sound:
-        return spark.createDataFrame([], _NULLABLE)
-    return _without_nulls(spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*sound))
+    return _read(spark, folder, sound) if sound else spark.createDataFrame([], _NULLABLE)
 
 
 def _is_within(file: str, first: date, last: date) -> bool:
@@ -250,8 +230,56 @@ def _is_within(file: str, first: date, last: date) -> bool:
     return match is None or first <= date.fromisoformat(match[1]) <= last
 
 
+def _sound(
+    spark: SparkSession, folder: str, files: Sequence[str], on_damage: Callable[[Damage], None] | None = None
+) -> list[str]:
+    """Return the undamaged files; without ``on_damage``, damage is an error that names a file."""
+    damaged = list(_damaged(spark, folder, files, whole=on_damage is not None))
+    if damaged:
+        spark.range(1).count()  # an error if Spark itself has ended, and the files are sound
+        if on_damage is None:
+            raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
+        for damage in damaged:
+            on_damage(damage)
+    lost = {damage.file for damage in damaged}
+    return [file for file in files if file not in lost]
+
+
+def _damaged(spark: SparkSession, folder: str, files: Sequence[str], *, whole: bool) -> Iterator[Damage]:
+    """Find damaged files by their footers, or by reading each file as a whole."""
+    if not files or (what := _trouble(spark, folder, files, whole=whole)) is None:
+        return
+    if len(files) == 1:
+        yield Damage(files[0], what)
+    else:
+        half = len(files) // 2
+        yield from _damaged(spark, folder, files[:half], whole=whole)
+        yield from _damaged(spark, folder, files[half:], whole=whole)
+
+
+def _trouble(spark: SparkSession, folder: str, files: Sequence[str], *, whole: bool) -> str | None:
+    """Describe why some of these files cannot be used; None: all can."""
+    try:
+        footers = spark.read.option("basePath", folder).option("mergeSchema", "true").parquet(*files)
+        for column in footers.schema:
+            kind, wanted = column.dataType.simpleString(), COLUMNS.get(column.name)
+            if wanted is None:
+                return f"has a column {column.name!r} that samples do not have"
+            if kind != wanted:
+                return f"column {column.name!r} is {kind}, not {wanted}"
+        if whole:
+            _read(spark, folder, files).write.format("noop").mode("overwrite").save()
+    except Exception as error:  # Spark raises many kinds of errors for damaged files
+        return str(pipeline_error(error, "damaged")).removeprefix("damaged: ")
+    return None
+
+
+def _read(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
+    return _without_nulls(spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*files))
+
+
 def _without_nulls(samples: DataFrame) -> DataFrame:
-    """Make a null in a required column an error that names the file."""
+    """Make a null in a required column, or its absence, an error that names the file."""
 
     def required(name: str) -> Any:
         text = F.concat(F.lit(f"there is no {name!r} in a row of "), F.col("_metadata.file_path"))
