@@ -259,8 +259,9 @@ def test_checkpoint_of_another_recording_is_refused(spark: SparkSession, root: s
     (checkpoint / ".about.json.crc").unlink(missing_ok=True)
     (checkpoint / "about.json").write_text(json.dumps({**about, "columns": {"time": "int"}}))
     refused("is of samples with other columns")
-    (checkpoint / "about.json").write_text("{")
-    refused("about.json is damaged")
+    for damaged in ("{", "[]"):
+        (checkpoint / "about.json").write_text(damaged)
+        refused("about.json is damaged, or of another program: take another folder")
     (checkpoint / "about.json").unlink()
     refused("belongs to another program")
     (checkpoint / "about.json").write_text(json.dumps(about))
