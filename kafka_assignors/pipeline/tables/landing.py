@@ -159,7 +159,9 @@ def stream_samples(
 
 def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
     """Read files of a writer; a damaged one is an error that names it."""
-    return _read(spark, folder, _sound(spark, folder, files))
+    rows = _read(spark, folder, files)  # an error of Spark if one is gone
+    _sound(spark, folder, files)
+    return rows
 
 
 def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
