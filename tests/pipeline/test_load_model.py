@@ -8,6 +8,7 @@ import os
 import random
 import shutil
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,8 @@ def test_stream_gives_the_same_rows_as_a_batch(spark: SparkSession, tmp_path: Pa
     assert load_rows(read_load(spark, str(tmp_path))) == expected
     assert (total.samples, total.late, total.duplicates) == (len(looks), 0, 0)
     assert (total.steps, total.batches) == (len(expected), len(range(0, len(looks), 250)))
-    assert {row[-3] for row in expected} == {"ok", "gap", "reset"} or total.resets > 0 < total.gaps
+    assert total.qualities == Counter(row[-3] for row in expected)
+    assert total.qualities.keys() >= {"ok", "gap", "reset"}
     assert total.refused == 0
 
 
@@ -218,7 +220,7 @@ def test_damaged_file_of_the_model_is_an_error_of_one_line(
     (tmp_path / name).write_text(text, encoding="latin-1")
     storage = Storage(spark, str(tmp_path))
     with pytest.raises(
-        PipelineError, match=f"{name} is damaged, or not of a load model: to learn again"
+        PipelineError, match=f"{name} is damaged, or of another program: to learn again"
     ) as caught:
         LoadSink(storage, SETTINGS, ("import",)).bind()
     assert "\n" not in str(caught.value)
@@ -330,7 +332,7 @@ def test_restored_older_checkpoint_is_an_error(spark: SparkSession, tmp_path: Pa
             shutil.copytree(checkpoint, tmp_path / "backup")
     checkpoint.rename(tmp_path / "newest")
     (tmp_path / "backup").rename(checkpoint)
-    with pytest.raises(PipelineError, match=r"is older \(batch 0\) than load/ \(1\): restore its"):
+    with pytest.raises(PipelineError, match=r"is older \(batch 0\), but load/ has batch 1, .*: restore its"):
         run(spark, tmp_path)
 
 
@@ -348,7 +350,7 @@ def test_changed_settings_are_an_error(spark: SparkSession, tmp_path: Path) -> N
     land(spark, tmp_path, busy(1, 30))
     run(spark, tmp_path)
     other = dataclasses.replace(SETTINGS, horizon_s=600, zone="Europe/Berlin")
-    changes = "horizon_s was 300, not 600, zone was UTC, not Europe/Berlin"
+    changes = "was made with horizon_s 300, not 600, zone UTC, not Europe/Berlin"
     with pytest.raises(PipelineError, match=f"{changes}.*remove load/ and checkpoints/load"):
         run_load_model(spark, str(tmp_path), other, available_now=True)
 
@@ -369,6 +371,6 @@ def test_checkpoint_with_states_of_another_version_is_an_error(spark: SparkSessi
     assert bound["settings"].pop("state_version") == VERSION
     storage.write(name, json.dumps(bound))
     with pytest.raises(
-        PipelineError, match=f"state_version was None, not {VERSION}: to learn again from all samples, remove"
+        PipelineError, match=f"state_version None, not {VERSION}: to learn again from all samples, remove"
     ):
         run(spark, tmp_path)

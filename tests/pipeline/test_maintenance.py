@@ -318,7 +318,7 @@ def test_checkpoint_older_than_a_merged_file_is_refused(spark: SparkSession, tmp
     assert maintain(spark, str(tmp_path), now=NEXT_DAY)
     shutil.rmtree(tmp_path / "checkpoints")
     (tmp_path / "backup").rename(tmp_path / "checkpoints")
-    with pytest.raises(PipelineError, match=r"is older \(batch 1\) than load/ \(2\)"):
+    with pytest.raises(PipelineError, match=r"is older \(batch 1\), but load/ has batch 2"):
         run(spark, tmp_path)
 
 

@@ -254,7 +254,7 @@ def test_model_with_changed_settings_is_an_error_at_the_start(
     _, came = run_until(spark, wanted, lambda report: report.load.batches > 0)
     assert came
     other = replace(wanted, load=replace(LOAD, horizon_s=20.0))
-    with pytest.raises(PipelineError, match=r"horizon_s was 10\.0, not 20\.0"):
+    with pytest.raises(PipelineError, match=r"horizon_s 10\.0, not 20\.0"):
         run_until(spark, other, lambda _: False)
     assert spark.streams.active == [], "what recorded beside it has ended, too"
 

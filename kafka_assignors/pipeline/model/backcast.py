@@ -14,12 +14,11 @@ from kafka_assignors.forecast.scoring import Score, Totals, compare, score
 from kafka_assignors.pipeline.model.steps import KEY
 
 _COUNTS = ("forecasts", "strong", "judged", "within")
-_TOTALS = ", ".join(f"{name} {'bigint' if name in _COUNTS else 'double'}" for name in Totals._fields)
-_SCHEMA = f"group string, horizon_s double, {_TOTALS}"
+_SCHEMA = "group string, horizon_s double, " + ", ".join(
+    f"{name} {'bigint' if name in _COUNTS else 'double'}" for name in Totals._fields
+)
 _COLUMNS = ("arrived", "forecast", "forecast_error")
 """Columns of ``LOAD`` that `compare` takes."""
-
-_Key = tuple[pa.Scalar, ...]
 
 
 class Backcast(NamedTuple):
@@ -34,10 +33,15 @@ def forecast_errors(load: DataFrame) -> list[Backcast]:
     """Compare the forecasts in rows of ``LOAD`` to the arrivals, by group and horizon."""
     time_us = F.unix_micros("time").alias("at")
     rows = load.select(*KEY, time_us, "step_s", "horizon_s", *_COLUMNS)
-    return _scored(rows.groupBy(*KEY, "step_s", "horizon_s").applyInArrow(_over_load, _SCHEMA))
+    of_partitions = rows.groupBy(*KEY, "step_s", "horizon_s").applyInArrow(_over_load, _SCHEMA)
+    sums = of_partitions.groupBy("group", "horizon_s").agg(*map(F.sum, Totals._fields))
+    return [
+        Backcast(group, horizon_s, score(Totals(*totals)))
+        for group, horizon_s, *totals in sums.orderBy("group", "horizon_s").collect()
+    ]
 
 
-def _over_load(key: _Key, table: pa.Table) -> pa.Table:
+def _over_load(key: tuple[pa.Scalar, ...], table: pa.Table) -> pa.Table:
     group, _, _, step_s, horizon_s = (part.as_py() for part in key)
     settings = LoadSettings(step_s=step_s, horizon_s=horizon_s)
     times = table["at"].to_numpy()
@@ -47,22 +51,4 @@ def _over_load(key: _Key, table: pa.Table) -> pa.Table:
         values[step] = table[name].to_numpy().astype(np.float64)
     arrived, forecast, error = known
     sums = compare(arrived, forecast, error, settings)
-    return pa.Table.from_pylist([{"group": group, "horizon_s": horizon_s, **sums._asdict()}], _arrow_schema())
-
-
-def _arrow_schema() -> pa.Schema:
-    sums = [(name, pa.int64() if name in _COUNTS else pa.float64()) for name in Totals._fields]
-    return pa.schema([("group", pa.string()), ("horizon_s", pa.float64()), *sums])
-
-
-def _scored(sums: DataFrame) -> list[Backcast]:
-    rows = (
-        sums.groupBy("group", "horizon_s")
-        .agg(*(F.sum(name).alias(name) for name in Totals._fields))
-        .orderBy("group", "horizon_s")
-        .collect()
-    )
-    return [
-        Backcast(row.group, row.horizon_s, score(Totals(*(row[name] for name in Totals._fields))))
-        for row in rows
-    ]
+    return pa.Table.from_pylist([{"group": group, "horizon_s": horizon_s, **sums._asdict()}])

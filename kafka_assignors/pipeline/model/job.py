@@ -2,11 +2,8 @@
 
 **Exactly once.**  Spark's checkpoint has the samples of a batch and the state before it.  An interrupted
 batch is repeated with the same samples from the same state, so it gives the same rows.  They land in files
-named by the batch (``sink``), so a repeated batch replaces its files.
-
-Spark's own file sink is exactly-once as well, but has two drawbacks.  Its files must be read through its list
-of finished files: other programs would also see files left by a crash, and could not merge small files.
-After the loss of its checkpoint, the sink continues silently, and drops batches that its list already has.
+named by the batch (``sink``), so a repeated batch replaces its files.  With Spark's own file sink, other
+programs would have to read its list, and the loss of its checkpoint would silently drop batches.
 """
 
 from __future__ import annotations
@@ -15,11 +12,15 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
+from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import FORGET_S, follow_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, LoadSink
@@ -28,17 +29,12 @@ from kafka_assignors.pipeline.tables.batch_files import check_files
 from kafka_assignors.pipeline.tables.landing import stream_samples, trigger, writers
 from kafka_assignors.pipeline.tables.storage import Storage
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-
-    from kafka_assignors.forecast import LoadSettings
-
 _LOG = logging.getLogger(__name__)
+_EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _POLL_S = 1.0  # interval of checks for the end of the stream
 _PATIENCE_S = 30.0  # a stop waits this long for the end of a batch
 
-OnBatch = Callable[["DataFrame", "LoadReport"], None]
+OnBatch = Callable[[DataFrame, "LoadReport"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,28 +67,12 @@ class LoadReport:
 
     def __add__(self, other: LoadReport) -> LoadReport:
         """Add the report of later work."""
+        names = {each.name for each in fields(self)} - {"qualities", "unread"}
         return LoadReport(
-            self.batches + other.batches,
-            self.samples + other.samples,
-            self.late + other.late,
-            self.ahead + other.ahead,
-            self.duplicates + other.duplicates,
-            self.refused + other.refused,
-            self.steps + other.steps,
-            dict(Counter(self.qualities) + Counter(other.qualities)),
-            self.unread + tuple(name for name in other.unread if name not in self.unread),
-            self.gone + other.gone,
+            qualities=Counter(self.qualities) + Counter(other.qualities),
+            unread=tuple(dict.fromkeys(self.unread + other.unread)),
+            **{name: getattr(self, name) + getattr(other, name) for name in names},
         )
-
-    @property
-    def gaps(self) -> int:
-        """Gaps without samples, each of one step or more."""
-        return self.qualities.get("gap", 0)
-
-    @property
-    def resets(self) -> int:
-        """Steps in which a log was replaced, or a group's commit was reset."""
-        return self.qualities.get("reset", 0)
 
 
 def start_load_model(
@@ -126,10 +106,9 @@ def start_load_model(
         PipelineError: there are no samples; or the checkpoint or the landed rows are of another model.
     """
     with one_line(f"the load model of {root}"):
-        storage = Storage(spark, root)
-        sink = LoadSink(storage, settings, writers(spark, root))
+        sink = LoadSink(Storage(spark, root), settings, writers(spark, root))
         token, names, unread = sink.bind()
-        run = LoadRun(storage, sink, settings, LoadReport(unread=unread), on_batch)
+        run = LoadRun(sink, settings, on_batch, unread)
         samples = stream_samples(spark, root, names, token, files_per_batch=files_per_batch)
         stream = (
             follow_load(samples, settings, forget_s=forget_s)
@@ -139,8 +118,13 @@ def start_load_model(
             .option("checkpointLocation", f"{root}/{CHECKPOINT}")
             .trigger(**trigger(every_s, available_now=available_now))
         )
-        with _without_empty_batches(spark):
+        # Without the empty batches by which Spark advances the watermark after each batch.
+        before = spark.conf.get(_EMPTY_BATCHES, "true")
+        spark.conf.set(_EMPTY_BATCHES, "false")
+        try:
             run.begun(stream.start())
+        finally:
+            spark.conf.set(_EMPTY_BATCHES, before or "true")
     return run
 
 
@@ -163,27 +147,17 @@ def run_load_model(
 
 
 class LoadRun:
-    """A running stream of the load model.
-
-    Attributes:
-        query: the stream; end it with `stop`.
-    """
+    """A running stream of the load model, which is ``query``; `stop` ends it."""
 
     query: StreamingQuery
 
     def __init__(
-        self,
-        storage: Storage,
-        sink: LoadSink,
-        settings: LoadSettings,
-        report: LoadReport,
-        on_batch: OnBatch | None,
+        self, sink: LoadSink, settings: LoadSettings, on_batch: OnBatch | None, unread: tuple[str, ...] = ()
     ) -> None:
-        self._storage = storage
         self._sink = sink
         self._settings = settings
-        self._report = report
         self._on_batch = on_batch
+        self._report = LoadReport(unread=unread)
         self._lock = threading.Lock()  # Spark calls ``land`` on another thread
         self._started = threading.Event()
         self._refused_until = -1
@@ -197,7 +171,7 @@ class LoadRun:
         """Land a batch, for ``foreachBatch``."""
         self._started.wait()
         self._note_refused()  # samples of the previous batch; Spark reports a batch after its end
-        gone = check_files(self._storage, CHECKPOINT, batch)
+        gone = check_files(self._sink.storage, CHECKPOINT, batch)
         steps.persist()
         try:
             rows = as_load(steps, self._settings)
@@ -246,32 +220,14 @@ class LoadRun:
                     continue
                 self._refused_until = progress["batchId"]
                 refused = sum(each["numRowsDroppedByWatermark"] for each in progress["stateOperators"])
-                self._report = replace(self._report, refused=self._report.refused + refused)
+                self._report += LoadReport(refused=refused)
 
 
 def _count(steps: DataFrame) -> LoadReport:
     """Count the samples and steps of one batch."""
-    from pyspark.sql import functions as F
-
     names = ("samples", "late", "ahead", "duplicates")
-    by_quality = (
-        steps.groupBy("quality")
-        .agg(F.count("at").alias("steps"), *(F.coalesce(F.sum(n), F.lit(0)).alias(n) for n in names))
-        .collect()
-    )
-    totals = {name: sum(row[name] for row in by_quality) for name in (*names, "steps")}
-    return LoadReport(
-        batches=1, qualities={row.quality: row.steps for row in by_quality if row.quality}, **totals
-    )
-
-
-@contextmanager
-def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
-    """Start a stream without the empty batches by which Spark advances the watermark after each batch."""
-    name = "spark.sql.streaming.noDataMicroBatches.enabled"
-    before = spark.conf.get(name, "true") or "true"
-    spark.conf.set(name, "false")
-    try:
-        yield
-    finally:
-        spark.conf.set(name, before)
+    sums = (F.sum(name).alias(name) for name in names)
+    rows = steps.groupBy("quality").agg(F.count("at").alias("steps"), *sums).na.fill(0).collect()
+    totals = {name: sum(row[name] for row in rows) for name in (*names, "steps")}
+    qualities = {row.quality: row.steps for row in rows if row.quality}
+    return LoadReport(batches=1, qualities=qualities, **totals)

@@ -15,14 +15,13 @@ Rules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
 
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.model.steps import KEY, ORDER, STEPS, as_load, fold_all, with_numbers
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-    from kafka_assignors.forecast import LoadSettings
 
 BUCKETS = 64
 """Number of buckets; it is fixed, because a checkpoint depends on it."""
@@ -46,7 +45,7 @@ def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True
         Rows of ``LOAD``.
     """
     ordered = with_numbers(samples).repartition(*KEY).sortWithinPartitions(*ORDER)
-    return as_load(ordered.mapInArrow(fold_all(settings, flush=flush), STEPS), settings)
+    return as_load(ordered.mapInArrow(partial(fold_all, settings=settings, flush=flush), STEPS), settings)
 
 
 def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float = FORGET_S) -> DataFrame:
@@ -55,8 +54,6 @@ def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float =
     Returns:
         A streaming DataFrame with rows of ``steps.STEPS``, for ``as_load``.
     """
-    from pyspark.sql import functions as F
-
     from kafka_assignors.pipeline.model.processor import LoadProcessor
 
     # A clock that is ahead must not make the samples of all other partitions old.

@@ -27,10 +27,9 @@ from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast.bucket.codec import VERSION
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import BUCKETS
-from kafka_assignors.pipeline.tables.batch_files import LEARN_AGAIN
+from kafka_assignors.pipeline.tables.checkpoints import LEARN_AGAIN, check_age, check_settings, read_object
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
-from kafka_assignors.strict_json import read_json
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -111,14 +110,15 @@ def bound_model(storage: Storage) -> dict[str, Any] | None:
     Raises:
         PipelineError: the checkpoint is damaged.
     """
-    return _stored(storage, f"{CHECKPOINT}/_model.json", {"token": str, "settings": dict, "writers": list})
+    kinds = {"token": str, "settings": dict, "writers": list}
+    return read_object(storage, f"{CHECKPOINT}/_model.json", kinds, LEARN_AGAIN)
 
 
 class LoadSink:
     """Writes the folder ``load/``."""
 
     def __init__(self, storage: Storage, settings: LoadSettings, writers: tuple[str, ...]) -> None:
-        self._storage = storage
+        self.storage = storage
         self._writers = writers
         self._run = uuid.uuid4().hex[:12]
         self._settings = {
@@ -133,28 +133,24 @@ class LoadSink:
         }
 
     def bind(self) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
-        """Store one token with the rows and with the checkpoint, or check that both have the same token.
+        """Store one token with the rows and with the checkpoint, or check that they belong together.
 
         Returns:
             The token; the writers whose samples the model reads, which existed at its first start; and the
             writers added later, which it does not read.
-
-        Raises:
-            PipelineError: there are no samples yet; or rows, checkpoint and settings do not belong together.
         """
-        storage = self._storage
-        existing = self._writers
+        storage = self.storage
         bound = bound_model(storage)
-        rows = _stored(storage, "load/_model.json", {"token": str})
+        rows = read_object(storage, "load/_model.json", {"token": str}, LEARN_AGAIN)
         has_rows = _has_rows(storage)
         if bound is None:
             if rows is not None or has_rows:
                 raise PipelineError(
                     f"{storage.root}/load was written with a checkpoint that is gone: {LEARN_AGAIN}"
                 )
-            if not existing:
+            if not self._writers:
                 raise PipelineError(f"no samples in {storage.root}: record some first")
-            bound = {"token": uuid.uuid4().hex, "settings": self._settings, "writers": existing}
+            bound = {"token": uuid.uuid4().hex, "settings": self._settings, "writers": self._writers}
             storage.write(f"{CHECKPOINT}/_model.json", json.dumps(bound))
         if rows is None and not has_rows:
             rows = {"token": bound["token"]}
@@ -163,80 +159,45 @@ class LoadSink:
             raise PipelineError(
                 f"{storage.root}: load/ and checkpoints/load are of two models: {LEARN_AGAIN}"
             )
-        known = bound["settings"]
-        if known != self._settings:
-            changed = ", ".join(
-                f"{name} was {known.get(name)}, not {value}"
-                for name, value in self._settings.items()
-                if known.get(name) != value
-            )
-            raise PipelineError(f"{storage.root}: {changed}: {LEARN_AGAIN}")
-        planned, landed = storage.newest_batch(f"{CHECKPOINT}/offsets"), self._newest_landed()
-        if landed > planned:
-            raise PipelineError(
-                f"{storage.root}: {CHECKPOINT} is older (batch {planned}) than load/ ({landed}): "
-                f"restore its newest state, or {LEARN_AGAIN}"
-            )
+        check_settings(storage, CHECKPOINT, bound["settings"], self._settings, LEARN_AGAIN)
+        check_age(storage, CHECKPOINT, "load/", self._newest_landed(), LEARN_AGAIN)
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):
                 storage.remove(f"load/{folder}")
-        writers = tuple(bound["writers"])
-        return bound["token"], writers, tuple(name for name in existing if name not in writers)
+        names = tuple(bound["writers"])
+        return bound["token"], names, tuple(name for name in self._writers if name not in names)
 
     def land(self, rows: DataFrame, batch: int) -> None:
         """Land the rows of a batch, and replace those of an earlier attempt.
 
-        Raises:
-            PipelineError: a file did not land; it is still in the staging folder.
+        If a file does not land, this is an error, and the file is still in the staging folder.
         """
-        staging = f"load/{_STAGING}-{batch:09d}-{self._run}"
+        storage, staging = self.storage, f"load/{_STAGING}-{batch:09d}-{self._run}"
         (
             rows.repartition("date")
             .sortWithinPartitions("date", "group", "topic", "partition", "time")
             .write.mode("overwrite")
             .partitionBy("date")
-            .parquet(self._storage.at(staging))
+            .parquet(storage.at(staging))
         )
-        staged = self._storage.files(f"{staging}/date=*/*.parquet")
-        if not self._storage.has(staging):
-            raise PipelineError(f"{self._storage.root}: another run has removed {staging}")
-        targets = {
-            name: f"load/{name.split('/')[2]}/part-{batch:09d}-{number}.parquet"
-            for number, name in enumerate(staged)
-        }
+        staged = storage.files(f"{staging}/date=*/*.parquet")
+        if not storage.has(staging):
+            raise PipelineError(f"{storage.root}: another run has removed {staging}")
+        days = [name.split("/")[2] for name in staged]
+        targets = [f"load/{day}/part-{batch:09d}-{number}.parquet" for number, day in enumerate(days)]
         # A repeated batch has the same rows, so its files are in the same folders.
-        folders = sorted({target.rpartition("/")[0] for target in targets.values()})
-        for old in self._landed(batch, folders):
-            if old not in targets.values():
-                self._storage.remove(old)
-        for name, target in targets.items():
-            self._storage.move(name, target)
+        landed = f"load/{{{','.join(days)}}}/part-{batch:09d}-*.parquet"
+        for old in storage.files(landed):
+            if old not in targets:
+                storage.remove(old)
+        for name, target in zip(staged, targets, strict=True):
+            storage.move(name, target)
         # The staging folder may hold the only copy, and Spark does not repeat a batch once this has returned.
-        landed = self._landed(batch, folders)
-        if missing := set(targets.values()).difference(landed):
-            raise PipelineError(f"{self._storage.root}: {min(missing)} did not land")
-        self._storage.remove(staging)
+        if missing := set(targets).difference(storage.files(landed)):
+            raise PipelineError(f"{storage.root}: {min(missing)} did not land")
+        storage.remove(staging)
 
     def _newest_landed(self) -> int:
         """Return the newest batch with a file in the newest day; -1: none, or another program merged them."""
-        day = max(self._storage.folders("load"), default="")  # ``date=`` sorts after the staging folders
-        return max(map(batch_of, self._storage.files(f"load/{day}/*.parquet")), default=-1)
-
-    def _landed(self, batch: int, folders: Iterable[str]) -> list[str]:
-        return [
-            name for folder in folders for name in self._storage.files(f"{folder}/part-{batch:09d}-*.parquet")
-        ]
-
-
-def _stored(storage: Storage, name: str, kinds: dict[str, type]) -> dict[str, Any] | None:
-    """Read a JSON file of the model, with values of these types; None if it does not exist."""
-    text = storage.read(name)
-    if text is None:
-        return None
-    try:
-        stored = read_json(text)
-    except ValueError:
-        stored = None
-    if not isinstance(stored, dict) or not all(isinstance(stored.get(n), kinds[n]) for n in kinds):
-        raise PipelineError(f"{storage.root}/{name} is damaged, or not of a load model: {LEARN_AGAIN}")
-    return stored
+        day = max(self.storage.folders("load"), default="")  # ``date=`` sorts after the staging folders
+        return max(map(batch_of, self.storage.files(f"load/{day}/*.parquet")), default=-1)

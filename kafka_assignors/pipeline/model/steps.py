@@ -6,17 +6,21 @@ columns of integers.  Spark converts times back to timestamps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from kafka_assignors.forecast import UNKNOWN, LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket.bucket import Bucket
 from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
+from kafka_assignors.pipeline.tables.landing import utc_date
+from kafka_assignors.pipeline.tables.schemas import LOAD, columns_of
 
 KEY = ("group", "topic", "partition")
 ORDER = ("at", "begin_offset", "end_offset", "committed_offset")
@@ -34,13 +38,12 @@ STEPS = """
 """
 """Rows of the fold, one for each step.  The first row of each call has only the counts of samples."""
 
-_NO_COUNTS = SampleCounts(0, 0, 0)
+_TYPES = {"string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64()}
+_SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in columns_of(STEPS).items()])
 
 
 def with_numbers(samples: DataFrame) -> DataFrame:
     """Convert samples for the fold: integers, with ``UNKNOWN`` for null."""
-    from pyspark.sql import functions as F
-
     return samples.select(
         *KEY,
         F.unix_micros("time").alias("at"),
@@ -50,49 +53,31 @@ def with_numbers(samples: DataFrame) -> DataFrame:
 
 def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
     """Convert steps to rows of ``LOAD``."""
-    from pyspark.sql import functions as F
-
-    from kafka_assignors.pipeline.tables.landing import utc_date
-
     step_s = F.lit(float(settings.step_s))
-    timed = steps.where(F.col("at").isNotNull()).withColumn("time", F.timestamp_micros("at"))
-    return timed.select(
-        "time",
-        step_s.alias("step_s"),
-        *KEY,
-        "arrived",
-        "served",
-        (F.col("arrived") / step_s).alias("arrival_rate"),
-        (F.col("served") / step_s).alias("service_rate"),
-        "lag",
-        (F.col("time_lag") / F.lit(1e6)).alias("time_lag_s"),
-        "level",
-        "trend",
-        "season",
-        F.lit(float(settings.horizon_s)).alias("horizon_s"),
-        F.col("arrivals").alias("forecast"),
-        F.col("error").alias("forecast_error"),
-        "quality",
-        utc_date("time").alias("date"),
-    )
+    columns = {
+        "time": F.timestamp_micros("at"),
+        "step_s": step_s,
+        "arrival_rate": F.col("arrived") / step_s,
+        "service_rate": F.col("served") / step_s,
+        "time_lag_s": F.col("time_lag") / F.lit(1e6),
+        "horizon_s": F.lit(float(settings.horizon_s)),
+        "forecast": F.col("arrivals"),
+        "forecast_error": F.col("error"),
+    }
+    rows = steps.where("at is not null").withColumns(columns).withColumn("date", utc_date("time"))
+    return rows.select(*columns_of(LOAD))
 
 
 def fold_all(
-    settings: LoadSettings, *, flush: bool
-) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """Make the function for ``mapInArrow`` that folds samples of whole partitions, ordered by `ORDER`."""
-
-    def fold(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        bucket = Bucket(settings)
-        for chunk in _chunks(batches, bucket):
-            rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(chunk)))
-            yield from table_of(bucket, rows, counts).to_batches()
-        if flush:
-            yield from table_of(bucket, bucket.flush(), _NO_COUNTS).to_batches()
-
-    return fold
+    batches: Iterator[pa.RecordBatch], settings: LoadSettings, *, flush: bool
+) -> Iterator[pa.RecordBatch]:
+    """Fold samples of whole partitions, ordered by `ORDER`, for ``mapInArrow``."""
+    bucket = Bucket(settings)
+    for chunk in _chunks(batches, bucket):
+        rows, counts = bucket.take(samples_into(bucket, pa.Table.from_batches(chunk)))
+        yield from table_of(bucket, rows, counts).to_batches()
+    if flush:
+        yield from table_of(bucket, bucket.flush(), SampleCounts(0, 0, 0)).to_batches()
 
 
 def _chunks(batches: Iterator[pa.RecordBatch], bucket: Bucket) -> Iterator[list[pa.RecordBatch]]:
@@ -109,8 +94,6 @@ def _chunks(batches: Iterator[pa.RecordBatch], bucket: Bucket) -> Iterator[list[
 
 def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
     """Convert rows of `with_numbers` to samples, and add new partitions to the bucket."""
-    import numpy as np
-
     group, topic = (table.column(name).combine_chunks().dictionary_encode() for name in KEY[:2])
     group_of, topic_of = (column.indices.to_numpy().astype(np.int64) for column in (group, topic))
     pair = group_of * len(topic.dictionary) + topic_of
@@ -127,33 +110,13 @@ def samples_into(bucket: Bucket, table: pa.Table) -> Samples:
 
 def table_of(bucket: Bucket, rows: LoadRows, counts: SampleCounts) -> pa.Table:
     """Return rows of ``STEPS``."""
-    import numpy as np
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    def column(values: Any, missing: Any) -> pa.Array:
-        return pa.array(values, mask=missing)
-
     keys: list[Sequence[Any]] = list(zip(*bucket.keys, strict=True)) or [[], [], []]
     kinds = (pa.string(), pa.string(), pa.int32())
     named = [pa.array(key, kind).take(pa.array(rows.row)) for key, kind in zip(keys, kinds, strict=True)]
-    counted = [column(values, values == MISSING) for values in rows[1:6]]
+    counted = [pa.array(values, mask=values == MISSING) for values in rows[1:6]]
     quality = pa.array(QUALITIES).take(pa.array(rows.quality))
-    forecast = [column(values, np.isnan(values)) for values in rows[7:]]
+    forecast = [pa.array(values, mask=np.isnan(values)) for values in rows[7:]]
     zeros = [pc.multiply(pa.array(rows.row), 0)] * len(counts)
-    schema = _arrow_schema()
-    steps = pa.Table.from_arrays([*named, *counted, quality, *forecast, *zeros], schema=schema)
+    steps = pa.Table.from_arrays([*named, *counted, quality, *forecast, *zeros], schema=_SCHEMA)
     first = dict(zip(SampleCounts._fields, counts, strict=True))
-    return pa.concat_tables([pa.Table.from_pylist([first], schema=schema), steps])
-
-
-def _arrow_schema() -> pa.Schema:
-    import pyarrow as pa
-
-    whole, real, text = pa.int64(), pa.float64(), pa.string()
-    types = {"group": text, "topic": text, "partition": pa.int32()}
-    types |= dict.fromkeys(("at", "arrived", "served", "lag", "time_lag"), whole)
-    types |= {"quality": text}
-    types |= dict.fromkeys(("level", "trend", "season", "arrivals", "error"), real)
-    types |= dict.fromkeys(SampleCounts._fields, whole)
-    return pa.schema(list(types.items()))
+    return pa.concat_tables([pa.Table.from_pylist([first], schema=_SCHEMA), steps])

@@ -2,5 +2,6 @@
 
 - ``schemas``: their columns.  ``storage``: folders and files, local or on Hadoop's file systems.
 - ``landing``: writes and reads samples.  ``importing``: imports samples of other programs.
-- ``batch_files``, ``damage``: the files of a batch, and damaged files.
+- ``checkpoints``: whether a stream's checkpoint belongs to its landed files.  ``batch_files``: the files of a
+  batch.
 """

@@ -21,12 +21,10 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.pipeline.tables.checkpoints import LEARN_AGAIN
 
 if TYPE_CHECKING:
     from kafka_assignors.pipeline.tables.storage import Storage
-
-LEARN_AGAIN = "to learn again from all samples, remove load/ and checkpoints/load"
-"""Remedy for a checkpoint of the load model that cannot be used."""
 
 _AT_ONCE = 1 << 16  # bytes read from the end of a list: some hundred files
 _MANY = 100
@@ -34,49 +32,28 @@ _MANY = 100
 
 
 def check_files(storage: Storage, checkpoint: str, batch: int) -> int:
-    """Check that no file of a batch is empty.
+    """Check that no file of a running batch is empty; return the number of deleted files.
 
     Cost: two calls of the storage for each file, or for each folder with many files of the batch, as in the
     first batch of a new model, which has days of samples.
-
-    Args:
-        storage: the storage with the checkpoint.
-        checkpoint: folder of the checkpoint.
-        batch: a running batch.
-
-    Returns:
-        Number of deleted files; Spark reads the others.
-
-    Raises:
-        PipelineError: a file is empty, or the checkpoint cannot be read.
     """
     folders: dict[str, list[str]] = {}
     for file in files_of(storage, checkpoint, batch):
         folders.setdefault(file.rpartition("/")[0], []).append(file)
     gone = 0
     for folder, files in folders.items():
-        for file, size in _sizes(storage, folder, files):
+        listed = storage.sizes(folder) if len(files) >= _MANY else None
+        for file in files:
+            name = unquote(file.rpartition("/")[2])
+            size = storage.size(file) if listed is None else listed.get(name)
             if size == 0:
                 raise PipelineError(f"{file} is not a complete Parquet file: remove or restore it")
             gone += size is None
     return gone
 
 
-def _sizes(storage: Storage, folder: str, files: list[str]) -> Iterator[tuple[str, int | None]]:
-    """Yield the files of a folder with their sizes, bytes; None: the file was deleted."""
-    if len(files) < _MANY:
-        yield from ((file, storage.size(file)) for file in files)
-    else:
-        sizes = storage.sizes(folder)
-        yield from ((file, sizes.get(unquote(file.rpartition("/")[2]))) for file in files)
-
-
 def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:
-    """Yield the files of a batch, as URIs.
-
-    Raises:
-        PipelineError: the checkpoint cannot be read.
-    """
+    """Yield the files of a batch, as URIs; a checkpoint that cannot be read is an error."""
     before = _ends(storage, checkpoint, batch - 1) if batch else []
     for source, end in enumerate(_ends(storage, checkpoint, batch)):
         start = before[source] if source < len(before) else -1
@@ -87,11 +64,8 @@ def files_of(storage: Storage, checkpoint: str, batch: int) -> Iterator[str]:
 def _ends(storage: Storage, checkpoint: str, batch: int) -> list[int]:
     """Return the name, a number, of each source's last list of files in a batch; -1: none yet."""
     name = f"{checkpoint}/offsets/{batch}"
-    text = storage.read(name)
-    if text is None:
-        raise _unknown_format(storage, name)
     try:
-        _, *sources = _below_version(text.split("\n"))
+        _, *sources = _below_version((storage.read(name) or "").split("\n"))
         return [-1 if line == "-" else int(json.loads(line)["logOffset"]) for line in sources if line]
     except (KeyError, TypeError, ValueError) as error:
         raise _unknown_format(storage, name) from error

@@ -7,41 +7,41 @@ Rules:
 - A checkpoint belongs to one recording, described in its ``about.json``, and `land_stream` checks that.
   Otherwise Spark would use the offsets of another cluster, or drop new samples because its list already has
   batches of these numbers.
-- Reading raises an error that names the file, if its columns or types are not those of ``SAMPLES``.
+- Reading raises an error that names the file, if its columns or types are not those of ``SAMPLES``.  One job
+  reads the footers of all files together.  If it fails, the damaged files are found by halving.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.streaming.query import StreamingQuery
+
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.tables.damage import Damage, find_damage, schema_trouble
-from kafka_assignors.pipeline.tables.schemas import SAMPLES
+from kafka_assignors.pipeline.faults import one_line, pipeline_error
+from kafka_assignors.pipeline.tables.checkpoints import check_age, check_settings, read_object
+from kafka_assignors.pipeline.tables.schemas import SAMPLES, columns_of
 from kafka_assignors.pipeline.tables.storage import Storage
-from kafka_assignors.strict_json import read_json
 
-if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
-    from pyspark.sql.types import StructType
-
-_FIELD = re.compile(r"^\s*(\w+) (\w+)( NOT NULL)?", re.MULTILINE)
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _DATE = re.compile(r".*/date=(\d{4}-\d\d-\d\d)/")  # the last one: the recording may be in such a folder
 _LAYOUT = 1
+_ELSEWHERE = "take another folder"
 _DAY_MS = 86_400_000
 
-COLUMNS: Mapping[str, str] = {name: kind for name, kind, _ in _FIELD.findall(SAMPLES)}
+COLUMNS: Mapping[str, str] = columns_of(SAMPLES)
 """Name and type of each column of ``SAMPLES``."""
 
-_NEVER_NULL = tuple(name for name, _, required in _FIELD.findall(SAMPLES) if required and name != "date")
+_NEVER_NULL = tuple(name for name in re.findall(r"(\w+) \w+ NOT NULL", SAMPLES) if name != "date")
 _NULLABLE = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 """Schema for reading; Spark would trust a NOT NULL even if the file has nulls."""
 
@@ -49,32 +49,33 @@ MERGED = "merged-"
 """Prefix of the name of a merged file.  The token of the model that has read its samples follows."""
 
 
+@dataclass(frozen=True, slots=True)
+class Damage:
+    """A file that cannot be used, and the reason."""
+
+    file: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.file}: {self.what}"
+
+
 def land_stream(
     samples: DataFrame,
     root: str,
     writer: str,
     *,
-    about: Mapping[str, str] | None = None,
+    about: Mapping[str, str] = {},
     available_now: bool = False,
     every_s: float = 0.0,
 ) -> StreamingQuery:
     """Start a stream that appends samples to the folder of one writer, each exactly once.
 
-    Args:
-        samples: a streaming DataFrame with the columns of ``SAMPLES``.
-        root: folder of the pipeline.
-        writer: name of the writer; only one stream at a time may write to its folder.
-        about: description of the recording, such as topic and cluster.  A checkpoint with another description
-            is refused.
-        available_now: land the existing samples, and end.
-        every_s: seconds from the start of one batch to the start of the next; 0: no pause.
-
-    Raises:
-        PipelineError: the columns are not those of samples, or the checkpoint does not match.
+    Only one stream at a time may write to the folder.  ``about`` describes the recording, such as its topic
+    and cluster.  The checkpoint of another recording, or an older one, is an error.
     """
-    _check_columns(samples)
     with one_line(f"recording to {root}"):
-        _bind_checkpoint(Storage(samples.sparkSession, root), writer, {**(about or {})})
+        _bind_checkpoint(Storage(samples.sparkSession, root), _checked_name(writer), about)
         return (
             samples.select(*COLUMNS)
             .repartition(1)  # one file per batch and date; otherwise each Spark task would write its own
@@ -94,12 +95,7 @@ def trigger(every_s: float, *, available_now: bool) -> dict[str, Any]:
 
 
 def write_samples(samples: DataFrame, root: str, writer: str) -> None:
-    """Append samples to the folder of a writer that is not a stream.
-
-    Raises:
-        PipelineError: the columns are not those of samples, or a stream writes to the folder.
-    """
-    _check_columns(samples)
+    """Append samples to the folder of a writer; the folder of a stream is an error."""
     with one_line(f"writing to {root}"):
         if Storage(samples.sparkSession, root).has(f"samples/{_checked_name(writer)}/_spark_metadata"):
             raise PipelineError(f"samples/{writer} in {root} belongs to a stream: name another writer")
@@ -135,9 +131,13 @@ def read_samples(
         names = names or writers(spark, root)
         if not names:
             raise PipelineError(f"no samples in {root}: record some first")
-        first, last = (None if time is None else utc(time).date() for time in (since, until))
-        parts = [_read_writer(spark, f"{root}/samples/{name}", first, last, on_damage) for name in names]
-    return _between(reduce(lambda left, right: left.unionByName(right), parts), since, until)
+        parts = [_read_writer(spark, f"{root}/samples/{name}", since, until, on_damage) for name in names]
+    samples = reduce(DataFrame.unionByName, parts)
+    if since is not None:  # folders of other dates are not opened
+        samples = samples.where((F.col("date") >= utc(since).date()) & (F.col("time") >= utc(since)))
+    if until is not None:
+        samples = samples.where((F.col("date") <= utc(until).date()) & (F.col("time") < utc(until)))
+    return samples
 
 
 def stream_samples(
@@ -145,37 +145,23 @@ def stream_samples(
 ) -> DataFrame:
     """Read the samples of some writers as a stream, whose checkpoint belongs to these writers.
 
-    Args:
-        spark: the session.
-        root: folder of the pipeline.
-        names: names of the writers.
-        token: the model's token.  Merged files with this token are skipped, because the model has read their
-            samples.
-        files_per_batch: maximum files of each writer in a batch; None: no limit.
+    Merged files with the model's ``token`` are skipped, because the model has read their samples.
     """
-    from pyspark.sql import functions as F
-
     # Spark silently skips files older than the newest one by more than this.
-    options = {"maxFileAge": "36500d"}
+    reader = spark.readStream.schema(_NULLABLE).option("maxFileAge", "36500d")
     if files_per_batch is not None:
-        options["maxFilesPerTrigger"] = str(files_per_batch)
-    reader = spark.readStream.schema(_NULLABLE).options(**options)
+        reader = reader.option("maxFilesPerTrigger", files_per_batch)
     unread = ~F.col("_metadata.file_name").startswith(f"{MERGED}{token}-")
     # Nulls are checked before the union, because their error names the file and a union has no file names.
     parts = [_without_nulls(reader.parquet(f"{root}/samples/{name}").where(unread)) for name in names]
-    return reduce(lambda left, right: left.unionByName(right), parts)
+    return reduce(DataFrame.unionByName, parts)
 
 
 def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
-    """Read some files of a writer.
-
-    Raises:
-        PipelineError: a file (named) is damaged.
-    """
-    rows = spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*files)
-    if damaged := find_damage(spark, folder, files, rows.schema):
-        raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
-    return _without_nulls(rows)
+    """Read files of a writer; a damaged one is an error that names it."""
+    rows = _read(spark, folder, files)  # an error of Spark if one is gone
+    _sound(spark, folder, files)
+    return rows
 
 
 def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
@@ -183,74 +169,35 @@ def writers(spark: SparkSession, root: str) -> tuple[str, ...]:
     return tuple(name for name in Storage(spark, root).folders("samples") if _WRITER.fullmatch(name))
 
 
-# --- checkpoints ---
-
-
 def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) -> None:
     """Check that checkpoint and file list are this recording's, or do not exist; write ``about.json``."""
-    checkpoint, samples = f"checkpoints/{_checked_name(writer)}", f"samples/{writer}"
+    checkpoint, samples = f"checkpoints/{writer}", f"samples/{writer}"
+    where = f"{checkpoint} in {storage.root}"
     wanted = {"layout": _LAYOUT, "columns": dict(COLUMNS), **about}
-    known = storage.read(f"{checkpoint}/about.json")
-    started = storage.has(f"{checkpoint}/offsets")
-    finished = storage.has(f"{samples}/_spark_metadata")
-    # Spark creates the folder of the list before that of the checkpoint.  After a kill in between, both are
-    # empty.
+    known = read_object(storage, f"{checkpoint}/about.json", {"columns": dict}, _ELSEWHERE)
+    if known is not None:
+        columns = known["columns"]  # of an earlier version, which may lack columns that may be null
+        if not (columns.items() <= COLUMNS.items() and columns.keys() >= set(_NEVER_NULL)):
+            raise PipelineError(f"{where} is of samples with other columns: {_ELSEWHERE}")
+        check_settings(storage, checkpoint, {**known, "columns": COLUMNS}, wanted, _ELSEWHERE)
+    elif storage.has(f"{checkpoint}/offsets"):
+        raise PipelineError(f"{where} belongs to another program: {_ELSEWHERE}")
+    # Spark skips the batches in the list.  After a kill at the first start, the list may be an empty folder.
     listed = storage.newest_batch(f"{samples}/_spark_metadata")
-    about_known = None if known is None else _parsed(known, f"{checkpoint}/about.json")
-    if about_known is not None:
-        _compare(about_known, wanted, f"{checkpoint} in {storage.root}")
-    elif started:
-        raise PipelineError(f"{checkpoint} in {storage.root} belongs to another program: take another folder")
-    if listed >= 0 and not started:
-        raise PipelineError(
-            f"{samples} in {storage.root} has lost its checkpoint, so going on would drop new samples: "
-            f"restore {checkpoint}, or move {samples} away"
-        )
-    # Spark plans a batch in the checkpoint before it lists its files, and skips batches that are listed.
-    if listed > (planned := storage.newest_batch(f"{checkpoint}/offsets")):
-        raise PipelineError(
-            f"{checkpoint} in {storage.root} is older (batch {planned}) than {samples} ({listed}), so going "
-            f"on would drop new samples: restore its newest state, or move both away"
-        )
-    # Spark keeps only the last hundred commits, so the first may be missing.
-    if storage.files(f"{checkpoint}/commits/*") and not finished:
-        raise PipelineError(
-            f"{checkpoint} in {storage.root} has lost its samples, so going on would miss them: "
-            f"restore {samples}, or move {checkpoint} away"
-        )
-    if not finished and storage.folders(samples):
-        raise PipelineError(
-            f"{samples} in {storage.root} has files that are not of a stream: take another folder"
-        )
-    if about_known != wanted:
-        storage.write(f"{checkpoint}/about.json", json.dumps(wanted, indent=1))
-
-
-def _parsed(text: str, name: str) -> dict[str, Any]:
-    try:
-        parsed = read_json(text)
-    except ValueError as error:
-        raise PipelineError(f"{name} is damaged: take another folder") from error
-    return parsed if isinstance(parsed, dict) else {}
-
-
-def _compare(known: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
-    for name in sorted({*known, *wanted}):
-        if known.get(name) != wanted.get(name):
-            if name == "columns":
-                if _can_grow(known.get(name)):
-                    continue
-                raise PipelineError(f"{where} is of samples with other columns: take another folder")
+    check_age(storage, checkpoint, samples, listed, f"move {samples} and what is left of {checkpoint} away")
+    if not storage.has(f"{samples}/_spark_metadata"):
+        # Spark keeps only the last hundred commits, so the first may be missing.
+        if storage.files(f"{checkpoint}/commits/*"):
             raise PipelineError(
-                f"{where} was made with {name} {known.get(name)}, not {wanted.get(name)}: take another folder"
+                f"{where} has lost its samples, so going on would miss them: "
+                f"restore {samples}, or move {checkpoint} away"
             )
-
-
-def _can_grow(known: Any) -> bool:
-    """Return whether a checkpoint's columns are a subset of ``COLUMNS`` that misses only nullable columns."""
-    columns = known if isinstance(known, dict) else {}
-    new = COLUMNS.keys() - columns.keys()
-    return columns.items() <= COLUMNS.items() and new.isdisjoint(_NEVER_NULL)
+        if storage.folders(samples):
+            raise PipelineError(
+                f"{samples} in {storage.root} has files that are not of a stream: {_ELSEWHERE}"
+            )
+    if known != wanted:
+        storage.write(f"{checkpoint}/about.json", json.dumps(wanted, indent=1))
 
 
 def _checked_name(writer: str) -> str:
@@ -261,69 +208,86 @@ def _checked_name(writer: str) -> str:
     return writer
 
 
-# --- reading ---
-
-
 def _read_writer(
     spark: SparkSession,
     folder: str,
-    first: date | None,
-    last: date | None,
+    since: datetime | None,
+    until: datetime | None,
     on_damage: Callable[[Damage], None] | None,
 ) -> DataFrame:
     whole = spark.read.schema(_NULLABLE).parquet(folder)
+    first = date.min if since is None else utc(since).date()
+    last = date.max if until is None else utc(until).date()
     # Spark returns names encoded as in URIs, but expects them decoded.
     files = [unquote(file) for file in whole.inputFiles() if _is_within(file, first, last)]
-    check = None if on_damage is None else _without_nulls
-    damaged = find_damage(spark, folder, files, whole.schema, check=check)
-    if damaged and on_damage is None:
-        raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
-    if on_damage is None or not damaged:
+    sound = _sound(spark, folder, files, on_damage)
+    if len(sound) == len(files):
         return _without_nulls(whole)
-    for damage in damaged:
-        on_damage(damage)
-    lost = {damage.file for damage in damaged}
-    if not (sound := [file for file in files if file not in lost]):
-        return spark.createDataFrame([], _NULLABLE)
-    return _without_nulls(spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*sound))
+    return _read(spark, folder, sound) if sound else spark.createDataFrame([], _NULLABLE)
 
 
-def _is_within(file: str, first: date | None, last: date | None) -> bool:
+def _is_within(file: str, first: date, last: date) -> bool:
     """Return whether a file may have samples of these dates; a file without a date may."""
-    if (match := _DATE.match(file)) is None:
-        return True
-    day = date.fromisoformat(match[1])
-    return (first is None or first <= day) and (last is None or day <= last)
+    match = _DATE.match(file)
+    return match is None or first <= date.fromisoformat(match[1]) <= last
+
+
+def _sound(
+    spark: SparkSession, folder: str, files: Sequence[str], on_damage: Callable[[Damage], None] | None = None
+) -> list[str]:
+    """Return the undamaged files; without ``on_damage``, damage is an error that names a file."""
+    damaged = list(_damaged(spark, folder, files, whole=on_damage is not None))
+    if damaged:
+        spark.range(1).count()  # an error if Spark itself has ended, and the files are sound
+        if on_damage is None:
+            raise PipelineError(f"cannot use {len(damaged):,} of {len(files):,} files, first {damaged[0]}")
+        for damage in damaged:
+            on_damage(damage)
+    lost = {damage.file for damage in damaged}
+    return [file for file in files if file not in lost]
+
+
+def _damaged(spark: SparkSession, folder: str, files: Sequence[str], *, whole: bool) -> Iterator[Damage]:
+    """Find damaged files by their footers, or by reading each file as a whole."""
+    if not files or (what := _trouble(spark, folder, files, whole=whole)) is None:
+        return
+    if len(files) == 1:
+        yield Damage(files[0], what)
+    else:
+        half = len(files) // 2
+        yield from _damaged(spark, folder, files[:half], whole=whole)
+        yield from _damaged(spark, folder, files[half:], whole=whole)
+
+
+def _trouble(spark: SparkSession, folder: str, files: Sequence[str], *, whole: bool) -> str | None:
+    """Describe why some of these files cannot be used; None: all can."""
+    try:
+        footers = spark.read.option("basePath", folder).option("mergeSchema", "true").parquet(*files)
+        for column in footers.schema:
+            kind, wanted = column.dataType.simpleString(), COLUMNS.get(column.name)
+            if wanted is None:
+                return f"has a column {column.name!r} that samples do not have"
+            if kind != wanted:
+                return f"column {column.name!r} is {kind}, not {wanted}"
+        if whole:
+            _read(spark, folder, files).write.format("noop").mode("overwrite").save()
+    except Exception as error:  # Spark raises many kinds of errors for damaged files
+        return str(pipeline_error(error, "damaged")).removeprefix("damaged: ")
+    return None
+
+
+def _read(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
+    return _without_nulls(spark.read.schema(_NULLABLE).option("basePath", folder).parquet(*files))
 
 
 def _without_nulls(samples: DataFrame) -> DataFrame:
-    """Make a null in a required column an error that names the file."""
-    from pyspark.sql import functions as F
+    """Make a null in a required column, or its absence, an error that names the file."""
 
     def required(name: str) -> Any:
         text = F.concat(F.lit(f"there is no {name!r} in a row of "), F.col("_metadata.file_path"))
         return F.coalesce(F.col(name), F.raise_error(text).cast(COLUMNS[name])).alias(name)
 
     return samples.select(*(required(name) if name in _NEVER_NULL else name for name in COLUMNS))
-
-
-def _between(samples: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
-    """Keep the samples of a period; folders of other dates are not opened."""
-    from pyspark.sql import functions as F
-
-    if since is not None:
-        samples = samples.where((F.col("date") >= utc(since).date()) & (F.col("time") >= utc(since)))
-    if until is not None:
-        samples = samples.where((F.col("date") <= utc(until).date()) & (F.col("time") < utc(until)))
-    return samples
-
-
-def _check_columns(samples: DataFrame) -> None:
-    schema: StructType = samples.schema
-    wanted = samples.sparkSession.createDataFrame([], _NULLABLE).schema
-    absent = sorted(COLUMNS.keys() - set(schema.names))
-    if trouble := f"has no column {absent[0]!r}" if absent else schema_trouble(schema, wanted):
-        raise PipelineError(f"cannot write samples: the table {trouble}")
 
 
 def utc(time: datetime) -> datetime:
@@ -333,6 +297,4 @@ def utc(time: datetime) -> datetime:
 
 def utc_date(time: str) -> Column:
     """Return the UTC date of a timestamp column; Spark's ``to_date`` would take the session's zone."""
-    from pyspark.sql import functions as F
-
     return F.date_from_unix_date(F.floor(F.unix_millis(F.col(time)) / F.lit(_DAY_MS)).cast("int"))

@@ -10,6 +10,8 @@ Each writer has its own folder, because a streaming query's list of finished fil
 
 from __future__ import annotations
 
+import re
+
 SAMPLES = """
     time timestamp NOT NULL COMMENT 'when the broker answered, or the commit was made',
     group string NOT NULL COMMENT 'group id; empty: the sample is of a topic alone',
@@ -45,3 +47,8 @@ LOAD = """
     date date NOT NULL COMMENT 'of time, in UTC'
 """
 """One partition of one group in one step, with the forecast at its end."""
+
+
+def columns_of(ddl: str) -> dict[str, str]:
+    """Return name and type of each column of a table."""
+    return dict(re.findall(r"(\w+) (timestamp|date|string|int|bigint|double)\b", ddl))

@@ -45,7 +45,8 @@ class Storage:
 
     def folders(self, name: str = "") -> list[str]:
         """Return the names of the folders directly under ``name``, sorted; none if it does not exist."""
-        return sorted(str(s.getPath().getName()) for s in self._listed(name) if s.isDirectory())
+        statuses = self._files.listStatus(self._under(name)) if self.has(name) else []
+        return sorted(str(status.getPath().getName()) for status in statuses if status.isDirectory())
 
     def has(self, name: str) -> bool:
         """Return whether a file or folder exists."""
@@ -57,10 +58,8 @@ class Storage:
 
     def read(self, name: str, limit: int = 1 << 20) -> str | None:
         """Return the text of a small file; None if it does not exist."""
-        if not self.has(name):
-            return None
-        with closing(self._files.open(self._under(name))) as stream:
-            return bytes(stream.readNBytes(limit)).decode(errors="replace")
+        end = self.read_end(name, limit)
+        return None if end is None else end[0]
 
     def read_end(self, name: str, limit: int) -> tuple[str, bool] | None:
         """Return the last bytes of a file as text, and whether they are all; None if it does not exist."""
@@ -164,9 +163,6 @@ class Storage:
 
     def _failed(self, what: str) -> PipelineError:
         return PipelineError(f"{self.root}: {what}: check free space and permissions")
-
-    def _listed(self, name: str) -> list[Any]:
-        return list(self._files.listStatus(self._under(name))) if self.has(name) else []
 
     def _under(self, name: str) -> Any:
         return self._jvm.org.apache.hadoop.fs.Path(self._path, name) if name else self._path

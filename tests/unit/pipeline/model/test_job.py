@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline.model.job import LoadReport, LoadRun
+from kafka_assignors.pipeline.model.job import LoadRun
 
 Progress = dict[str, Any]
 
@@ -38,7 +38,7 @@ class Query:
 
 def running(query: Query) -> LoadRun:
     unused = cast(Any, None)
-    run = LoadRun(unused, unused, LoadSettings(), LoadReport(), None)
+    run = LoadRun(unused, LoadSettings(), None)
     run.begun(cast(Any, query))
     return run
 
