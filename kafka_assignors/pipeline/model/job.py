@@ -14,11 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
-
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
+from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.faults import one_line
@@ -29,12 +25,16 @@ from kafka_assignors.pipeline.tables.batch_files import check_files
 from kafka_assignors.pipeline.tables.landing import stream_samples, trigger, writers
 from kafka_assignors.pipeline.tables.storage import Storage
 
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
 _LOG = logging.getLogger(__name__)
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 _POLL_S = 1.0  # interval of checks for the end of the stream
 _PATIENCE_S = 30.0  # a stop waits this long for the end of a batch
 
-OnBatch = Callable[[DataFrame, "LoadReport"], None]
+OnBatch = Callable[["DataFrame", "LoadReport"], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +225,8 @@ class LoadRun:
 
 def _count(steps: DataFrame) -> LoadReport:
     """Count the samples and steps of one batch."""
+    from pyspark.sql import functions as F
+
     names = ("samples", "late", "ahead", "duplicates")
     sums = (F.sum(name).alias(name) for name in names)
     rows = steps.groupBy("quality").agg(F.count("at").alias("steps"), *sums).na.fill(0).collect()

@@ -16,12 +16,13 @@ Rules:
 from __future__ import annotations
 
 from functools import partial
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from typing import TYPE_CHECKING
 
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.model.steps import KEY, ORDER, STEPS, as_load, fold_all, with_numbers
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 BUCKETS = 64
 """Number of buckets; it is fixed, because a checkpoint depends on it."""
@@ -54,6 +55,8 @@ def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float =
     Returns:
         A streaming DataFrame with rows of ``steps.STEPS``, for ``as_load``.
     """
+    from pyspark.sql import functions as F
+
     from kafka_assignors.pipeline.model.processor import LoadProcessor
 
     # A clock that is ahead must not make the samples of all other partitions old.

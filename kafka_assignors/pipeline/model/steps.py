@@ -7,13 +7,11 @@ columns of integers.  Spark converts times back to timestamps.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from kafka_assignors.forecast import UNKNOWN, LoadSettings, SampleCounts
 from kafka_assignors.forecast.bucket.bucket import Bucket
@@ -21,6 +19,9 @@ from kafka_assignors.forecast.bucket.rows import MISSING, QUALITIES, LoadRows
 from kafka_assignors.forecast.bucket.steps import Samples
 from kafka_assignors.pipeline.tables.landing import utc_date
 from kafka_assignors.pipeline.tables.schemas import LOAD, columns_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 KEY = ("group", "topic", "partition")
 ORDER = ("at", "begin_offset", "end_offset", "committed_offset")
@@ -44,6 +45,8 @@ _SCHEMA = pa.schema([(name, _TYPES[kind]) for name, kind in columns_of(STEPS).it
 
 def with_numbers(samples: DataFrame) -> DataFrame:
     """Convert samples for the fold: integers, with ``UNKNOWN`` for null."""
+    from pyspark.sql import functions as F
+
     return samples.select(
         *KEY,
         F.unix_micros("time").alias("at"),
@@ -53,6 +56,8 @@ def with_numbers(samples: DataFrame) -> DataFrame:
 
 def as_load(steps: DataFrame, settings: LoadSettings) -> DataFrame:
     """Convert steps to rows of ``LOAD``."""
+    from pyspark.sql import functions as F
+
     step_s = F.lit(float(settings.step_s))
     columns = {
         "time": F.timestamp_micros("at"),

@@ -19,18 +19,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
-
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.streaming.query import StreamingQuery
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.pipeline.faults import one_line, pipeline_error
 from kafka_assignors.pipeline.tables.checkpoints import check_age, check_settings, read_object
 from kafka_assignors.pipeline.tables.schemas import SAMPLES, columns_of
 from kafka_assignors.pipeline.tables.storage import Storage
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
 _WRITER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 _DATE = re.compile(r".*/date=(\d{4}-\d\d-\d\d)/")  # the last one: the recording may be in such a folder
@@ -127,6 +127,8 @@ def read_samples(
     Raises:
         PipelineError: there are no samples, or a file (named) cannot be used.
     """
+    from pyspark.sql import functions as F
+
     with one_line(f"reading samples of {root}"):
         names = names or writers(spark, root)
         if not names:
@@ -147,6 +149,8 @@ def stream_samples(
 
     Merged files with the model's ``token`` are skipped, because the model has read their samples.
     """
+    from pyspark.sql import functions as F
+
     # Spark silently skips files older than the newest one by more than this.
     reader = spark.readStream.schema(_NULLABLE).option("maxFileAge", "36500d")
     if files_per_batch is not None:
@@ -282,6 +286,7 @@ def _read(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
 
 def _without_nulls(samples: DataFrame) -> DataFrame:
     """Make a null in a required column, or its absence, an error that names the file."""
+    from pyspark.sql import functions as F
 
     def required(name: str) -> Any:
         text = F.concat(F.lit(f"there is no {name!r} in a row of "), F.col("_metadata.file_path"))
@@ -297,4 +302,6 @@ def utc(time: datetime) -> datetime:
 
 def utc_date(time: str) -> Column:
     """Return the UTC date of a timestamp column; Spark's ``to_date`` would take the session's zone."""
+    from pyspark.sql import functions as F
+
     return F.date_from_unix_date(F.floor(F.unix_millis(F.col(time)) / F.lit(_DAY_MS)).cast("int"))
