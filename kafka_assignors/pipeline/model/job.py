@@ -74,6 +74,16 @@ class LoadReport:
             **{name: getattr(self, name) + getattr(other, name) for name in names},
         )
 
+    @property
+    def gaps(self) -> int:
+        """Gaps without samples, each of one step or more."""
+        return self.qualities.get("gap", 0)
+
+    @property
+    def resets(self) -> int:
+        """Steps in which a log was replaced, or a group's commit was reset."""
+        return self.qualities.get("reset", 0)
+
 
 def start_load_model(
     spark: SparkSession,
