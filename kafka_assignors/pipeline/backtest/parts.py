@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.pipeline.backtest.service_rate import largest_rates
-
-Floats = npt.NDArray[np.float64]
+from kafka_assignors.pipeline.backtest.service_rate import Floats, largest_rates
 
 MICROSECONDS = 1_000_000  # in a second
 _ENDED_S = 3600.0  # or three steps, if longer: a shorter absence may be a fault of the recording
-MOST = 200_000_000
-"""Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,9 +21,7 @@ class LoadColumns:
 
     Attributes:
         time: end of the step, microseconds since 1970, int64.
-        step_s: length of the step, seconds.
-        topic: name of the topic.
-        partition: number of the partition, int64.
+        index: index of the partition among all of the group, in the planners' order, int64.
         arrived: records arrived; NaN if unknown, like ``served``, ``lag`` and ``forecast``.
         served: records served.
         lag: records unread at the end of the step.
@@ -36,18 +30,12 @@ class LoadColumns:
     """
 
     time: npt.NDArray[np.int64]
-    step_s: Floats
-    topic: npt.NDArray[np.object_]
-    partition: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]
     arrived: Floats
     served: Floats
     lag: Floats
     forecast: Floats
     horizon_s: Floats
-
-    def where(self, wanted: npt.NDArray[np.bool_]) -> LoadColumns:
-        """Return the rows that a mask selects."""
-        return LoadColumns(*(getattr(self, column.name)[wanted] for column in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +65,11 @@ class Frame:
         return sum(self.topics.values())
 
     @property
+    def starts(self) -> dict[str, int]:
+        """Topic -> index of its first partition among all of the group."""
+        return dict(zip(self.topics, itertools.accumulate(self.topics.values(), initial=0), strict=False))
+
+    @property
     def step_us(self) -> int:
         """Length of a step, microseconds."""
         return round(self.step_s * MICROSECONDS)
@@ -96,7 +89,7 @@ class Part:
         unknown: number of these pairs whose arrivals are unknown, and so interpolated.
         never_known: see `Recorded`.
         appeared: see `Recorded`.
-        ended: by partition, see `Recorded`.
+        ended: by partition, see `Recorded`, like ``newest_lag`` and ``lag_age``.
         rates: see ``service_rate.largest_rates``.
         served: sum of the records served by step; NaN if those of a present partition are
             unknown.
@@ -113,32 +106,47 @@ class Part:
     never_known: int
     appeared: int
     ended: npt.NDArray[np.bool_]
+    newest_lag: Floats
+    lag_age: npt.NDArray[np.int64]
     rates: Floats
     served: Floats
     known_lag: Floats
 
 
-def frame_of(group: str, rows: LoadColumns) -> Frame:
-    """Return the frame of all rows of a group, at least one.
+def frame_of(
+    group: str,
+    *,
+    times: tuple[int, int],
+    lengths_s: tuple[float, float],
+    lowest_partition: int,
+    topics: dict[str, int],
+    horizon_s: float | None,
+) -> Frame:
+    """Return the frame of the rows of a group, at least one.
+
+    Args:
+        group: id of the group.
+        times: end of the first and of the last step, microseconds since 1970.
+        lengths_s: the shortest and the longest step, seconds.
+        lowest_partition: the lowest number of a partition.
+        topics: see `Frame`.
+        horizon_s: see `Frame`.
 
     Raises:
-        HistoryError: steps have different lengths or no length, or a partition number is negative.
+        HistoryError: steps have different lengths or no length, or the number is negative.
     """
-    step_s = float(rows.step_s.min())
-    step_us = step_length(group, step_s, float(rows.step_s.max()), int(rows.partition.min()))
-    names, which = np.unique(rows.topic.astype(str), return_inverse=True)
-    counts = np.zeros(len(names), np.int64)
-    np.maximum.at(counts, which, rows.partition + 1)
-    known = ~np.isnan(rows.forecast) & (rows.horizon_s > 0)
-    horizons, often = np.unique(rows.horizon_s[known], return_counts=True)
-    first, last = int(rows.time.min()), int(rows.time.max())
+    (first, last), (shortest, longest) = times, lengths_s
+    if shortest != longest:
+        raise HistoryError(
+            f"group {group!r}: steps of {shortest:g} s and of {longest:g} s: "
+            f"choose a part with --since and --until"
+        )
+    if (step_us := round(shortest * MICROSECONDS)) <= 0:
+        raise HistoryError(f"group {group!r}: steps of {shortest:g} s")
+    if lowest_partition < 0:
+        raise HistoryError(f"group {group!r}: a partition with the number {lowest_partition}")
     return Frame(
-        group=group,
-        first=first,
-        steps=(last - first) // step_us + 1,
-        step_s=step_s,
-        topics={str(name): int(count) for name, count in zip(names, counts, strict=True)},
-        horizon_s=float(horizons[np.argmax(often)]) if horizons.size else None,
+        group, first, (last - first) // step_us + 1, shortest, dict(sorted(topics.items())), horizon_s
     )
 
 
@@ -148,15 +156,12 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
     Raises:
         HistoryError: steps do not follow each other, or a partition has a step twice.
     """
-    group, steps, size = frame.group, frame.steps, end - begin
+    steps, size = frame.steps, end - begin
     after = rows.time - frame.first
     if bool((after % frame.step_us).any()):
-        raise HistoryError(f"group {group!r}: its steps do not follow each other at {frame.step_s:g} s")
-    starts = dict(zip(frame.topics, itertools.accumulate(frame.topics.values(), initial=0), strict=False))
-    names, which = np.unique(rows.topic.astype(str), return_inverse=True)
-    column = np.array([starts[str(name)] for name in names], np.int64)[which] + rows.partition - begin
-    cell = after // frame.step_us * size + column
-    _refuse_doubles(group, rows, cell)
+        raise HistoryError(f"group {frame.group!r}: its steps do not follow each other at {frame.step_s:g} s")
+    cell = after // frame.step_us * size + rows.index - begin
+    _refuse_doubles(frame, rows, cell)
 
     def laid_out(values: Floats) -> Floats:
         table = np.full(steps * size, np.nan)
@@ -174,6 +179,7 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
     waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
     known = ~np.isnan(arrived)
     arrivals = np.where(is_empty, 0.0, _filled(arrived))
+    lag_age = np.argmax(~np.isnan(lag[::-1]), axis=0)
     late = first_seen > 0
     # The lag with which a partition appears later counts as arrivals of its first step.
     arrivals[first_seen[late], np.flatnonzero(late)] += waiting[late]
@@ -192,49 +198,21 @@ def part_of(frame: Frame, rows: LoadColumns, begin: int, end: int) -> Part:
         never_known=int((~known.any(axis=0)).sum()),
         appeared=int(late.sum()),
         ended=has_ended,
+        newest_lag=lag[steps - 1 - lag_age, np.arange(size)],
+        lag_age=lag_age,
         rates=largest_rates(served, lag, frame.step_s),
         served=np.where(is_absent, 0.0, served).sum(axis=1),
         known_lag=np.nan_to_num(lag).sum(axis=1),
     )
 
 
-def check_size(group: str, steps: int, partitions: int, most: int = MOST) -> None:
-    """Refuse a history that is too large.
-
-    Raises:
-        HistoryError: it has more than ``most`` steps x partitions.
-    """
-    if steps * partitions > most:
-        raise HistoryError(
-            f"group {group!r}: {steps:,} steps of {partitions:,} partitions are too many at once: "
-            f"choose a part with --since and --until"
-        )
-
-
-def step_length(group: str, shortest: float, longest: float, lowest_partition: int) -> int:
-    """Return the length of the steps in microseconds, from the shortest and the longest in seconds.
-
-    Raises:
-        HistoryError: steps have different lengths or no length, or the number is negative.
-    """
-    if shortest != longest:
-        raise HistoryError(
-            f"group {group!r}: steps of {shortest:g} s and of {longest:g} s: "
-            f"choose a part with --since and --until"
-        )
-    if (step_us := round(shortest * MICROSECONDS)) <= 0:
-        raise HistoryError(f"group {group!r}: steps of {shortest:g} s")
-    if lowest_partition < 0:
-        raise HistoryError(f"group {group!r}: a partition with the number {lowest_partition}")
-    return step_us
-
-
-def _refuse_doubles(group: str, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
+def _refuse_doubles(frame: Frame, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
     _, first, counts = np.unique(cell, return_index=True, return_counts=True)
     if (counts > 1).any():
-        row = int(first[np.argmax(counts > 1)])
+        index = int(rows.index[first[np.argmax(counts > 1)]])
+        topic, start = next(item for item in reversed(frame.starts.items()) if item[1] <= index)
         raise HistoryError(
-            f"group {group!r}: {rows.topic[row]}-{rows.partition[row]} has a step more than once: "
+            f"group {frame.group!r}: {topic}-{index - start} has a step more than once: "
             f"is this the output of two pipelines?"
         )
 

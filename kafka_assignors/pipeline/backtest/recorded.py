@@ -11,17 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.pipeline.backtest.parts import (
-    MICROSECONDS,
-    Floats,
-    Frame,
-    LoadColumns,
-    Part,
-    check_size,
-    frame_of,
-    part_of,
-)
-from kafka_assignors.pipeline.backtest.service_rate import largest_rates, service_rate
+from kafka_assignors.pipeline.backtest.parts import MICROSECONDS, Frame, Part
+from kafka_assignors.pipeline.backtest.service_rate import Floats, largest_rates, service_rate
 from kafka_assignors.simulation import History
 
 
@@ -40,6 +31,8 @@ class Recorded:
         never_known: number of partitions without any known arrivals; they count as empty.
         appeared: number of partitions whose first row is after the first step.
         ended: by partition, whether it is empty after its last row.
+        newest_lag: by partition, the newest known lag; NaN if none is known.
+        lag_age: by partition, the steps from then to the end.
     """
 
     history: History
@@ -48,6 +41,8 @@ class Recorded:
     never_known: int
     appeared: int
     ended: npt.NDArray[np.bool_]
+    newest_lag: Floats
+    lag_age: npt.NDArray[np.int64]
 
 
 MakeArray = Callable[[str, tuple[int, int], type], npt.NDArray[Any]]
@@ -59,29 +54,12 @@ def in_memory(_: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
     return np.empty(shape, kind)
 
 
-def assemble(
-    group: str, rows: LoadColumns, *, recorded_members: int | None = None, make_array: MakeArray = in_memory
-) -> Recorded:
-    """Arrange the rows of a group by steps and partitions.
-
-    Cost: O(rows + steps x partitions), and a few arrays of that size.
-
-    Raises:
-        HistoryError: the history is too large, its steps differ in length or do not follow each other, a
-            partition has a step twice, or no arrivals are known.
-    """
-    frame = frame_of(group, rows)
-    check_size(group, frame.steps, frame.partitions)
-    part = part_of(frame, rows, 0, frame.partitions)
-    return joined(frame, [part], recorded_members=recorded_members, make_array=make_array)
-
-
 def joined(
     frame: Frame,
     parts: Iterable[Part],
     *,
-    recorded_members: int | None = None,
-    make_array: MakeArray = in_memory,
+    recorded_members: int | None,
+    make_array: MakeArray,
 ) -> Recorded:
     """Join the parts of a history, which have each partition once, in any order.
 
@@ -93,7 +71,8 @@ def joined(
     shape = frame.steps, frame.partitions
     arrivals = make_array("arrivals", shape, np.int64)
     expected = None if frame.horizon_s is None else make_array("expected", shape, np.float64)
-    start_lags = np.zeros(frame.partitions, np.int64)
+    start_lags, lag_age = (np.zeros(frame.partitions, np.int64) for _ in range(2))
+    newest_lag = np.zeros(frame.partitions)
     lag, served, known_lag = (np.zeros(frame.steps) for _ in range(3))
     rates = np.zeros(1)
     ended = np.zeros(frame.partitions, bool)
@@ -101,6 +80,7 @@ def joined(
     for part in parts:
         columns = slice(part.begin, part.begin + len(part.start_lags))
         arrivals[:, columns], start_lags[columns], ended[columns] = part.arrivals, part.start_lags, part.ended
+        newest_lag[columns], lag_age[columns] = part.newest_lag, part.lag_age
         if expected is not None:
             expected[:, columns] = part.expected
         lag, served, known_lag = lag + part.lag, served + part.served, known_lag + part.known_lag
@@ -129,6 +109,8 @@ def joined(
         never_known=never_known,
         appeared=appeared,
         ended=ended,
+        newest_lag=newest_lag,
+        lag_age=lag_age,
     )
 
 
