@@ -204,16 +204,15 @@ def array_files(folder: Path) -> MakeArray:
     return make_array
 
 
-def _load_of(spark: SparkSession, folder: str, step_s: float = 60.0) -> DataFrame:
+def _load_of(spark: SparkSession, folder: str, step_s: float) -> DataFrame:
     storage = Storage(spark, folder)
-    with _reading(folder):
-        if has_load(spark, folder):
-            # Spark silently ignores empty files.
-            for empty in storage.empty_files("load/date=*/*.parquet"):
-                raise HistoryError(
-                    f"{folder}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
-                )
-            return read_load(spark, folder)
+    if has_load(spark, folder):
+        # Spark silently ignores empty files.
+        for empty in storage.empty_files("load/date=*/*.parquet"):
+            raise HistoryError(
+                f"{folder}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
+            )
+        return read_load(spark, folder)
     if storage.folders("samples"):
         step_s = seconds("step_s", step_s, 0.001, 900)
         horizon_s = step_s * min(max(1, round(_HORIZON_S / step_s)), MOST_STEPS_AHEAD)

@@ -248,9 +248,9 @@ def test_output_of_two_pipelines_is_refused(spark: SparkSession, tmp_path: Path)
 
 
 def same(one: TrialResult, other: TrialResult) -> bool:
-    if one.outcome is None or other.outcome is None or one.series is None or other.series is None:
+    if one.outcome is None or other.outcome is None:
         return one == other
-    arrays = zip(vars_of(one.series), vars_of(other.series), strict=True)
+    arrays = zip(vars_of(one.outcome.series), vars_of(other.outcome.series), strict=True)
     return one.outcome.figures() == other.outcome.figures() and all(
         np.array_equal(mine, theirs) for mine, theirs in arrays
     )
@@ -423,8 +423,14 @@ def test_results_are_the_same_on_the_storage_of_spark(folder: Path, tmp_path: Pa
         low, high = results["candidates"][0]["intervals"]["mean_lag"]
         assert 0 < low <= results["candidates"][0]["mean_lag"] <= high
         assert "</html>" in (folder_ / "report.html").read_text()
-    again = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", uri])
-    assert str(again.exception) == f"{uri} is not empty: give --out a new folder"
+    for out in (str(local), uri):
+        again = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", out])
+        assert str(again.exception) == f"{out} is not empty: give --out a new folder"
+    (tmp_path / "file").write_text("")
+    refused = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", f"{tmp_path}/file/new"])
+    assert isinstance(refused.exception, KafkaAssignorsError)
+    assert str(refused.exception).startswith(f"writing to {tmp_path}/file/new: ")
+    assert "\n" not in str(refused.exception)
 
 
 @pytest.mark.usefixtures("_this_session")

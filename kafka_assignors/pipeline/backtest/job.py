@@ -38,14 +38,12 @@ class TrialResult:
 
     Attributes:
         number: number of the trial.
-        outcome: the outcome without moves, time lags and series; None if the trial failed.
-        series: the downsampled series; None if the trial failed.
+        outcome: the outcome without moves and time lags, its series downsampled; None if the trial failed.
         error: why the trial failed, in one line; empty if it did not.
     """
 
     number: int
     outcome: Outcome | None = None
-    series: Series | None = None
     error: str = ""
 
 
@@ -58,11 +56,8 @@ def try_out(history: History, trial: Trial) -> TrialResult:
         return TrialResult(trial.number, error=_one_line(str(error)))
     except Exception as error:  # a bug in one of 1,000 trials must not stop the other 999
         return TrialResult(trial.number, error=_one_line(f"{type(error).__name__}: {error}"))
-    return TrialResult(
-        trial.number,
-        outcome=replace(outcome, moves=(), time_lags=np.zeros(0), series=None),
-        series=None if outcome.series is None else downsampled(outcome.series),
-    )
+    series = None if outcome.series is None else downsampled(outcome.series)
+    return TrialResult(trial.number, replace(outcome, moves=(), time_lags=np.zeros(0), series=series))
 
 
 def downsampled(series: Series, points: int = POINTS) -> Series:
