@@ -21,8 +21,8 @@ import numpy.typing as npt
 from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
-from kafka_assignors.pipeline.backtest.parts import Frame, LoadColumns, frame_of, part_of
-from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, in_memory, joined
+from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, frame_of
+from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder, in_memory
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
@@ -162,26 +162,23 @@ def _frames(rows: DataFrame, most: int) -> list[Frame]:
 
 
 def _recorded(rows: DataFrame, frame: Frame, recorded_members: int | None, make_array: MakeArray) -> Recorded:
-    """Fetch and join the rows of a group, in parts of up to `CELLS` cells or of one partition."""
+    """Fetch and arrange the rows of a group, in parts of up to `CELLS` cells or of one partition."""
     rows = rows.select(*(column.name for column in fields(LoadColumns)))
     width = max(CELLS // frame.steps, 1)
     begins = range(0, frame.partitions, width)
     if len(begins) > 1:
         rows = rows.repartitionByRange(len(begins), "index").persist()
+    builder = RecordedBuilder(frame, make_array)
     try:
-        parts = (
-            part_of(frame, _fetched(rows.where(rows["index"].between(begin, end - 1))), begin, end)
-            for begin in begins
-            for end in [min(begin + width, frame.partitions)]
-        )
-        return joined(frame, parts, recorded_members=recorded_members, make_array=make_array)
+        for begin in begins:
+            end = min(begin + width, frame.partitions)
+            table = rows.where(rows["index"].between(begin, end - 1)).toArrow()
+            # Null becomes NaN.
+            columns = LoadColumns(**{name: table[name].to_numpy() for name in table.column_names})
+            builder.add(columns, begin, end)
+        return builder.recorded(recorded_members)
     finally:
         rows.unpersist()
-
-
-def _fetched(rows: DataFrame) -> LoadColumns:
-    table = rows.toArrow()
-    return LoadColumns(**{name: table[name].to_numpy() for name in table.column_names})  # null becomes NaN
 
 
 def array_files(folder: Path) -> MakeArray:

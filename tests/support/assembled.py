@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.pipeline.backtest.parts import Frame, LoadColumns, frame_of, part_of
-from kafka_assignors.pipeline.backtest.recorded import Recorded, in_memory, joined
+from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, frame_of
+from kafka_assignors.pipeline.backtest.recorded import Recorded, RecordedBuilder, in_memory
 
 Rows = dict[str, npt.NDArray[Any]]
 """Columns of the load table, at least those of a history; ``time`` in microseconds."""
@@ -36,5 +36,6 @@ def framed(rows: Rows) -> tuple[Frame, LoadColumns]:
 def assembled(rows: Rows, *, recorded_members: int | None = None) -> Recorded:
     """Return the history of group ``g``, of one part."""
     frame, columns = framed(rows)
-    parts = [part_of(frame, columns, 0, frame.partitions)]
-    return joined(frame, parts, recorded_members=recorded_members, make_array=in_memory)
+    builder = RecordedBuilder(frame, in_memory)
+    builder.add(columns, 0, frame.partitions)
+    return builder.recorded(recorded_members)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.pipeline.backtest.parts import MICROSECONDS, LoadColumns, part_of
-from kafka_assignors.pipeline.backtest.recorded import in_memory, joined, missing_times
+from kafka_assignors.pipeline.backtest.frame import MICROSECONDS, LoadColumns
+from kafka_assignors.pipeline.backtest.recorded import RecordedBuilder, in_memory, missing_times
 from kafka_assignors.simulation import History
 from tests.support.assembled import Rows, assembled, framed
 
@@ -168,11 +168,10 @@ def test_parts_join_to_the_whole_history(width: int, recorded_members: int | Non
     assert (frame.partitions, frame.horizon_s) == (8, 60.0 if forecasts else None)
     begins = list(range(0, 8, width))
     random.shuffle(begins)
-    parts = (
-        part_of(frame, between(columns, begin, begin + width), begin, min(begin + width, 8))
-        for begin in begins
-    )
-    in_parts = joined(frame, parts, recorded_members=recorded_members, make_array=in_memory)
+    builder = RecordedBuilder(frame, in_memory)
+    for begin in begins:
+        builder.add(between(columns, begin, begin + width), begin, min(begin + width, 8))
+    in_parts = builder.recorded(recorded_members)
     assert whole.history.service_rate is not None
     assert whole.unknown > 0
     assert (whole.never_known, whole.appeared) == ((1, 5) if hole else (0, 6))
