@@ -52,10 +52,9 @@ def try_out(history: History, trial: Trial) -> TrialResult:
     try:
         load = history if trial.scale == 1 else history.scaled(trial.scale)
         outcome = simulate(load, trial.scenario)
-    except KafkaAssignorsError as error:
-        return TrialResult(trial.number, error=_one_line(str(error)))
     except Exception as error:  # a bug in one of 1,000 trials must not stop the other 999
-        return TrialResult(trial.number, error=_one_line(f"{type(error).__name__}: {error}"))
+        kind = "" if isinstance(error, KafkaAssignorsError) else f"{type(error).__name__}: "
+        return TrialResult(trial.number, error=_one_line(f"{kind}{error}"))
     series = None if outcome.series is None else downsampled(outcome.series)
     return TrialResult(trial.number, replace(outcome, moves=(), time_lags=np.zeros(0), series=series))
 

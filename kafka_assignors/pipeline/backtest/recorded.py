@@ -124,7 +124,7 @@ class RecordedBuilder:
         self._lag += np.where(is_empty, 0.0, lag).sum(axis=1)
         self._served += np.where(is_empty | ~seen.any(axis=0), 0.0, served).sum(axis=1)
         self._known_lag += np.nan_to_num(lag).sum(axis=1)
-        # Empty rates (of all parts): the history is too short for a rate.
+        # The rates of all parts are empty if the history is too short for a rate.
         self._rates = np.maximum(self._rates, largest_rates(served, lag, frame.step_s))
         self._cells += int((~is_empty).sum())
         self._unknown += int((~is_known & ~is_empty).sum())
