@@ -397,7 +397,7 @@ def test_command_writes_tables_results_and_a_report(folder: Path, tmp_path: Path
 
 @pytest.mark.usefixtures("_this_session")
 def test_results_are_the_same_on_the_storage_of_spark(folder: Path, tmp_path: Path) -> None:
-    local, uri = tmp_path / "local", f"file:{tmp_path}/new/uri"
+    local, uri = tmp_path / "at 10:30", f"file:{tmp_path}/new/uri"
     arguments = [
         str(folder),
         "--strategies",

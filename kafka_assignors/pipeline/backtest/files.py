@@ -52,7 +52,7 @@ def prepare(folder: Storage) -> None:
     """
     with one_line(f"writing to {folder.root}"):
         folder.make("")
-        is_empty = not (folder.folders() or folder.files("*"))
+        is_empty = folder.is_empty()
     if not is_empty:
         raise KafkaAssignorsError(f"{folder.root} is not empty: give --out a new folder")
 
