@@ -22,8 +22,7 @@ from kafka_assignors.cli.size.recording import RecordingRequest, load_at_end
 from kafka_assignors.cli.size.sizes import SizeRequest
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.scoring import Totals, baselines, compare
-from kafka_assignors.pipeline.backtest.parts import LoadColumns
-from kafka_assignors.pipeline.backtest.recorded import assemble
+from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.simulation import History, Scenario, simulate
 from kafka_assignors.simulation.history import Counts
@@ -192,20 +191,19 @@ def sizes_of(hour: int) -> tuple[int, int, int]:
     rates = (500 - 400 * np.cos(2 * np.pi * day)) / SIZED
     arrivals = np.random.default_rng(5).poisson(np.tile(rates * STEP_S, (SIZED, 1)).T)
     end = 5 * STEPS_A_DAY + hour * 12
-    known, count = arrivals[:end].ravel().astype(float), end * SIZED
-    rows = LoadColumns(
-        time=np.repeat(np.arange(1, end + 1), SIZED) * STEP_S * 1_000_000,
-        step_s=np.full(count, float(STEP_S)),
-        topic=np.full(count, "t", object),
-        partition=np.tile(np.arange(SIZED), end),
-        arrived=known,
-        served=known,
-        lag=np.zeros(count),
-        forecast=np.full(count, np.nan),
-        horizon_s=np.full(count, 3600.0),
+    nothing = np.zeros(SIZED, np.int64)
+    recorded = Recorded(
+        History("g", STEP_S, {"t": SIZED}, arrivals[:end], nothing),
+        lag=np.zeros(end),
+        unknown=0.0,
+        never_known=0,
+        appeared=0,
+        ended=np.zeros(SIZED, bool),
+        newest_lag=np.zeros(SIZED),
+        lag_age=nothing,
     )
     recording = RecordingRequest("", None, None, window_s=STEP_S)
-    load = load_at_end(rows, assemble("g", rows), recording, SizeRequest("g", TARGET, 3600, rate=RATE))
+    load = load_at_end(recorded, recording, SizeRequest("g", TARGET, 3600, rate=RATE))
     assert load.forecasts is not None
     assert load.forecasts.partitions == SIZED
     lasting = replace(load.history, arrivals=4 * load.history.arrivals[:1], step_s=3600.0)

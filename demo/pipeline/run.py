@@ -31,6 +31,7 @@ from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.session import local_session
+from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.simulation import History
 
 if TYPE_CHECKING:
@@ -140,8 +141,9 @@ class _Job:
                 else:
                     results = self._try_out(spark, histories, trials)
                     summary = result["backtest"] = _summary(recorded, trials, results, started, began)
-                    prepare(folder / "backtest")
-                    save(folder / "backtest", summary, results)
+                    storage = Storage(spark, f"{root}/backtest")
+                    prepare(storage)
+                    save(storage, summary, results)
 
     def _try_out(
         self, spark: SparkSession, histories: Mapping[Compared, History], trials: Sequence[Trial]

@@ -1,6 +1,6 @@
 """Reads recorded histories with Spark: one ``Recorded`` a group.
 
-Spark reads, checks and selects the rows.  The driver gets the columns of each group as Arrow, 72 bytes a row,
+Spark reads, checks and selects the rows.  The driver gets the columns of each group as Arrow, 56 bytes a row,
 so rows never become Python objects.
 """
 
@@ -10,7 +10,8 @@ import errno
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import fields
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,8 +21,8 @@ import numpy.typing as npt
 from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
-from kafka_assignors.pipeline.backtest.parts import MOST, Frame, LoadColumns, check_size, part_of, step_length
-from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, assemble, joined
+from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, frame_of
+from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder, in_memory
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
@@ -30,14 +31,10 @@ from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.validators import seconds
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 _HORIZON_S = 3600.0  # length of forecasts, rounded to whole steps; less if the steps are very short
-
-_NUMBERS = ("step_s", "arrived", "served", "lag", "forecast", "horizon_s")
-_USED = ("group", "time", "topic", "partition", *_NUMBERS)
-"""Columns of the load table that a history is made of."""
+_NUMBERS = ("arrived", "served", "lag", "forecast", "horizon_s")
 
 CELLS = 1_000_000
 """Steps x partitions that the driver reads at a time, at least one partition.
@@ -45,8 +42,11 @@ CELLS = 1_000_000
 A cell takes 300 bytes in Python and as many in Java.
 """
 
+MOST = 200_000_000
+"""Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
+
 MOST_IN_FILES = 500_000_000
-"""Maximum steps x partitions of a group with its arrays in files.  In a worker, the two arrays take 8 GB."""
+"""The maximum with arrays in files.  In a worker, the two arrays take 8 GB."""
 
 
 def read_history(
@@ -54,7 +54,7 @@ def read_history(
     folder: str,
     *,
     groups: Sequence[str] = (),
-    since: datetime | None = None,
+    since: datetime | timedelta | None = None,
     until: datetime | None = None,
     recorded_members: int | None = None,
     step_s: float = 60.0,
@@ -66,7 +66,8 @@ def read_history(
         spark: a session.
         folder: folder of the pipeline, a path or a URI that Spark can read.
         groups: names of groups; all groups by default.
-        since: start of the history, with a time zone; None: the first step.
+        since: start of the history, with a time zone, or the time before the end of the last step; None: the
+            first step.
         until: end of the history, exclusive, with a time zone; None: the last step.
         recorded_members: see ``backtest.service_rate``.
         step_s: length of a step, seconds, if there are only samples; a load has its own.
@@ -80,104 +81,104 @@ def read_history(
         OptionError: there are only samples, and ``step_s`` does not divide a quarter of an hour.
         HistoryError: the folder has no such history, or it cannot be read.
     """
+    import pyarrow as pa
+    from pyspark.sql import functions as F
+
     with _reading(folder):
-        load = _load_of(spark, folder, step_s).transform(lambda rows: within(rows, since, until))
+        load = _load_of(spark, folder, step_s)
+        load = _within(load, None if isinstance(since, timedelta) else since, until)
         wanted = load["group"].isin(*groups) if groups else load["group"] != ""  # "": a topic without a group
         # Persisted, because each group is fetched separately and the model must not run for each.
-        rows = load.where(wanted).select(*_USED).persist()
+        rows = load.where(wanted).select(
+            *("group", "topic", "partition", "step_s", F.unix_micros("time").alias("time")),
+            *(F.col(name).cast("double").alias(name) for name in _NUMBERS),
+        )
+        rows.persist()
         try:
-            sizes = group_sizes(rows, MOST if scratch is None else MOST_IN_FILES)
-            if missing := sorted(set(groups) - sizes.keys()):
+            recent = _last(rows, since) if isinstance(since, timedelta) else rows
+            frames = _frames(recent, MOST if scratch is None else MOST_IN_FILES)
+            if missing := sorted(set(groups) - {frame.group for frame in frames}):
                 raise HistoryError(f"{folder}: no rows of group {missing[0]!r} in the requested time")
-            if not sizes:
+            if not frames:
                 raise HistoryError(f"{folder}: no rows in the requested time")
+            starts = [
+                {"group": frame.group, "topic": topic, "start": start}
+                for frame in frames
+                for topic, start in frame.starts.items()
+            ]
+            table = F.broadcast(spark.createDataFrame(pa.Table.from_pylist(starts)))
+            indexed = recent.join(table, ["group", "topic"])
+            indexed = indexed.withColumn("index", F.col("start") + F.col("partition"))
             return [
-                assemble(group, load_columns(rows, group), recorded_members=recorded_members)
-                if scratch is None
-                else _in_files(rows, group, cells, recorded_members, scratch / str(number))
-                for number, (group, cells) in enumerate(sizes.items())
+                _recorded(
+                    indexed.where(indexed["group"] == frame.group),
+                    frame,
+                    recorded_members,
+                    in_memory if scratch is None else array_files(scratch / str(number)),
+                )
+                for number, frame in enumerate(frames)
             ]
         finally:
             rows.unpersist()
 
 
-def _in_files(
-    rows: DataFrame, group: str, cells: int, recorded_members: int | None, folder: Path
-) -> Recorded:
-    """Read the history of a group, a large one in parts; its arrays are in files of a new folder."""
-    make_array = array_files(folder)
-    if cells <= CELLS:
-        columns = load_columns(rows, group)
-        return assemble(group, columns, recorded_members=recorded_members, make_array=make_array)
-    own = rows.where(rows["group"] == group)
-    own = own.repartitionByRange(-(-cells // CELLS), "topic", "partition").persist()
-    try:
-        frame = frame_of_rows(own, group)
-        check_size(group, frame.steps, frame.partitions, MOST_IN_FILES)
-        parts = (
-            part_of(frame, load_columns(own.where(condition), group), begin, end)
-            for begin, end, condition in slices(frame)
-        )
-        return joined(frame, parts, recorded_members=recorded_members, make_array=make_array)
-    finally:
-        own.unpersist()
+def _last(rows: DataFrame, span: timedelta) -> DataFrame:
+    """Keep the rows of a time before the end of the last step."""
+    from pyspark.sql import functions as F
+
+    [(newest,)] = rows.agg(F.max("time")).collect()
+    return rows if newest is None else rows.where(rows["time"] > newest - span // timedelta(microseconds=1))
 
 
-def frame_of_rows(rows: DataFrame, group: str) -> Frame:
-    """Return the steps and partitions of the rows of a group, at least one.
+def _frames(rows: DataFrame, most: int) -> list[Frame]:
+    """Return the steps and partitions of each group, by name; no row is fetched.
 
     Raises:
-        HistoryError: steps have different lengths or no length, or a partition number is negative.
+        HistoryError: a history has more than ``most`` steps x partitions, steps have different lengths or no
+            length, or a partition number is negative.
     """
     from pyspark.sql import functions as F
 
-    [span] = rows.agg(
-        *(F.unix_micros(of("time")).alias(name) for of, name in ((F.min, "first"), (F.max, "last"))),
-        *(of("step_s").alias(name) for of, name in ((F.min, "shortest"), (F.max, "longest"))),
-        F.min("partition").alias("lowest"),
-    ).collect()
-    topics = rows.groupBy("topic").agg((F.max("partition") + 1).alias("partitions")).collect()
-    horizons = rows.where("forecast is not null and horizon_s > 0").groupBy("horizon_s").count()
-    often = horizons.orderBy(F.desc("count"), "horizon_s").head()
-    step_us = step_length(group, span.shortest, span.longest, span.lowest)
-    return Frame(
-        group=group,
-        first=span.first,
-        steps=(span.last - span.first) // step_us + 1,
-        step_s=span.shortest,
-        topics={row.topic: row.partitions for row in sorted(topics)},
-        horizon_s=None if often is None else often.horizon_s,
+    has_forecast = F.col("forecast").isNotNull() & (F.col("horizon_s") > 0)
+    spans = rows.groupBy("group").agg(
+        F.array(F.min("time"), F.max("time")).alias("times"),
+        F.array(F.min("step_s"), F.max("step_s")).alias("lengths_s"),
+        F.min("partition").alias("lowest_partition"),
+        F.mode(F.when(has_forecast, F.col("horizon_s")), deterministic=True).alias("horizon_s"),
     )
+    topics: dict[str, dict[str, int]] = {}
+    for row in rows.groupBy("group", "topic").agg(F.max("partition").alias("highest")).collect():
+        topics.setdefault(row.group, {})[row.topic] = row.highest + 1
+    frames = [
+        frame_of(**span.asDict(), topics=topics[span.group]) for span in spans.orderBy("group").collect()
+    ]
+    for frame in frames:
+        if frame.steps * frame.partitions > most:
+            raise HistoryError(
+                f"group {frame.group!r}: {frame.steps:,} steps of {frame.partitions:,} partitions are too "
+                f"many at once: choose a part with --since and --until"
+            )
+    return frames
 
 
-def slices(frame: Frame) -> Iterator[tuple[int, int, Column]]:
-    """Yield parts of up to `CELLS` cells or of one partition: first partition, end, condition of the rows."""
-    from pyspark.sql import functions as F
-
+def _recorded(rows: DataFrame, frame: Frame, recorded_members: int | None, make_array: MakeArray) -> Recorded:
+    """Fetch and arrange the rows of a group, in parts of up to `CELLS` cells or of one partition."""
+    rows = rows.select(*(column.name for column in fields(LoadColumns)))
     width = max(CELLS // frame.steps, 1)
-    starts = np.cumsum([0, *frame.topics.values()])
-    topics = list(frame.topics)
-
-    def at(number: int) -> tuple[str, int]:
-        topic = int(np.searchsorted(starts, number, side="right")) - 1
-        return topics[topic], number - int(starts[topic])
-
-    for begin in range(0, frame.partitions, width):
-        end = min(begin + width, frame.partitions)
-        (low, first), (high, last) = at(begin), at(end - 1)
-        bounds = (_sort_key(F.lit(topic), F.lit(n)) for topic, n in ((low, first), (high, last)))
-        condition = _sort_key(F.col("topic"), F.col("partition")).between(*bounds)
-        condition &= F.col("topic").between(low, high)
-        if low == high:  # Spark skips persisted rows only by conditions on plain columns
-            condition &= F.col("partition").between(first, last)
-        yield begin, end, condition
-
-
-def _sort_key(topic: Column, partition: Column) -> Column:
-    """Return a value by which rows are in the planners' order of partitions."""
-    from pyspark.sql import functions as F
-
-    return F.struct(topic.alias("topic"), partition.cast("bigint").alias("partition"))
+    begins = range(0, frame.partitions, width)
+    if len(begins) > 1:
+        rows = rows.repartitionByRange(len(begins), "index").persist()
+    builder = RecordedBuilder(frame, make_array)
+    try:
+        for begin in begins:
+            end = min(begin + width, frame.partitions)
+            table = rows.where(rows["index"].between(begin, end - 1)).toArrow()
+            # Null becomes NaN.
+            columns = LoadColumns(**{name: table[name].to_numpy() for name in table.column_names})
+            builder.add(columns, begin, end)
+        return builder.recorded(recorded_members)
+    finally:
+        rows.unpersist()
 
 
 def array_files(folder: Path) -> MakeArray:
@@ -200,65 +201,15 @@ def array_files(folder: Path) -> MakeArray:
     return make_array
 
 
-def read_columns(
-    spark: SparkSession, folder: str, group: str, *, until: datetime | None = None, last_us: int
-) -> LoadColumns:
-    """Read the last rows of one group, of ``last_us`` microseconds.
-
-    Other arguments and errors are those of `read_history`.
-    """
-    from pyspark.sql import functions as F
-
-    with _reading(folder):
-        load = _load_of(spark, folder).transform(lambda rows: within(rows, None, until))
-        rows = load.where(load["group"] == group).persist()
-        try:
-            [(newest,)] = rows.agg(F.unix_micros(F.max("time"))).collect()
-            if newest is None:
-                raise HistoryError(f"{folder}: no rows of group {group!r} in the requested time")
-            recent = rows.where(F.unix_micros("time") > newest - last_us)
-            group_sizes(recent)
-            return load_columns(recent, group)
-        finally:
-            rows.unpersist()
-
-
-def group_sizes(load: DataFrame, most: int = MOST) -> dict[str, int]:
-    """Return steps x partitions of the history of each group, by name; no history is fetched.
-
-    Raises:
-        HistoryError: a history is larger than ``most``.
-    """
-    from pyspark.sql import functions as F
-
-    of_topics = load.groupBy("group", "topic").agg(
-        F.min("time").alias("first"),
-        F.max("time").alias("last"),
-        F.min("step_s").alias("step_s"),
-        (F.max("partition").cast("bigint") + 1).alias("partitions"),  # as in a `Frame`
-    )
-    length_s = (F.unix_micros(F.max("last")) - F.unix_micros(F.min("first"))) / 1e6
-    steps = F.try_divide(length_s, F.min("step_s")) + 1  # null: steps of 0 s, which `step_length` refuses
-    counts = of_topics.groupBy("group").agg(
-        steps.cast("bigint").alias("steps"), F.sum("partitions").alias("partitions")
-    )
-    sizes = {}
-    for row in counts.orderBy("group").collect():
-        check_size(row.group, row.steps or 0, row.partitions, most)
-        sizes[row.group] = (row.steps or 0) * row.partitions
-    return sizes
-
-
-def _load_of(spark: SparkSession, folder: str, step_s: float = 60.0) -> DataFrame:
+def _load_of(spark: SparkSession, folder: str, step_s: float) -> DataFrame:
     storage = Storage(spark, folder)
-    with _reading(folder):
-        if has_load(spark, folder):
-            # Spark silently ignores empty files.
-            for empty in storage.empty_files("load/date=*/*.parquet"):
-                raise HistoryError(
-                    f"{folder}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
-                )
-            return read_load(spark, folder)
+    if has_load(spark, folder):
+        # Spark silently ignores empty files.
+        for empty in storage.empty_files("load/date=*/*.parquet"):
+            raise HistoryError(
+                f"{folder}/{empty} is not a complete Parquet file: remove it, or run the pipeline again"
+            )
+        return read_load(spark, folder)
     if storage.folders("samples"):
         step_s = seconds("step_s", step_s, 0.001, 900)
         horizon_s = step_s * min(max(1, round(_HORIZON_S / step_s)), MOST_STEPS_AHEAD)
@@ -267,7 +218,7 @@ def _load_of(spark: SparkSession, folder: str, step_s: float = 60.0) -> DataFram
     raise HistoryError(f"{folder}: it has no load/ and no samples/: is this the folder of a pipeline?")
 
 
-def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
+def _within(rows: DataFrame, since: datetime | None, until: datetime | None) -> DataFrame:
     """Keep the steps wholly within a period; days outside of it are not read."""
     from pyspark.sql import functions as F
 
@@ -277,42 +228,6 @@ def within(rows: DataFrame, since: datetime | None, until: datetime | None) -> D
     if until is not None:
         rows = rows.where((F.col("date") <= F.lit(utc(until).date())) & (F.col("time") <= F.lit(utc(until))))
     return rows
-
-
-def load_columns(load: DataFrame, group: str) -> LoadColumns:
-    """Fetch the rows of a group."""
-    from pyspark.sql import functions as F
-
-    table = (
-        load.where(load["group"] == group)
-        .select(
-            F.unix_micros("time").alias("time"),
-            "topic",
-            F.col("partition").cast("bigint").alias("partition"),
-            *(F.col(name).cast("double").alias(name) for name in _NUMBERS),
-        )
-        .toArrow()
-    )
-    return LoadColumns(
-        time=table["time"].to_numpy(),
-        topic=_names(table["topic"]),
-        partition=table["partition"].to_numpy(),
-        **{name: _numbers(table[name]) for name in _NUMBERS},
-    )
-
-
-def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    """Return a column as floats; null becomes NaN."""
-    values: npt.NDArray[np.float64] = column.to_numpy().astype(np.float64)
-    return values
-
-
-def _names(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
-    """Return the topic of each row, with one Python string a topic."""
-    encoded = column.combine_chunks().dictionary_encode()
-    names = np.array(encoded.dictionary.to_pylist(), dtype=object)
-    topics: npt.NDArray[np.object_] = names[encoded.indices.to_numpy()]
-    return topics
 
 
 @contextmanager

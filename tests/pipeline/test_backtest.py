@@ -30,7 +30,6 @@ from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials, try_out
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.history import read_history
-from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.simulation import History, parse
@@ -114,11 +113,11 @@ def test_history_in_files_is_read_in_parts(
     spark: SparkSession, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two topics, with a partition number missing; a part has at most two partitions."""
-    monkeypatch.setattr(history_module, "CELLS", 2 * 60)
     two_topics = [of for of in busy_group("two") if of["partition"] != 2]
     two_topics += [{**of, "topic": "payments"} for of in busy_group("two", partitions=4)]
     write_load(tmp_path, busy_group("g", forecasts=False) + busy_group("h", partitions=2) + two_topics)
     whole = read_history(spark, str(tmp_path), recorded_members=2)
+    monkeypatch.setattr(history_module, "CELLS", 2 * 60)
     (tmp_path / "scratch").mkdir()
     parts = read_history(spark, str(tmp_path), recorded_members=2, scratch=tmp_path / "scratch")
     assert [one.history.group for one in parts] == ["g", "h", "two"]
@@ -134,14 +133,33 @@ def test_history_in_files_is_read_in_parts(
             )
 
 
-def test_size_of_a_history_counts_partitions_without_rows(spark: SparkSession, tmp_path: Path) -> None:
+def test_size_of_a_history_counts_partitions_without_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A history has all partitions up to the highest number of each topic."""
     rows = [row(Cell(step, topic, p, 1, 1, 0)) for step in range(3) for topic, p in (("a", 50), ("b", 1))]
     write_load(tmp_path, rows)
-    load = read_load(spark, str(tmp_path))
-    assert history_module.group_sizes(load) == {"g": 3 * (51 + 2)}
-    with pytest.raises(HistoryError, match="3 steps of 53 partitions are too many at once"):
-        history_module.group_sizes(load, 3 * 53 - 1)
+    monkeypatch.setattr(history_module, "MOST", 3 * 53)
+    [recorded] = read_history(spark, str(tmp_path))
+    assert recorded.history.topics == {"a": 51, "b": 2}
+    monkeypatch.setattr(history_module, "MOST", 3 * 53 - 1)
+    with pytest.raises(
+        HistoryError, match=r"group 'g': 3 steps of 53 partitions are too many at once: .*--since"
+    ):
+        read_history(spark, str(tmp_path))
+
+
+def test_only_forecasts_of_the_most_frequent_horizon_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Of two equally frequent ones, the shorter."""
+    horizons = (60.0, 60.0, 3600.0, 3600.0, 3600.0)
+    forecasts = (1.0, 2.0, 3.0, None, 4.0)
+    rows = [row(Cell(step, "t", 0, 1, 1, 0)) for step in range(5)]
+    given = zip(rows, horizons, forecasts, strict=True)
+    write_load(tmp_path, [{**of, "horizon_s": horizon, "forecast": value} for of, horizon, value in given])
+    [recorded] = read_history(spark, str(tmp_path), until=START + timedelta(seconds=40))
+    assert recorded.history.horizon_s == 60
+    [recorded] = read_history(spark, str(tmp_path), since=START + timedelta(seconds=10))
+    assert recorded.history.horizon_s == 3600
 
 
 def test_steps_without_a_length_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -230,9 +248,9 @@ def test_output_of_two_pipelines_is_refused(spark: SparkSession, tmp_path: Path)
 
 
 def same(one: TrialResult, other: TrialResult) -> bool:
-    if one.outcome is None or other.outcome is None or one.series is None or other.series is None:
+    if one.outcome is None or other.outcome is None:
         return one == other
-    arrays = zip(vars_of(one.series), vars_of(other.series), strict=True)
+    arrays = zip(vars_of(one.outcome.series), vars_of(other.outcome.series), strict=True)
     return one.outcome.figures() == other.outcome.figures() and all(
         np.array_equal(mine, theirs) for mine, theirs in arrays
     )
@@ -379,7 +397,7 @@ def test_command_writes_tables_results_and_a_report(folder: Path, tmp_path: Path
 
 @pytest.mark.usefixtures("_this_session")
 def test_results_are_the_same_on_the_storage_of_spark(folder: Path, tmp_path: Path) -> None:
-    local, uri = tmp_path / "local", f"file:{tmp_path}/new/uri"
+    local, uri = tmp_path / "at 10:30", f"file:{tmp_path}/new/uri"
     arguments = [
         str(folder),
         "--strategies",
@@ -405,8 +423,14 @@ def test_results_are_the_same_on_the_storage_of_spark(folder: Path, tmp_path: Pa
         low, high = results["candidates"][0]["intervals"]["mean_lag"]
         assert 0 < low <= results["candidates"][0]["mean_lag"] <= high
         assert "</html>" in (folder_ / "report.html").read_text()
-    again = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", uri])
-    assert str(again.exception) == f"{uri} is not empty: give --out a new folder"
+    for out in (str(local), uri):
+        again = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", out])
+        assert str(again.exception) == f"{out} is not empty: give --out a new folder"
+    (tmp_path / "file").write_text("")
+    refused = CliRunner().invoke(cli_backtest.command, [*arguments, "--out", f"{tmp_path}/file/new"])
+    assert isinstance(refused.exception, KafkaAssignorsError)
+    assert str(refused.exception).startswith(f"writing to {tmp_path}/file/new: ")
+    assert "\n" not in str(refused.exception)
 
 
 @pytest.mark.usefixtures("_this_session")

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.pipeline.history import read_columns
+from kafka_assignors.pipeline.history import read_history
 from tests.support.loads import START, busy_group, write_load
 
 
@@ -73,11 +73,11 @@ def test_later_steps_are_forecast_from_the_recording(folder: Path) -> None:
 
 def test_only_the_last_weeks_of_a_recording_are_read(folder: Path, spark: SparkSession) -> None:
     """Here the last two minutes, with steps of 10 s."""
-    rows = read_columns(spark, str(folder), "g", last_us=120_000_000)
-    assert len({*rows.time.tolist()}) == 12
-    until = START + timedelta(seconds=300)
-    rows = read_columns(spark, str(folder), "g", until=until, last_us=120_000_000)
-    assert rows.time.max() == round(1e6 * until.timestamp())
+    span, until = timedelta(minutes=2), START + timedelta(seconds=300)
+    for end in (START + timedelta(seconds=600), until):
+        [recorded] = read_history(spark, str(folder), groups=["g"], since=span, until=end)
+        assert recorded.history.steps == 12
+        assert recorded.history.starts_at == (end - span).timestamp()
 
 
 def test_recording_without_the_group(folder: Path) -> None:

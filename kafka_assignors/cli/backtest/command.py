@@ -187,9 +187,6 @@ def command(
     require_plotly("spark")
     require_spark()
     out = out or f"out/backtest-{datetime.now():%Y%m%d-%H%M%S}"  # local time
-    local = None if is_of_spark(out) else Path(out)
-    if local is not None:
-        prepare(local)
     started = datetime.now(timezone.utc)
     with (
         sigterm_as_interrupt(),
@@ -198,9 +195,9 @@ def command(
         session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=view.step) as spark,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
-        folder = local or Storage(spark, out)
-        if local is None:
-            prepare(folder)
+        # Absolute, because the JVM may have another working directory.
+        folder = Storage(spark, out if is_of_spark(out) else str(Path(out).absolute()))
+        prepare(folder)
         view.step(Progress("reading the history"))
         with option_as_usage_error(_option):
             recorded = read_history(
@@ -241,7 +238,7 @@ def command(
         save(folder, results, trial_results)
     print_notes(missing for group in recorded if (missing := missing_times(group, since, until)))
     print_notes(assumptions(grid, recorded, trials, recorded_members))
-    _show(results, f"{local or out.rstrip('/')}/report.html", output)
+    _show(results, f"{out.rstrip('/')}/report.html", output)
     if run["failed"]:
         failed = f"{run['failed']:,} of {run['scenarios']:,} scenarios failed"
         raise KafkaAssignorsError(f"{failed}; {results['failures'][0]}")

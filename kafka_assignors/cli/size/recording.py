@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,8 @@ from kafka_assignors.errors import HistoryError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.bucket.model import forecast_parts
 from kafka_assignors.forecast.settings import QUARTER
-from kafka_assignors.pipeline.backtest.parts import MICROSECONDS, LoadColumns
-from kafka_assignors.pipeline.backtest.recorded import Recorded, assemble
+from kafka_assignors.pipeline.backtest.frame import MICROSECONDS
+from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.simulation.history import History, Levels
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _PARTS = 4
 _STEP_US = 300 * MICROSECONDS
 """Shorter recorded steps are joined up to this length, because the model's cost grows with their number."""
 
-_LEARNT_US = 28 * 86_400 * MICROSECONDS
+_LEARNT = timedelta(days=28)
 """The last four weeks are read and learnt, because the model's usual rates are means over about that time."""
 
 
@@ -45,21 +45,25 @@ class RecordingRequest:
 
 def recorded_size(spark: SparkSession, recording: RecordingRequest, request: SizeRequest) -> SizeReport:
     """Return the size of a group at the end of a recording."""
-    from kafka_assignors.pipeline.history import read_columns
+    from kafka_assignors.pipeline.history import read_history
 
-    rows = read_columns(spark, recording.folder, request.group_id, until=recording.until, last_us=_LEARNT_US)
-    recorded = assemble(request.group_id, rows, recorded_members=recording.members)
-    load = load_at_end(rows, recorded, recording, request)
+    [recorded] = read_history(
+        spark,
+        recording.folder,
+        groups=[request.group_id],
+        since=_LEARNT,
+        until=recording.until,
+        recorded_members=recording.members,
+    )
+    load = load_at_end(recorded, recording, request)
     strategy = request.strategy or DEFAULT
-    end = datetime.fromtimestamp(int(rows.time.max()) / MICROSECONDS, timezone.utc)
+    end = datetime.fromtimestamp(_end(recorded.history) / MICROSECONDS, timezone.utc)
     report = size_report(request, load, strategy, end.isoformat(timespec="milliseconds"), recorded=True)
     note = f"a recording does not name the group's strategy: sizes are planned with {DEFAULT} (--strategy)"
     return report if request.strategy else report.with_notes(note)
 
 
-def load_at_end(
-    rows: LoadColumns, recorded: Recorded, recording: RecordingRequest, request: SizeRequest
-) -> GroupLoad:
+def load_at_end(recorded: Recorded, recording: RecordingRequest, request: SizeRequest) -> GroupLoad:
     """Return the load at the end of a recording: its last arrivals, lag and forecasts.  Pure."""
     history = recorded.history
     rate = history.service_rate if request.rate is None else request.rate
@@ -70,13 +74,13 @@ def load_at_end(
     window = min(max(round(recording.window_s / history.step_s), 1), history.steps)
     steps = [history.arrivals[-window:].mean(axis=0) / history.step_s]
     notes = []
-    lags = _last_lags(rows, history, window)
+    lags = np.where(recorded.lag_age < window, recorded.newest_lag, np.nan)
     lags[recorded.ended] = 0.0
     if unknown := int(np.isnan(lags).sum()):
         notes.append(f"the lag of {counted(unknown, 'partition')} is unknown and counts as none")
     if ended := int(recorded.ended.sum()):
         notes.append(f"{counted(ended, 'partition')} ended long before the recording did: no load is assumed")
-    later = later_arrivals(history, int(rows.time.max()), request.horizon_s)
+    later = later_arrivals(history, _end(history), request.horizon_s)
     known = 0 if later is None else int((~np.isnan(later[0])).sum())
     if later is None:
         notes.append(
@@ -129,7 +133,7 @@ def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | Non
     else:
         return None
     joined = joinable[-1]  # steps of the recording in a step of the model
-    steps = min(history.steps, _LEARNT_US // step_us) // joined
+    steps = min(history.steps, _LEARNT // timedelta(microseconds=step_us)) // joined
     arrivals = history.arrivals[history.steps - steps * joined :]
     arrivals = arrivals.reshape(steps, joined, history.partitions).sum(axis=1)
     settings = LoadSettings(step_s=joined * history.step_s, horizon_s=horizon_s)
@@ -137,13 +141,6 @@ def later_arrivals(history: History, end: int, horizon_s: float) -> Levels | Non
     return expected
 
 
-def _last_lags(rows: LoadColumns, history: History, window: int) -> Levels:
-    """Return the newest known lag of each partition in the last ``window`` steps; NaN: no lag is known."""
-    since = int(rows.time.max()) - round(window * history.step_s * MICROSECONDS)
-    known = rows.where(~np.isnan(rows.lag) & (rows.time > since))
-    first = dict(zip(history.topics, np.cumsum([0, *history.topics.values()]).tolist(), strict=False))
-    index = np.array([first[topic] for topic in known.topic], np.int64) + known.partition
-    order = np.argsort(known.time, kind="stable")
-    lags = np.full(history.partitions, np.nan)
-    lags[index[order]] = known.lag[order]  # of a repeated index, the newest lag stays
-    return lags
+def _end(history: History) -> int:
+    """Return the end of the last step, microseconds since 1970."""
+    return round((history.starts_at + history.length_s) * MICROSECONDS)

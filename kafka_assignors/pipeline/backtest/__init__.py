@@ -5,8 +5,8 @@ file             purpose                                                 key nam
 ===============  ======================================================  ====================================
 ``grid``         the combinations to try                                 ``Grid``, ``Candidate``, ``Trial``
 ``simulated``    strategies as picklable values                          ``simulated``
-``parts``        rows of the load table as parts of a history            ``Frame``, ``part_of``
-``recorded``     a history from its parts                                ``Recorded``, ``assemble``
+``frame``        rows of the load table; the steps of a history          ``LoadColumns``, ``Frame``
+``recorded``     a history from rows, in parts                           ``Recorded``, ``RecordedBuilder``
 ``service_rate`` the service rate of a member, from a history            ``service_rate``
 ``job``          the trials on Spark, one task each                      ``run_trials``
 ``results``      the shape of results.json                               ``Results``

@@ -37,15 +37,15 @@ CHOICES = ("load", "rebalance_on_skew", "replan_s")
 ``replan_s``: seconds between two unconditional rebalances, or null.
 """
 
-SURROUNDINGS = (*(pause.name for pause in fields(Pauses)), "forecast_delay_s", "drain_limit_s")
+_COSTS = tuple(pause.name for pause in fields(Pauses))
+SURROUNDINGS = (*_COSTS, "forecast_delay_s", "drain_limit_s")
 """The cost of a rebalance (``Pauses``), the age of forecasts, and the time limit after the history."""
 
 NO_RATE = "no backlog was long enough to measure a service rate: give --service-rate"
 NO_FORECASTS = "it has no forecasts"
 """Reasons to skip a group."""
 
-_SPARE = 1.3
-"""Default number of members, as a multiple of the members that the mean load needs."""
+_SPARE = 1.3  # default number of members, as a multiple of the members that the mean load needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +127,9 @@ class Grid:
         known = [history for history in histories if history.group not in left_out]
         if left_out and not known:
             raise _no_group(left_out)
-        loads = [
-            (history, scale, service_rate)
-            for history, scale, given_rate in itertools.product(known, self.scales, self.service_rates)
-            if (service_rate := given_rate or history.service_rate)
-        ]
         trials: list[Trial] = []
-        for history, scale, service_rate in loads:
+        for history, scale, given_rate in itertools.product(known, self.scales, self.service_rates):
+            service_rate = given_rate or history.service_rate or 0.0  # not 0: see `left_out`
             for members, surroundings in itertools.product(
                 self.members or (usual_members(history, scale, service_rate),),
                 _combinations(self.surroundings),
@@ -147,7 +143,9 @@ class Grid:
                         members=members,
                         service_rate=service_rate,
                         churn=churn,
-                        pauses=Pauses(**{name: surroundings[name] for name in surroundings.keys() & _COSTS}),
+                        pauses=Pauses(
+                            **{name: surroundings[name] for name in surroundings if name in _COSTS}
+                        ),
                         replan_s=candidate.replan_s,
                         skew=candidate.skew,
                         forecast_delay_s=surroundings.get("forecast_delay_s", FORECAST_DELAY_S),
@@ -213,9 +211,6 @@ def _no_group(left_out: Mapping[str, str]) -> OptionError:
         "service_rate",
         f"{never} behind for long enough to measure a service rate: give the records/s a member reads",
     )
-
-
-_COSTS = frozenset(pause.name for pause in fields(Pauses))
 
 
 def candidates(

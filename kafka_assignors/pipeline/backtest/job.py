@@ -10,11 +10,11 @@ results arrive while other tasks run.
 
 from __future__ import annotations
 
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,14 +38,12 @@ class TrialResult:
 
     Attributes:
         number: number of the trial.
-        outcome: the outcome without moves, time lags and series; None if the trial failed.
-        series: the downsampled series; None if the trial failed.
+        outcome: the outcome without moves and time lags, its series downsampled; None if the trial failed.
         error: why the trial failed, in one line; empty if it did not.
     """
 
     number: int
     outcome: Outcome | None = None
-    series: Series | None = None
     error: str = ""
 
 
@@ -54,15 +52,11 @@ def try_out(history: History, trial: Trial) -> TrialResult:
     try:
         load = history if trial.scale == 1 else history.scaled(trial.scale)
         outcome = simulate(load, trial.scenario)
-    except KafkaAssignorsError as error:
-        return TrialResult(trial.number, error=_one_line(str(error)))
     except Exception as error:  # a bug in one of 1,000 trials must not stop the other 999
-        return TrialResult(trial.number, error=_one_line(f"{type(error).__name__}: {error}"))
-    return TrialResult(
-        trial.number,
-        outcome=replace(outcome, moves=(), time_lags=np.zeros(0), series=None),
-        series=None if outcome.series is None else downsampled(outcome.series),
-    )
+        kind = "" if isinstance(error, KafkaAssignorsError) else f"{type(error).__name__}: "
+        return TrialResult(trial.number, error=_one_line(f"{kind}{error}"))
+    series = None if outcome.series is None else downsampled(outcome.series)
+    return TrialResult(trial.number, replace(outcome, moves=(), time_lags=np.zeros(0), series=series))
 
 
 def downsampled(series: Series, points: int = POINTS) -> Series:
@@ -94,83 +88,46 @@ def run_trials(
     Raises:
         KafkaAssignorsError: Spark gave up.  The results yielded before are valid.
     """
+    from pyspark import inheritable_thread_target
+    from pyspark.accumulators import AddingAccumulatorParam
+
     context = spark.sparkContext
-    if not trials:
-        return
-    results: Any = context.accumulator([], cast(Any, _Collected()))
+    results: Any = context.accumulator([], AddingAccumulatorParam([]))
     by_group: dict[str, list[Trial]] = {}
     for trial in trials:
         by_group.setdefault(trial.group, []).append(trial)
-    waiting = iter(by_group.items())  # shared by the threads
-    stopped = threading.Event()
     tag = f"backtest-{uuid.uuid4().hex}"
-    failures: list[Exception] = []
 
-    def run_group(history: History, of_group: Sequence[Trial]) -> None:
-        shared = context.broadcast(history)
+    def run_group(group: str) -> None:
+        context.addJobTag(tag)
+        shared = context.broadcast(histories[group])
         try:
-            context.parallelize(of_group, len(of_group)).foreach(
+            context.parallelize(by_group[group], len(by_group[group])).foreach(
                 lambda trial: results.add([try_out(shared.value, trial)])
             )
         finally:
             shared.destroy()
 
-    def work() -> None:
-        try:
-            context.addJobTag(tag)
-            for group, of_group in waiting:
-                if stopped.is_set():
-                    return
-                run_group(histories[group], of_group)
-        except Exception as error:  # raised below by the caller's thread
-            failures.append(error)
-
-    threads = [_inheritable_thread(work) for _ in range(min(_JOBS, len(by_group)))]
-    for thread in threads:
-        thread.start()
-    seen = 0
+    pool = ThreadPoolExecutor(_JOBS)
+    jobs = [pool.submit(inheritable_thread_target(spark)(run_group), group) for group in by_group]
+    running, seen = set(jobs), 0
     try:
-        while True:
-            ended = not any(thread.is_alive() for thread in threads)  # before reading, so no result is missed
+        while running:
+            done, running = wait(jobs, _POLL_S, FIRST_EXCEPTION)  # before reading, so no result is missed
             arrived = results.value[seen:]
             seen += len(arrived)
             yield from arrived
-            if ended or failures:
-                break
-            for thread in threads:
-                thread.join(_POLL_S / _JOBS)
+            for error in filter(None, (job.exception() for job in done)):
+                raise KafkaAssignorsError(
+                    f"Spark gave up after {seen:,} of {len(trials):,} scenarios: {_one_line(str(error))}"
+                ) from error
     finally:
-        stopped.set()
-        for thread in threads:
-            while thread.is_alive():  # Ctrl-C, a job failed, or the caller closed the generator
-                context.cancelJobsWithTag(tag)  # more than once: a job may begin only now
-                thread.join(_POLL_S)
-    if failures:
-        raise KafkaAssignorsError(
-            f"Spark gave up after {seen:,} of {len(trials):,} scenarios: {_one_line(str(failures[0]))}"
-        ) from failures[0]
+        pool.shutdown(wait=False, cancel_futures=True)
+        while not all(job.done() for job in jobs):  # Ctrl-C, a job failed, or the caller closed the generator
+            context.cancelJobsWithTag(tag)  # more than once: a job may begin only now
+            wait(jobs, _POLL_S)
     if seen != len(trials):
         raise KafkaAssignorsError(f"Spark returned {seen:,} results of {len(trials):,} scenarios")
-
-
-class _Collected:
-    """An accumulator of lists (pyspark's ``AccumulatorParam``)."""
-
-    def zero(self, value: list[TrialResult]) -> list[TrialResult]:
-        """Return an empty list."""
-        return []
-
-    def addInPlace(self, value1: list[TrialResult], value2: list[TrialResult]) -> list[TrialResult]:
-        """Concatenate two lists."""
-        value1.extend(value2)
-        return value1
-
-
-def _inheritable_thread(work: Callable[[], None]) -> threading.Thread:
-    from pyspark import InheritableThread
-
-    thread: threading.Thread = InheritableThread(target=work, daemon=True)
-    return thread
 
 
 def _one_line(text: str) -> str:

@@ -116,17 +116,17 @@ def verdict(results: Results) -> str:
 def reasons(results: Results) -> list[str]:
     """Return the reasons for the first candidate in first place, a sentence each."""
     candidates = results["candidates"]
-    best = [candidate for candidate in candidates if candidate["place"] == 1]
+    best = _best(candidates)
     if not best:
         return ["No candidate succeeded in every situation."]
     why = _why(best[0])
     last = [candidate for candidate in candidates if candidate["place"] is not None][-1]
     comparable = last["place"] != 1 and len(results["by_group"]) == 1  # means over several groups are not
     if comparable and (difference := _compared(best[0], last)):
-        why.append(f"compared with the last, {last['candidate']}: {difference}")
+        why.append(f"Compared with the last, {last['candidate']}: {difference}.")
     if len(best) > 1:
-        why.append(f"the {len(best)} candidates in first place do not really differ")
-    return [_sentence(reason) for reason in why]
+        why.append(f"The {len(best)} candidates in first place do not really differ.")
+    return why
 
 
 def about_figures(results: Results) -> str:
@@ -147,8 +147,7 @@ def for_each_group(results: Results) -> list[str]:
         return ["The same for each group."]
     lines = []
     for group in results["by_group"]:
-        best = [candidate for candidate in group["candidates"] if candidate["place"] == 1]
-        why = [_sentence(reason) for candidate in best[:1] for reason in _why(candidate)]
+        why = [reason for candidate in _best(group["candidates"])[:1] for reason in _why(candidate)]
         lines.append(" ".join((f"{group['group']}: {_use(group['candidates'])}.", *why)))
     return lines
 
@@ -158,8 +157,12 @@ def left_out(results: Results) -> list[str]:
     return [f"left out: {group['group']} ({group['why']})" for group in results["left_out"]]
 
 
+def _best(candidates: Sequence[CandidateResult]) -> list[CandidateResult]:
+    return [candidate for candidate in candidates if candidate["place"] == 1]
+
+
 def _use(candidates: Sequence[CandidateResult]) -> str:
-    best = [candidate["candidate"] for candidate in candidates if candidate["place"] == 1]
+    best = [candidate["candidate"] for candidate in _best(candidates)]
     if not best:
         return "No candidate can be recommended"
     if len(best) == 1:
@@ -169,19 +172,17 @@ def _use(candidates: Sequence[CandidateResult]) -> str:
 
 def _all_agree(results: Results) -> bool:
     """Return whether the best candidates are the same for each group and for all groups together."""
-    best = [
-        {candidate["candidate"] for candidate in candidates if candidate["place"] == 1}
+    best = {
+        frozenset(candidate["candidate"] for candidate in _best(candidates))
         for candidates in (results["candidates"], *(group["candidates"] for group in results["by_group"]))
-    ]
-    return all(names == best[0] for names in best)
+    }
+    return len(best) == 1
 
 
 def _why(candidate: CandidateResult) -> list[str]:
-    return [reason for reason in candidate["reasons"] if not reason.startswith(NO_DIFFERENCE)]
-
-
-def _sentence(reason: str) -> str:
-    return f"{reason[0].upper()}{reason[1:]}."
+    """Return the reasons for a place, a sentence each."""
+    reasons = [reason for reason in candidate["reasons"] if not reason.startswith(NO_DIFFERENCE)]
+    return [f"{reason[0].upper()}{reason[1:]}." for reason in reasons]
 
 
 def _compared(best: CandidateResult, last: CandidateResult) -> str:
@@ -200,14 +201,9 @@ def about_group(group: GroupResult) -> list[str]:
     ]
     if group["unknown"]:
         lines.append(f"{group['unknown']:.1%} of its arrivals are not known; they are interpolated in time")
-    if group["never_known"]:
-        lines.append(
-            f"{group['never_known']:,} of its partitions have no known arrivals; they count as empty"
-        )
-    if group["appeared"]:
-        lines.append(f"{group['appeared']:,} of its partitions appeared later than the others")
-    if group["ended"]:
-        lines.append(
-            f"{group['ended']:,} of its partitions ended long before the history did; then they are empty"
-        )
-    return lines
+    partitions = {
+        "have no known arrivals; they count as empty": group["never_known"],
+        "appeared later than the others": group["appeared"],
+        "ended long before the history did; then they are empty": group["ended"],
+    }
+    return lines + [f"{count:,} of its partitions {what}" for what, count in partitions.items() if count]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -11,18 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.errors import HistoryError
-from kafka_assignors.pipeline.backtest.parts import (
-    MICROSECONDS,
-    Floats,
-    Frame,
-    LoadColumns,
-    Part,
-    check_size,
-    frame_of,
-    part_of,
-)
-from kafka_assignors.pipeline.backtest.service_rate import largest_rates, service_rate
+from kafka_assignors.pipeline.backtest.frame import MICROSECONDS, Frame, LoadColumns
+from kafka_assignors.pipeline.backtest.service_rate import Floats, largest_rates, service_rate
 from kafka_assignors.simulation import History
+
+_ENDED_S = 3600.0  # or three steps, if longer: a shorter absence may be a fault of the recording
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +33,8 @@ class Recorded:
         never_known: number of partitions without any known arrivals; they count as empty.
         appeared: number of partitions whose first row is after the first step.
         ended: by partition, whether it is empty after its last row.
+        newest_lag: by partition, the newest known lag; NaN if none is known.
+        lag_age: by partition, the steps from then to the end.
     """
 
     history: History
@@ -48,6 +43,8 @@ class Recorded:
     never_known: int
     appeared: int
     ended: npt.NDArray[np.bool_]
+    newest_lag: Floats
+    lag_age: npt.NDArray[np.int64]
 
 
 MakeArray = Callable[[str, tuple[int, int], type], npt.NDArray[Any]]
@@ -59,77 +56,142 @@ def in_memory(_: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
     return np.empty(shape, kind)
 
 
-def assemble(
-    group: str, rows: LoadColumns, *, recorded_members: int | None = None, make_array: MakeArray = in_memory
-) -> Recorded:
-    """Arrange the rows of a group by steps and partitions.
+class RecordedBuilder:
+    """Arranges rows of the load table as the history of a group, some partitions at a time.
 
-    Cost: O(rows + steps x partitions), and a few arrays of that size.
-
-    Raises:
-        HistoryError: the history is too large, its steps differ in length or do not follow each other, a
-            partition has a step twice, or no arrivals are known.
+    Cost: O(rows + steps x partitions), and in memory a few arrays of the size of a part.
     """
-    frame = frame_of(group, rows)
-    check_size(group, frame.steps, frame.partitions)
-    part = part_of(frame, rows, 0, frame.partitions)
-    return joined(frame, [part], recorded_members=recorded_members, make_array=make_array)
+
+    def __init__(self, frame: Frame, make_array: MakeArray) -> None:
+        self._frame = frame
+        shape = frame.steps, frame.partitions
+        self._arrivals = make_array("arrivals", shape, np.int64)
+        self._expected = None if frame.horizon_s is None else make_array("expected", shape, np.float64)
+        self._start_lags, self._lag_age = (np.zeros(frame.partitions, np.int64) for _ in range(2))
+        self._newest_lag = np.zeros(frame.partitions)
+        self._first_seen, self._ended = np.zeros(frame.partitions, np.int64), np.zeros(frame.partitions, bool)
+        self._is_known = np.zeros(frame.partitions, bool)
+        self._lag, self._served, self._known_lag = (np.zeros(frame.steps) for _ in range(3))
+        self._rates = np.zeros(1)
+        # (step, partition) pairs in which the partition is not empty, and those of unknown arrivals.
+        self._cells = self._unknown = 0
+
+    def add(self, rows: LoadColumns, begin: int, end: int) -> None:
+        """Add all rows of the partitions from index ``begin`` to before ``end``.
+
+        Raises:
+            HistoryError: steps do not follow each other, or a partition has a step twice.
+        """
+        frame, steps, size = self._frame, self._frame.steps, end - begin
+        after = rows.time - frame.first
+        if bool((after % frame.step_us).any()):
+            raise HistoryError(
+                f"group {frame.group!r}: its steps do not follow each other at {frame.step_s:g} s"
+            )
+        cell = after // frame.step_us * size + rows.index - begin
+        _refuse_doubles(frame, rows, cell)
+
+        def laid_out(values: Floats) -> Floats:
+            table = np.full(steps * size, np.nan)
+            table[cell] = values
+            return table.reshape(steps, size)
+
+        arrived, served, lag = laid_out(rows.arrived), laid_out(rows.served), laid_out(rows.lag)
+        seen = np.zeros((steps, size), bool)
+        seen.reshape(-1)[cell] = True
+        number = np.arange(steps)[:, None]
+        first_seen, last_seen = np.argmax(seen, axis=0), steps - 1 - np.argmax(seen[::-1], axis=0)
+        has_ended = (steps - 1 - last_seen) * frame.step_s > max(_ENDED_S, 3 * frame.step_s)
+        is_empty = (number < first_seen) | (has_ended & (number > last_seen))
+        waiting = _waiting_when_first_seen(arrived, served, lag, first_seen)
+        is_known = ~np.isnan(arrived)
+        arrivals = np.where(is_empty, 0.0, _filled(arrived))
+        late = first_seen > 0
+        # The lag with which a partition appears later counts as arrivals of its first step.
+        arrivals[first_seen[late], np.flatnonzero(late)] += waiting[late]
+        lag_age = np.argmax(~np.isnan(lag[::-1]), axis=0)
+
+        columns = slice(begin, end)
+        self._arrivals[:, columns] = np.rint(arrivals)
+        self._start_lags[columns] = np.rint(np.where(late, 0.0, waiting))
+        if self._expected is not None:
+            forecast = np.where(rows.horizon_s == frame.horizon_s, np.maximum(rows.forecast, 0.0), np.nan)
+            self._expected[:, columns] = laid_out(forecast)
+        self._first_seen[columns], self._ended[columns] = first_seen, has_ended
+        self._is_known[columns] = is_known.any(axis=0)
+        self._newest_lag[columns] = lag[steps - 1 - lag_age, np.arange(size)]
+        self._lag_age[columns] = lag_age
+        self._lag += np.where(is_empty, 0.0, lag).sum(axis=1)
+        self._served += np.where(is_empty | ~seen.any(axis=0), 0.0, served).sum(axis=1)
+        self._known_lag += np.nan_to_num(lag).sum(axis=1)
+        # The rates of all parts are empty if the history is too short for a rate.
+        self._rates = np.maximum(self._rates, largest_rates(served, lag, frame.step_s))
+        self._cells += int((~is_empty).sum())
+        self._unknown += int((~is_known & ~is_empty).sum())
+
+    def recorded(self, recorded_members: int | None) -> Recorded:
+        """Return the history, after each partition was added once.
+
+        Raises:
+            HistoryError: no arrivals are known.
+        """
+        frame, rates = self._frame, self._rates
+        if not self._is_known.any():
+            raise HistoryError(f"group {frame.group!r}: not one step with known arrivals")
+        if recorded_members is not None:
+            of_group = largest_rates(self._served[:, None], self._known_lag[:, None], frame.step_s)
+            rates = of_group / recorded_members
+        return Recorded(
+            history=History(
+                group=frame.group,
+                step_s=frame.step_s,
+                topics=frame.topics,
+                arrivals=self._arrivals,
+                start_lags=self._start_lags,
+                service_rate=service_rate(rates, frame.step_s),
+                expected=self._expected,
+                horizon_s=frame.horizon_s,
+                starts_at=(frame.first - frame.step_us) / MICROSECONDS,
+            ),
+            lag=self._lag,
+            unknown=self._unknown / max(self._cells, 1),
+            never_known=int((~self._is_known).sum()),
+            appeared=int((self._first_seen > 0).sum()),
+            ended=self._ended,
+            newest_lag=self._newest_lag,
+            lag_age=self._lag_age,
+        )
 
 
-def joined(
-    frame: Frame,
-    parts: Iterable[Part],
-    *,
-    recorded_members: int | None = None,
-    make_array: MakeArray = in_memory,
-) -> Recorded:
-    """Join the parts of a history, which have each partition once, in any order.
+def _refuse_doubles(frame: Frame, rows: LoadColumns, cell: npt.NDArray[np.int64]) -> None:
+    _, first, counts = np.unique(cell, return_index=True, return_counts=True)
+    if (counts > 1).any():
+        index = int(rows.index[first[np.argmax(counts > 1)]])
+        topic, start = next(item for item in reversed(frame.starts.items()) if item[1] <= index)
+        raise HistoryError(
+            f"group {frame.group!r}: {topic}-{index - start} has a step more than once: "
+            f"is this the output of two pipelines?"
+        )
 
-    If ``parts`` is an iterator, at most two are in memory at a time.
 
-    Raises:
-        HistoryError: no arrivals are known.
-    """
-    shape = frame.steps, frame.partitions
-    arrivals = make_array("arrivals", shape, np.int64)
-    expected = None if frame.horizon_s is None else make_array("expected", shape, np.float64)
-    start_lags = np.zeros(frame.partitions, np.int64)
-    lag, served, known_lag = (np.zeros(frame.steps) for _ in range(3))
-    rates = np.zeros(1)
-    ended = np.zeros(frame.partitions, bool)
-    counts = np.zeros(4, np.int64)
-    for part in parts:
-        columns = slice(part.begin, part.begin + len(part.start_lags))
-        arrivals[:, columns], start_lags[columns], ended[columns] = part.arrivals, part.start_lags, part.ended
-        if expected is not None:
-            expected[:, columns] = part.expected
-        lag, served, known_lag = lag + part.lag, served + part.served, known_lag + part.known_lag
-        # Empty rates (of all parts): the history is too short for a rate.
-        rates = np.maximum(rates, part.rates) if part.rates.size else part.rates
-        counts += part.cells, part.unknown, part.never_known, part.appeared
-    cells, unknown, never_known, appeared = counts.tolist()
-    if never_known == frame.partitions:
-        raise HistoryError(f"group {frame.group!r}: not one step with known arrivals")
-    if recorded_members is not None:
-        rates = largest_rates(served[:, None], known_lag[:, None], frame.step_s) / recorded_members
-    return Recorded(
-        history=History(
-            group=frame.group,
-            step_s=frame.step_s,
-            topics=frame.topics,
-            arrivals=arrivals,
-            start_lags=start_lags,
-            service_rate=service_rate(rates, frame.step_s),
-            expected=expected,
-            horizon_s=frame.horizon_s,
-            starts_at=(frame.first - frame.step_us) / MICROSECONDS,
-        ),
-        lag=lag,
-        unknown=unknown / max(cells, 1),
-        never_known=never_known,
-        appeared=appeared,
-        ended=ended,
-    )
+def _waiting_when_first_seen(
+    arrived: Floats, served: Floats, lag: Floats, first_seen: npt.NDArray[np.int64]
+) -> Floats:
+    """Return the lag before the first step of each partition, records of shape (partitions,)."""
+    every = np.arange(arrived.shape[1])
+    before = lag[first_seen, every] + np.nan_to_num(served[first_seen, every] - arrived[first_seen, every])
+    waiting: Floats = np.maximum(np.nan_to_num(before), 0.0)
+    return waiting
+
+
+def _filled(table: Floats) -> Floats:
+    """Fill NaN by column: linear in between, the nearest value at the ends, 0 in a column without values."""
+    filled: Floats = table.copy()
+    steps = np.arange(len(table))
+    for column in np.flatnonzero(np.isnan(table).any(axis=0)):
+        known = ~np.isnan(table[:, column])
+        filled[:, column] = np.interp(steps, steps[known], table[known, column]) if known.any() else 0.0
+    return filled
 
 
 def missing_times(recorded: Recorded, since: datetime | None, until: datetime | None) -> str | None:

@@ -20,14 +20,9 @@ The default interval of auto-commit is 5 s, in kafka-python and in Java.  This i
 offsets and commits are not sampled at the same time.
 """
 
-_BUSY_S = 30.0
-"""A rate is measured over this many seconds, because commits come in bursts."""
-
-_CHANCE = 3.0
-"""Lag within this many standard deviations of random arrivals is no backlog."""
-
-_HIGH = 95.0
-"""The percentile of the measured rates that is returned."""
+_BUSY_S = 30.0  # a rate is measured over this time, because commits come in bursts
+_CHANCE = 3.0  # lag within this many standard deviations of random arrivals is no backlog
+_HIGH = 95.0  # percentile of the measured rates that is returned
 
 
 def service_rate(rates: Floats, step_s: float) -> float | None:

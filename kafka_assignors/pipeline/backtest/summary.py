@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import Any, cast
@@ -27,7 +27,7 @@ from kafka_assignors.pipeline.backtest.results import (
     Results,
     RunResult,
 )
-from kafka_assignors.simulation import Outcome, Ranked, Series, Situation, Strategy, recommend
+from kafka_assignors.simulation import Outcome, Ranked, Series, Situation, recommend
 
 FIGURES = (
     *("arrived", "served", "left", "drain_s", "recovery_s", "largest_lag", "mean_lag", "largest_member_lag"),
@@ -38,6 +38,8 @@ FIGURES = (
 
 MOST_LINES = 10
 """Maximum lines in a plot: readers cannot distinguish more colours."""
+
+_Run = tuple[Trial, TrialResult]
 
 
 def summed_up(
@@ -57,10 +59,15 @@ def summed_up(
     if not any(result.outcome for result in trial_results):
         why = trial_results[0].error if trial_results else "there is none"
         raise KafkaAssignorsError(f"every scenario failed, the first one: {why}")
-    groups = {trial.group for trial in trials}
-    tried = [recording for recording in recorded if recording.history.group in groups]
-    of_all = _ranking(groups, trials, trial_results)
-    by_group = [_ranking({recording.history.group}, trials, trial_results) for recording in tried]
+    runs = list(zip(trials, trial_results, strict=True))
+    of_group: dict[str, list[_Run]] = {}
+    for trial, result in runs:
+        of_group.setdefault(trial.group, []).append((trial, result))
+    tried = {
+        recording.history.group: recording for recording in recorded if recording.history.group in of_group
+    }
+    of_all = _ranking(", ".join(sorted(of_group)), runs)
+    by_group = [_ranking(group, of_group[group]) for group in tried]
     reasons = Counter(result.error for result in trial_results if result.error)
     return Results(
         kind=KIND,
@@ -68,7 +75,7 @@ def summed_up(
         started=started.isoformat(timespec="seconds"),
         run=run,
         replicates=max((trial.replicate for trial in trials), default=0) or 1,
-        groups=[_group(recording) for recording in tried],
+        groups=[_group(recording) for recording in tried.values()],
         left_out=[LeftOutResult(group=group, why=why) for group, why in left_out.items()],
         candidates=of_all["candidates"],
         judged_by=of_all["judged_by"],
@@ -79,10 +86,10 @@ def summed_up(
         ],
         plots=[
             plot
-            for recording, ranking in zip(tried, by_group, strict=True)
-            if (plot := _plot(recording, trials, trial_results, ranking["candidates"]))
+            for ranking in by_group
+            if (plot := _plot(tried[ranking["group"]], of_group[ranking["group"]], ranking["candidates"]))
         ],
-        scenarios=[scenario_row(trial, result) for trial, result in zip(trials, trial_results, strict=True)],
+        scenarios=[scenario_row(trial, result) for trial, result in runs],
     )
 
 
@@ -107,51 +114,28 @@ def scenario_row(trial: Trial, result: TrialResult) -> dict[str, Any]:
     }
 
 
-def _situation(trial: Trial) -> Situation:
-    scenario = trial.scenario
-    rate = float(scenario.service_rate or 0.0)
-    return Situation(trial.group, scenario.history, scenario.members, scenario.script, rate)
-
-
 # --- the ranking -------------------------------------------------------------------------------------------
 
 
-def _ranking(
-    groups: Collection[str], trials: Sequence[Trial], trial_results: Sequence[TrialResult]
-) -> GroupRanking:
-    """Rank the candidates by their results for some groups, the best first.
+def _ranking(groups: str, runs: Sequence[_Run]) -> GroupRanking:
+    """Rank the candidates by their results, the best first.
 
     Candidates that failed or were not tried in a situation in which another one succeeded are last, without a
     place.
     """
-    tried: dict[str, dict[Situation, TrialResult]] = {}
-    strategies: dict[str, Strategy] = {}
-    replicates: dict[Situation, int] = {}
-    for trial, result in zip(trials, trial_results, strict=True):
-        if trial.group not in groups:
-            continue
-        name, situation = str(trial.scenario.strategy), _situation(trial)
-        tried.setdefault(name, {})[situation] = result
-        strategies[name] = trial.scenario.strategy
-        replicates[situation] = trial.replicate
-    possible = {
-        situation for results in tried.values() for situation, result in results.items() if result.outcome
-    }
-    sound = [
-        results
-        for results in tried.values()
-        if all(situation in results and results[situation].outcome for situation in possible)
-    ]
-    outcomes = [result.outcome for results in sound for result in results.values() if result.outcome]
-    recommendation = recommend(outcomes) if outcomes else None
+    tried: dict[str, list[_Run]] = {}
+    for trial, result in runs:
+        tried.setdefault(str(trial.scenario.strategy), []).append((trial, result))
+    outcomes = {name: [result.outcome for _, result in of if result.outcome] for name, of in tried.items()}
+    succeeded = {name: {outcome.situation for outcome in of} for name, of in outcomes.items()}
+    possible = set[Situation]().union(*succeeded.values())
+    sound = [outcome for name, of in outcomes.items() if succeeded[name] == possible for outcome in of]
+    recommendation = recommend(sound) if sound else None
     ranked = {str(strategy): strategy for strategy in recommendation.ranking} if recommendation else {}
     order = [*ranked, *(name for name in tried if name not in ranked)]
     return GroupRanking(
-        group=", ".join(sorted(groups)),
-        candidates=[
-            _candidate(strategies[name], tried[name], replicates, ranked.get(name), len(possible))
-            for name in order
-        ],
+        group=groups,
+        candidates=[_candidate(tried[name], ranked.get(name), len(possible)) for name in order],
         judged_by=recommendation.scenarios if recommendation else 0,
         notes=list(recommendation.notes)
         if recommendation
@@ -159,24 +143,18 @@ def _ranking(
     )
 
 
-def _candidate(
-    strategy: Strategy,
-    tried: Mapping[Situation, TrialResult],
-    replicates: Mapping[Situation, int],
-    ranked: Ranked | None,
-    possible: int,
-) -> CandidateResult:
+def _candidate(runs: Sequence[_Run], ranked: Ranked | None, possible: int) -> CandidateResult:
     by_replicate: dict[int, list[Outcome]] = {}
-    for situation, result in tried.items():
+    for trial, result in runs:
         if result.outcome:
-            by_replicate.setdefault(replicates[situation], []).append(result.outcome)
+            by_replicate.setdefault(trial.replicate, []).append(result.outcome)
     outcomes = [outcome for of_replicate in by_replicate.values() for outcome in of_replicate]
     undrawn = by_replicate.pop(0, [])  # situations without drawn churn, which are part of each replicate
     samples = [undrawn + drawn for drawn in by_replicate.values()] or [undrawn]
-    failed = len(tried) - len(outcomes)
-    why = f"failed in {failed:,} of {len(tried):,} scenarios"
+    failed = len(runs) - len(outcomes)
+    why = f"failed in {failed:,} of {len(runs):,} scenarios"
     if not failed:
-        why = f"was tried in {len(tried):,} of {possible:,} situations: not on every group"
+        why = f"was tried in {len(runs):,} of {possible:,} situations: not on every group"
 
     intervals: dict[str, tuple[float, float]] = {}
 
@@ -192,13 +170,14 @@ def _candidate(
         return middle
 
     figures = cast(CandidateFigures, {name: median(name) for name in CandidateFigures.__annotations__})
+    strategy = runs[0][0].scenario.strategy
     return {
         "candidate": str(strategy),
         "strategy": strategy.name,
         "parameters": dict(strategy.parameters),
         "place": ranked.place if ranked else None,
         "reasons": list(ranked.reasons) if ranked else [why],
-        "scenarios": len(tried),
+        "scenarios": len(runs),
         "failed": failed,
         "drained": sum(outcome.drain_s is not None for outcome in outcomes),
         **figures,
@@ -230,35 +209,30 @@ def _group(recorded: Recorded) -> GroupResult:
 
 
 def _plot(
-    recorded: Recorded,
-    trials: Sequence[Trial],
-    trial_results: Sequence[TrialResult],
-    candidates: Sequence[CandidateResult],
+    recorded: Recorded, runs: Sequence[_Run], candidates: Sequence[CandidateResult]
 ) -> PlotResult | None:
     """Plot the situation in which most candidates succeeded; of several, that of the largest mean lag."""
-    tried: dict[Situation, dict[str, tuple[Trial, TrialResult]]] = {}
-    for trial, result in zip(trials, trial_results, strict=True):
-        if trial.group == recorded.history.group and result.outcome:
-            tried.setdefault(_situation(trial), {})[str(trial.scenario.strategy)] = trial, result
+    tried: dict[tuple[Situation, float], dict[str, Outcome]] = {}
+    for trial, result in runs:
+        if outcome := result.outcome:
+            tried.setdefault((outcome.situation, trial.scale), {})[str(trial.scenario.strategy)] = outcome
     if not tried:
         return None
 
-    def weight(situation: Situation) -> tuple[int, float]:
-        lags = [result.outcome.mean_lag for _, result in tried[situation].values() if result.outcome]
+    def weight(item: tuple[object, dict[str, Outcome]]) -> tuple[int, float]:
+        lags = [outcome.mean_lag for outcome in item[1].values()]
         return len(lags), float(np.mean(lags))
 
-    chosen = max(tried, key=weight)
-    of_chosen = tried[chosen]
-    names = [name for c in candidates if (name := c["candidate"]) in of_chosen][:MOST_LINES]
-    is_unscaled = all(trial.scale == 1 for trial, _ in of_chosen.values())
+    (situation, scale), outcomes = max(tried.items(), key=weight)
+    names = [name for c in candidates if (name := c["candidate"]) in outcomes][:MOST_LINES]
     return PlotResult(
-        group=chosen.group,
-        load=chosen.history,
-        members=chosen.members,
-        churn=chosen.churn,
-        service_rate=round(chosen.service_rate, 3),
-        lines=[_line(name, series) for name in names if (series := of_chosen[name][1].series)],
-        recorded=_recorded_lag(recorded) if is_unscaled else [],
+        group=situation.group,
+        load=situation.history,
+        members=situation.members,
+        churn=situation.churn,
+        service_rate=round(situation.service_rate, 3),
+        lines=[_line(name, series) for name in names if (series := outcomes[name].series)],
+        recorded=_recorded_lag(recorded) if scale == 1 else [],
     )
 
 

@@ -128,6 +128,10 @@ class Storage:
             name for name in self.files(pattern) if not self._files.getFileStatus(self._under(name)).getLen()
         ]
 
+    def is_empty(self) -> bool:
+        """Return whether the folder, which exists, has no files and no folders."""
+        return not self._files.listStatus(self._path)
+
     def size(self, uri: str) -> int | None:
         """Return the size of a file of the same scheme, bytes; None if it does not exist."""
         path = self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri))

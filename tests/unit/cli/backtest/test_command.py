@@ -17,7 +17,7 @@ from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.cli.backtest.options import read_moment, read_parameters
 from kafka_assignors.cli.backtest.view import backtest_lines, progress_line, show_scenarios
 from kafka_assignors.cli.progress import ProgressView
-from kafka_assignors.errors import KafkaAssignorsError, MissingExtraError
+from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, verdict
 from tests.unit.pipeline.backtest.trials import small_results
 
@@ -92,14 +92,6 @@ def test_missing_extra_is_reported_before_a_folder_is_made(
     assert module in str(result.exception)
     assert "kafka-assignors[spark]" in str(result.exception)
     assert not (tmp_path / "out").exists()
-
-
-def test_non_empty_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: object())
-    (tmp_path / "old").write_text("")
-    result = call(str(tmp_path), "--out", str(tmp_path))
-    assert isinstance(result.exception, KafkaAssignorsError)
-    assert "is not empty: give --out a new folder" in str(result.exception)
 
 
 def test_command_is_listed_with_its_help() -> None:

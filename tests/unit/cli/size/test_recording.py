@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +22,10 @@ from kafka_assignors.cli.size.sizes import SizeRequest, size_report
 from kafka_assignors.errors import HistoryError, MissingExtraError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.settings import QUARTER, SECOND
-from kafka_assignors.pipeline.backtest.parts import LoadColumns
-from kafka_assignors.pipeline.backtest.recorded import assemble
+from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.simulation.history import History, Levels
 from kafka_assignors.simulation.sizing import Target
+from tests.support.assembled import assembled
 from tests.support.quick import long
 
 REQUEST = SizeRequest("billing", Target(30, headroom=0), 3600, rate=10.0)
@@ -40,26 +40,26 @@ HOURS = [
 lasting arrivals would have.  By forecast 21 of all 24 hours are exact, three differ by a member."""
 
 
-def columns(
+def recording(
     arrived: Sequence[Sequence[float]], lag: Sequence[Sequence[float]], step_s: float = 30.0
-) -> LoadColumns:
-    """Return rows of two topics; the last topic has all partitions but the first."""
+) -> Recorded:
+    """Return a recording of two topics; the last topic has all partitions but the first."""
     table = np.array(arrived, np.float64)
     steps, partitions = table.shape
     place = np.tile(np.arange(partitions), steps)
     shuffled = np.random.default_rng(1).permutation(steps * partitions)
-    rows = LoadColumns(
-        time=np.repeat(np.arange(1, steps + 1), partitions) * round(step_s * 1_000_000),
-        step_s=np.full(steps * partitions, step_s),
-        topic=np.where(place == 0, "a", "b").astype(object),
-        partition=np.maximum(place - 1, 0),
-        arrived=table.ravel(),
-        served=table.ravel(),
-        lag=np.array(lag, np.float64).ravel(),
-        forecast=np.full(steps * partitions, NAN),
-        horizon_s=np.full(steps * partitions, 3600.0),
-    )
-    return LoadColumns(*(getattr(rows, column.name)[shuffled] for column in fields(rows)))
+    rows = {
+        "time": np.repeat(np.arange(1, steps + 1), partitions) * round(step_s * 1_000_000),
+        "step_s": np.full(steps * partitions, step_s),
+        "topic": np.where(place == 0, "a", "b").astype(object),
+        "partition": np.maximum(place - 1, 0),
+        "arrived": table.ravel(),
+        "served": table.ravel(),
+        "lag": np.array(lag, np.float64).ravel(),
+        "forecast": np.full(steps * partitions, NAN),
+        "horizon_s": np.full(steps * partitions, 3600.0),
+    }
+    return assembled({name: values[shuffled] for name, values in rows.items()})
 
 
 def test_steps_that_are_joined_lie_in_one_quarter_of_an_hour(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -86,8 +86,8 @@ def test_steps_that_are_joined_lie_in_one_quarter_of_an_hour(monkeypatch: pytest
 
 
 def test_load_is_the_mean_of_the_last_arrivals_and_the_last_lag() -> None:
-    rows = columns([[900, 900, 900], [30, 60, 90], [90, 60, 30]], [[7, 7, 7], [5, 6, 7], [1, NAN, 3]])
-    load = load_at_end(rows, assemble("billing", rows), RECORDING, REQUEST)
+    recorded = recording([[900, 900, 900], [30, 60, 90], [90, 60, 30]], [[7, 7, 7], [5, 6, 7], [1, NAN, 3]])
+    load = load_at_end(recorded, RECORDING, REQUEST)
     assert load.history.topics == {"a": 1, "b": 2}
     assert load.history.step_s == 3600
     assert (load.history.arrivals / 3600).tolist() == [[2, 2, 2]]
@@ -96,10 +96,9 @@ def test_load_is_the_mean_of_the_last_arrivals_and_the_last_lag() -> None:
 
 
 def test_what_a_recording_does_not_have_is_noted() -> None:
-    rows = columns([[30, 30], [30, 30], [30, 30]], [[1, 1], [1, NAN], [1, NAN]])
+    recorded = recording([[30, 30], [30, 30], [30, 30]], [[1, 1], [1, NAN], [1, NAN]])
     members = replace(RECORDING, members=3)
-    recorded = assemble("billing", rows)
-    load = load_at_end(rows, recorded, members, REQUEST)
+    load = load_at_end(recorded, members, REQUEST)
     assert load.members == 3
     assert load.history.steps == 1
     assert load.forecasts is None
@@ -107,17 +106,17 @@ def test_what_a_recording_does_not_have_is_noted() -> None:
         "the lag of 1 partition is unknown and counts as none",
         "the recording is too short to forecast 2 partitions: the last arrivals are assumed to continue",
     )
-    ended = load_at_end(rows, replace(recorded, ended=np.array([False, True])), members, REQUEST)
+    ended = load_at_end(replace(recorded, ended=np.array([False, True])), members, REQUEST)
     assert ended.notes[0] == "1 partition ended long before the recording did: no load is assumed"
-    shorter = load_at_end(rows, recorded, members, replace(REQUEST, horizon_s=45.0))
+    shorter = load_at_end(recorded, members, replace(REQUEST, horizon_s=45.0))
     assert shorter.notes[1].startswith("the horizon of 45s cannot be divided into two or more parts")
     with pytest.raises(HistoryError, match="give --rate"):
-        load_at_end(rows, recorded, members, replace(REQUEST, rate=None))
+        load_at_end(recorded, members, replace(REQUEST, rate=None))
 
 
 def test_recording_that_is_long_enough_is_forecast_without_a_note() -> None:
-    rows = columns([[30, 30]] * 40, [[1, 1]] * 40)
-    load = load_at_end(rows, assemble("billing", rows), RECORDING, replace(REQUEST, horizon_s=60.0))
+    recorded = recording([[30, 30]] * 40, [[1, 1]] * 40)
+    load = load_at_end(recorded, RECORDING, replace(REQUEST, horizon_s=60.0))
     assert load.forecasts == Forecasts("the load model", 2, 60)
     assert load.notes == ()
     assert (load.history.steps, load.history.step_s) == (2, 30)
@@ -142,8 +141,8 @@ def test_size_by_forecast_is_about_the_least_size_for_the_hour_that_came(
 
 @pytest.mark.parametrize(("members", "is_fine"), [(None, True), (1, False), (2, True)])
 def test_unknown_number_of_members_is_not_wrong(members: int | None, is_fine: bool) -> None:
-    rows = columns([[210, 210], [210, 210]], [[0, 0], [0, 0]])
-    load = load_at_end(rows, assemble("billing", rows), replace(RECORDING, members=members), REQUEST)
+    recorded = recording([[210, 210], [210, 210]], [[0, 0], [0, 0]])
+    load = load_at_end(recorded, replace(RECORDING, members=members), REQUEST)
     report = size_report(REQUEST, load, "sticky", "2026-11-23T12:00:00.000+00:00", recorded=True)
     assert report.is_fine == is_fine
     assert json.loads(json.dumps(report.as_json()))["advised"] == 2

@@ -37,7 +37,16 @@ def recorded(
     )
     lag = np.arange(steps, dtype=np.float64)
     lag[3:5] = np.nan
-    return Recorded(history, lag, unknown=0.025, never_known=1, appeared=2, ended=np.arange(6) < 3)
+    return Recorded(
+        history,
+        lag,
+        unknown=0.025,
+        never_known=1,
+        appeared=2,
+        ended=np.arange(6) < 3,
+        newest_lag=np.zeros(6),
+        lag_age=np.zeros(6, np.int64),
+    )
 
 
 def grid(strategies: Sequence[str] = STRATEGIES) -> Grid:

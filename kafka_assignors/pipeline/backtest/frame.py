@@ -1,0 +1,103 @@
+"""Rows of the load table, and the steps and partitions of a history.  Pure."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from kafka_assignors.errors import HistoryError
+from kafka_assignors.pipeline.backtest.service_rate import Floats
+
+MICROSECONDS = 1_000_000  # in a second
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadColumns:
+    """Rows of one group of the load table, as arrays of one length, in any order.
+
+    Attributes:
+        time: end of the step, microseconds since 1970, int64.
+        index: index of the partition among all of the group, in the planners' order, int64.
+        arrived: records arrived; NaN if unknown, like ``served``, ``lag`` and ``forecast``.
+        served: records served.
+        lag: records unread at the end of the step.
+        forecast: records forecast for ``horizon_s``.
+        horizon_s: length of the forecast, seconds.
+    """
+
+    time: npt.NDArray[np.int64]
+    index: npt.NDArray[np.int64]
+    arrived: Floats
+    served: Floats
+    lag: Floats
+    forecast: Floats
+    horizon_s: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """The steps and partitions of the history of a group.
+
+    Attributes:
+        group: id of the group.
+        first: end of the first step, microseconds since 1970.
+        steps: number of steps.
+        step_s: length of a step, seconds.
+        topics: topic -> number of partitions, by name.
+        horizon_s: most frequent horizon of the forecasts; forecasts of other horizons are ignored.  None:
+            there are no forecasts.
+    """
+
+    group: str
+    first: int
+    steps: int
+    step_s: float
+    topics: dict[str, int]
+    horizon_s: float | None
+
+    @property
+    def partitions(self) -> int:
+        """Number of partitions of all topics."""
+        return sum(self.topics.values())
+
+    @property
+    def starts(self) -> dict[str, int]:
+        """Topic -> index of its first partition among all of the group."""
+        return dict(zip(self.topics, itertools.accumulate(self.topics.values(), initial=0), strict=False))
+
+    @property
+    def step_us(self) -> int:
+        """Length of a step, microseconds."""
+        return round(self.step_s * MICROSECONDS)
+
+
+def frame_of(
+    group: str,
+    *,
+    times: tuple[int, int],
+    lengths_s: tuple[float, float],
+    lowest_partition: int,
+    topics: dict[str, int],
+    horizon_s: float | None,
+) -> Frame:
+    """Return the frame of the rows of a group, at least one.  Times are microseconds since 1970.
+
+    Raises:
+        HistoryError: steps have different lengths or no length, or a partition number is negative.
+    """
+    (first, last), (shortest, longest) = times, lengths_s
+    if shortest != longest:
+        raise HistoryError(
+            f"group {group!r}: steps of {shortest:g} s and of {longest:g} s: "
+            f"choose a part with --since and --until"
+        )
+    if (step_us := round(shortest * MICROSECONDS)) <= 0:
+        raise HistoryError(f"group {group!r}: steps of {shortest:g} s")
+    if lowest_partition < 0:
+        raise HistoryError(f"group {group!r}: a partition with the number {lowest_partition}")
+    return Frame(
+        group, first, (last - first) // step_us + 1, shortest, dict(sorted(topics.items())), horizon_s
+    )
