@@ -43,7 +43,7 @@ class LoadSettings:
 
     step_s: float = 60.0
     horizon_s: float = 3600.0
-    delay_s: float = 110.0
+    delay_s: float = 105.0  # between two looks: a sample exactly this late would wait for another batch
     max_gap_s: float | None = None
     reset: Reset = "earliest"
     zone: str = "UTC"

@@ -42,8 +42,9 @@ _RULES = {
     ),
     # A new producer first requests its id, for which a broker requires WRITE on some topic.
     r"ClusterAuthorizationException": "not authorized to write: the ACLs must allow WRITE on the topic",
-    r"(?:SaslAuthentication|SslAuthentication|SSLHandshake)Exception(?:: (?P<text>[^\n]*))?": (
-        "the cluster denies access: {text}"
+    r"SaslAuthenticationException: (?P<text>[^\n]*)": "the cluster denies access: {text}",
+    r"(?:SslAuthentication|SSLHandshake)Exception(?:: (?P<text>[^\n]*))?": (
+        "the cluster denies access: TLS: {text}"
     ),
     r"UnknownTopicOrPartitionException|This server does not host this topic-partition"
     r"|Topic\(?s?\)? .{0,80}not (?:present|exist)": (
@@ -87,7 +88,7 @@ _RULES = {
     r"OutOfMemoryError": "Spark ran out of memory: give it more (--memory; spark-submit: driver, executors)",
     # The constructors do not connect.
     r"(?s)Failed to (?:construct [Kk]afka \w+|create new KafkaAdminClient).*Caused by: (?P<text>[^\n]+)": (
-        "Kafka's Java client cannot use the connection settings: {text}; every machine needs their files"
+        "Kafka's Java client cannot use the connection settings: {text}; the files that they name must be on every machine"
     ),
     r"Python worker failed to connect": (
         "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start "

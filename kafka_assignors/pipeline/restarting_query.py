@@ -97,11 +97,12 @@ class RestartingQuery:
         return report if self._past is None else self._past + report
 
     def _ended(self) -> None:
-        cause = self._running.query.exception() or PipelineError("the query ended without an error")
-        error = pipeline_error(cause, "the query ended")
+        cause = self._running.query.exception()
+        ended = "the query ended"
+        error = pipeline_error(cause, ended) if cause else PipelineError(f"{ended} without an error")
         report = self.stop()
         if self._has_worked is not None and not self._has_worked(report):
-            raise PipelineError(f"{self._name}: {error}")
+            raise pipeline_error(cause, self._name) if cause else PipelineError(f"{self._name}: {error}")
         if self._now() - self._since > _LONGEST_PAUSE_S:  # after a long run, this is a new fault
             self._pause_s = _FIRST_PAUSE_S
         self._failed(error)

@@ -12,7 +12,6 @@ tried again while the others go on, because the cluster and the storage have ans
 from __future__ import annotations
 
 import logging
-import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -56,7 +55,8 @@ class PipelineOptions:
         settings: connection settings of ``KafkaConsumer``.
         groups: names of groups.
         groups_like: pattern of the whole names of more groups; Spark's own groups are excluded.
-        every_s: seconds between two samples; `model_every_s` is the interval of the load model.
+        every_s: seconds between two samples, and between two batches of commits; for the load model see
+            `model_every_s`.
         load: settings of the load model; None: record only, without a model and a feed.
         forget_s: the model drops the state of a partition without samples after this time, seconds.
         sampler: whether to sample the groups.
@@ -109,7 +109,7 @@ OnReport = Callable[[PipelineReport], None]
 
 
 def model_every_s(load: LoadSettings, every_s: float) -> float:
-    """Return the seconds between two batches of the load model: one a step, and one a minute of a long step.
+    """Return the interval of the model's batches, seconds: one step, at most a minute, at least ``every_s``.
 
     A batch costs about the same for one look as for all looks of a step.
     """
@@ -119,11 +119,14 @@ def model_every_s(load: LoadSettings, every_s: float) -> float:
 def forecast_age_s(load: LoadSettings, every_s: float) -> float:
     """Return how old forecasts get before newer ones are published, seconds since the end of their step.
 
-    Spark starts looks and batches at whole multiples of their intervals.  The first look that is ``delay_s``
-    after a step completes it, the next batch publishes its forecasts, and they are the newest for one step.
+    Spark starts looks and batches at whole multiples of their intervals.  The first look more than ``delay_s``
+    after a step completes the step.  The next batch publishes its forecasts.  They are the newest for one step.
+    If the intervals do not divide each other, the result is an upper bound.
     """
     batch_s = model_every_s(load, every_s)
-    look_s = math.ceil(load.delay_s / every_s) * every_s if every_s else load.delay_s
+    if load.step_s % batch_s or batch_s % every_s:
+        return load.step_s + load.delay_s + 3 * every_s + batch_s
+    look_s = (load.delay_s // every_s + 1) * every_s
     return load.step_s + (look_s // batch_s + 1) * batch_s
 
 

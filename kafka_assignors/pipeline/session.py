@@ -77,11 +77,14 @@ def connector_jars(*, on_progress: OnProgress = silent) -> tuple[Path, ...]:
     """Return the jars of the Kafka connector for the installed PySpark; missing ones are fetched.
 
     Raises:
+        MissingExtraError: PySpark is not installed.
         PipelineError: the pipeline does not support this version of Spark.
         BrokerError: a jar is missing and cannot be fetched.
     """
-    from pyspark import __version__ as spark
-
+    try:
+        from pyspark import __version__ as spark
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("spark", "pyspark") from error
     minor = ".".join(spark.split(".")[:2])
     if minor not in VERSIONS:
         raise PipelineError(f"Spark {spark} is not supported, only {', '.join(VERSIONS)}")
@@ -167,6 +170,7 @@ def local_session(
             "spark.driver.memory": memory,
             "spark.driver.maxResultSize": "0",  # the memory is the limit
             "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",  # spark-defaults.conf may have another one
             "spark.local.dir": str(Path(scratch, "local")),
             "spark.sql.warehouse.dir": str(Path(scratch, "warehouse")),
             "spark.sql.shuffle.partitions": str(max(2, cores or os.cpu_count() or 2)),

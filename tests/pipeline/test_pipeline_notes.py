@@ -43,7 +43,7 @@ def test_feed_whose_forecasts_end_before_newer_ones_is_noted() -> None:
     "arguments",
     [
         (),
-        ("--step", "300", "--delay", "590", "--every", "10"),
+        ("--step", "300", "--delay", "589", "--every", "10"),
         ("--step", "900", "--delay", "300", "--no-feed"),
     ],
 )
@@ -52,8 +52,8 @@ def test_settings_without_a_problem_print_no_note(arguments: tuple[str, ...]) ->
 
 
 def test_feed_one_batch_older_than_the_limit_of_consumers_is_noted() -> None:
-    assert list(notes_on_feed(LoadSettings(step_s=300, delay_s=590), 10)) == []
-    assert len(list(notes_on_feed(LoadSettings(step_s=300, delay_s=591), 10))) == 1
+    assert list(notes_on_feed(LoadSettings(step_s=300, delay_s=589), 10)) == []
+    assert len(list(notes_on_feed(LoadSettings(step_s=300, delay_s=590), 10))) == 1
 
 
 def test_note_has_the_default_of_consumers() -> None:

@@ -28,9 +28,6 @@ from tests.support.backend import own_backend
 from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
 from tests.support.offsets_records import commit_key, commit_value, text
 
-# kafka-python 3.0 does not close the socket of a connection that was refused.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
-
 
 @pytest.fixture(scope="module")
 def names(bootstrap: str) -> FreshNames:
@@ -149,6 +146,8 @@ def test_setting_with_which_the_topic_reads_as_empty_is_an_error(spark: SparkSes
     assert not list(tmp_path.iterdir())
 
 
+# kafka-python 3.0 does not close the socket of a connection that was refused.
+@pytest.mark.filterwarnings("ignore:unclosed <s:ResourceWarning")
 @pytest.mark.long
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     unreachable = settings_of(f"127.0.0.1:{free_ports(1)[0]}")

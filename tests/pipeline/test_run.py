@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import bisect
+import random
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from kafka_assignors.errors import PipelineError
+from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline import run
-from kafka_assignors.pipeline.run import PipelineOptions, PipelineReport, run_pipeline
+from kafka_assignors.pipeline.run import (
+    PipelineOptions,
+    PipelineReport,
+    forecast_age_s,
+    model_every_s,
+    run_pipeline,
+)
 
 
 def test_failed_maintenance_does_not_fail_a_run_once(
@@ -24,6 +33,43 @@ def test_failed_maintenance_does_not_fail_a_run_once(
     report = run_pipeline(cast(Any, None), options, stop=None, on_report=reports.append)
     assert (reports, report.down) == ([report], {"maintenance": "a file is gone"})
     assert caplog.messages == ["a file is gone; the next run tries again"]
+
+
+@pytest.mark.parametrize(
+    ("step_s", "every_s", "expected_s"), [(60, 10, 60), (900, 10, 60), (1, 3, 3), (5, 1, 5), (60, 600, 600)]
+)
+def test_model_runs_once_a_step_and_at_least_once_a_minute(
+    step_s: float, every_s: float, expected_s: float
+) -> None:
+    assert model_every_s(LoadSettings(step_s=step_s, horizon_s=900), every_s) == expected_s
+
+
+def oldest_s(load: LoadSettings, every_s: float, *, looks_s: float = 7_200.0) -> float:
+    """Return how old forecasts get before newer ones are published, by playing looks and batches.
+
+    A look is answered within a quarter of a second, and has landed two seconds later.
+    """
+    chance, batch_s = random.Random(3), model_every_s(load, every_s)
+    starts = [number * every_s for number in range(int(max(looks_s, 20 * every_s) / every_s))]
+    stamps = [start + chance.uniform(0.05, 0.25) for start in starts]
+    published = []
+    for step in range(1, int((starts[-1] - load.delay_s - 3 * batch_s - 3 * every_s) / load.step_s)):
+        end_of_step = stamps[bisect.bisect(stamps, step * load.step_s)]
+        completed = bisect.bisect_left(stamps, end_of_step + load.delay_s)
+        published.append((starts[completed] + 2) // batch_s * batch_s + batch_s)
+    return max(then - step * load.step_s for step, then in enumerate(published[1:], 1))
+
+
+@pytest.mark.parametrize("every_s", [1, 5, 7, 10, 13, 20, 60, 600])
+@pytest.mark.parametrize("step_s", [5, 50, 60, 75, 90, 100, 300, 900])
+@pytest.mark.parametrize("delay_s", [0, 105, 110, 300, 590])
+def test_forecasts_get_no_older_than_said(step_s: float, delay_s: float, every_s: float) -> None:
+    load = LoadSettings(step_s=step_s, horizon_s=3_600, delay_s=delay_s)
+    assert oldest_s(load, every_s) <= forecast_age_s(load, every_s)
+
+
+def test_age_of_forecasts_with_the_defaults() -> None:
+    assert oldest_s(LoadSettings(), 10) == forecast_age_s(LoadSettings(), 10) == 180
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def entry() -> None:
     "delay_s",
     metavar="SECONDS",
     type=float,
-    default=110.0,
+    default=105.0,
     show_default=True,
     help="How long a sample may be behind the newest one of its partition. A step and its forecast are "
     "published after that, and consumers ignore forecasts older than load_max_age_ms (900 s).",

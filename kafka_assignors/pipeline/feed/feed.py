@@ -80,7 +80,7 @@ def landed_records(spark: SparkSession, root: str) -> Records:
 
 
 def published_times(records: DataFrame) -> DataFrame:
-    """Return the newest time ``known_ms`` of each ``key`` among records of Spark's Kafka source.
+    """Return the newest time ``known_ms`` of each ``key`` among records, whose key and value are strings.
 
     Keys whose last record is a tombstone, or that have no record with a time, are omitted.
     """

@@ -159,7 +159,8 @@ class LoadSink:
             raise PipelineError(
                 f"{storage.root}: load/ and checkpoints/load are of two models: {LEARN_AGAIN}"
             )
-        check_settings(storage, CHECKPOINT, bound["settings"], self._settings, LEARN_AGAIN)
+        remedy = f"go on with the same, or, {LEARN_AGAIN}"
+        check_settings(storage, CHECKPOINT, bound["settings"], self._settings, remedy)
         check_age(storage, CHECKPOINT, "load/", self._newest_landed(), LEARN_AGAIN)
         for folder in storage.folders("load"):
             if folder.startswith(_STAGING):

@@ -52,7 +52,7 @@ class OffsetsReport:
         )
 
     def with_batch(self, counts: Mapping[str, Any]) -> OffsetsReport:
-        """Add a batch, with all texts of ``counted``; log the first record with each problem."""
+        """Return the report with one more batch; log the first record with each problem."""
         batch = [json.loads(text) for text in counts["counted"]]
         first = dict(self.first)
         positions = [(position, problem) for part in batch for problem, position in part["first"].items()]

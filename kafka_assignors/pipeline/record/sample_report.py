@@ -48,7 +48,7 @@ class SamplesReport:
         )
 
     def with_batch(self, counts: Mapping[str, Any]) -> SamplesReport:
-        """Add a batch, as counted by `observed`; log problems of kinds that the last batch did not have."""
+        """Return the report with one more batch; log problems of kinds that the last batch did not have."""
         problems = sorted((_name(row["group"], row["topic"]), row["problem"]) for row in counts["problems"])
         # A kind is without the details after the colon, such as a port, which differ each time.
         kinds = [(name, problem.partition(":")[0]) for name, problem in problems]

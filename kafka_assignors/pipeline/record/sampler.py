@@ -7,7 +7,8 @@ with the columns of ``SAMPLES`` except the date.  A row with a ``problem`` has t
     spark.dataSource.register(group_samples(settings))
     spark.read.format("kafka_group_samples").option("groups_like", "orders-.*").load()
 
-Its options are those of ``SamplerOptions``; ``groups`` is a JSON list.
+Its options are those of ``SamplerOptions``, with ``every`` and ``timeout`` for ``every_s`` and ``timeout_s``;
+``groups`` is a JSON list, and numbers are as in JSON.
 
 Rules:
 - Connection settings are in the pickled reader, never in options: Spark shows options in plans, in the event

@@ -72,7 +72,7 @@ KAFKA = "org.apache.kafka.common.errors"
         ),
         (
             f"{KAFKA}.SslAuthenticationException: SSL handshake failed",
-            "the cluster denies access: SSL handshake failed",
+            "the cluster denies access: TLS: SSL handshake failed",
         ),
         (
             "org.apache.kafka.common.config.ConfigException: No resolvable bootstrap urls given in bootstrap",
@@ -83,7 +83,7 @@ KAFKA = "org.apache.kafka.common.errors"
             f"Caused by: {KAFKA}.InvalidConfigurationException: Failed to load PEM SSL keystore /pki/ca.pem\n"
             "Caused by: java.nio.file.NoSuchFileException: /pki/ca.pem\n\tat a.b(C.java:1)\n",
             "Kafka's Java client cannot use the connection settings: java.nio.file.NoSuchFileException: "
-            "/pki/ca.pem; every machine needs their files",
+            "/pki/ca.pem; the files that they name must be on every machine",
         ),
         (
             "[CONCURRENT_QUERY] Another instance of this query was just started by a session",

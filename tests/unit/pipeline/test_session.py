@@ -49,6 +49,9 @@ def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setitem(sys.modules, "pyspark.sql", None)
     with pytest.raises(MissingExtraError, match="spark"), session.local_session("job"):
         pass
+    monkeypatch.setitem(sys.modules, "pyspark", None)
+    with pytest.raises(MissingExtraError, match="spark"):
+        connector_jars()
 
 
 def test_ended_spark_that_cannot_stop_does_not_hide_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
