@@ -3,8 +3,8 @@
 - **Rows/s per core**: a history of samples through `model_load`, three sizes (1x, 10x, 100x), and through the
   stream with its checkpoint, sizes 1x and 10x.
 - **Look by look**: the stream with a batch for each look (a sample of every partition), three sizes.  A
-  pipeline has up to six looks a batch.  The figures are the median and the longest time from one finished batch to the
-  next, and the longest of the first batches, in which all partitions end their first step.
+  pipeline has up to six looks a batch.  The figures are the median and the longest time from one finished
+  batch to the next, and the longest of the first batches, in which all partitions end their first step.
 - **Fold**: samples/s of the fold alone, without Spark, three sizes.
 - **State**: bytes of a partition, and for a look every 10 s the bytes of them written and the processor time.
 - **Forecasts**: the flights of 2013, in steps of a quarter of an hour, beside naive forecasts.

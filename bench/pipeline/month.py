@@ -142,7 +142,8 @@ def merge_load(spark: SparkSession, root: Path, partitions: int) -> None:
         megabytes = sum(file.stat().st_size for file in files) / 1e6
         print(f"| {state} | {len(files):,} | {megabytes:,.1f} | {seconds:.1f} s |")
         began = time.perf_counter()
-        maintain(spark, str(root), now=START + timedelta(days=2))
+        while maintain(spark, str(root), now=START + timedelta(days=2)):
+            pass  # the run after a merge deletes the small files
         if state == "small files":
             print(f"merged in {time.perf_counter() - began:.1f} s", file=sys.stderr)
 

@@ -76,7 +76,7 @@ _RULES = {
     r"USER_RAISED_EXCEPTION\] (?P<text>[^\n]*)": "{text}",
     r"(?:PATH_NOT_FOUND\] Path does not exist: |FILE_NOT_EXIST\][^\n]*?)"
     r"(?P<name>(?:\w+:)?/[^\n]*?\.parquet)": (
-        "{name} is gone, but the list of written files has it: restore it"
+        "{name} is gone: if it was merged or deleted meanwhile, try again, else restore it"
     ),
     r"(?:FAILED_READ_FILE|is not a Parquet file|Could not read footer)[^\n]*?"
     r"(?P<name>(?:\w+:)?/[^\s:]+\.parquet)|(?P<other>(?:\w+:)?/[^\s:]+\.parquet) is not a Parquet file": (
@@ -88,7 +88,8 @@ _RULES = {
     r"OutOfMemoryError": "Spark ran out of memory: give it more (--memory; spark-submit: driver, executors)",
     # The constructors do not connect.
     r"(?s)Failed to (?:construct [Kk]afka \w+|create new KafkaAdminClient).*Caused by: (?P<text>[^\n]+)": (
-        "Kafka's Java client cannot use the connection settings: {text}; the files that they name must be on every machine"
+        "Kafka's Java client cannot use the connection settings: {text}; the files that they name must be on "
+        "every machine"
     ),
     r"Python worker failed to connect": (
         "a Python worker of Spark did not start within 10 s, mostly because the machine is busy: start "

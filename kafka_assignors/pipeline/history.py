@@ -24,7 +24,6 @@ from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
 from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, frame_of
 from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder, in_memory
 from kafka_assignors.pipeline.faults import one_line
-from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
 from kafka_assignors.pipeline.tables.landing import read_samples, utc
 from kafka_assignors.pipeline.tables.storage import Storage
@@ -46,7 +45,7 @@ MOST = 200_000_000
 """Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
 
 MOST_IN_FILES = 500_000_000
-"""The maximum with arrays in files.  In a worker, the two arrays take 8 GB."""
+"""The same for a group with arrays in files.  In a worker, its two arrays take 8 GB."""
 
 
 def read_history(
@@ -66,8 +65,8 @@ def read_history(
         spark: a session.
         folder: folder of the pipeline, a path or a URI that Spark can read.
         groups: names of groups; all groups by default.
-        since: start of the history, with a time zone, or the time before the end of the last step; None: the
-            first step.
+        since: start of the history, with a time zone, or its length, counted back from the end of the last
+            step; None: the first step.
         until: end of the history, exclusive, with a time zone; None: the last step.
         recorded_members: see ``backtest.service_rate``.
         step_s: length of a step, seconds, if there are only samples; a load has its own.
@@ -123,7 +122,7 @@ def read_history(
 
 
 def _last(rows: DataFrame, span: timedelta) -> DataFrame:
-    """Keep the rows of a time before the end of the last step."""
+    """Keep the rows of the last ``span``."""
     from pyspark.sql import functions as F
 
     [(newest,)] = rows.agg(F.max("time")).collect()
@@ -202,6 +201,8 @@ def array_files(folder: Path) -> MakeArray:
 
 
 def _load_of(spark: SparkSession, folder: str, step_s: float) -> DataFrame:
+    from kafka_assignors.pipeline.model.model import model_load
+
     storage = Storage(spark, folder)
     if has_load(spark, folder):
         # Spark silently ignores empty files.

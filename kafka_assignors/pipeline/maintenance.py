@@ -8,14 +8,15 @@ A stream of samples writes a file for each batch, and a list of the finished fil
   small files or the merged one, never both.
 - Spark may write the next compact list at that moment, from the old one.  Then the replacement has no effect,
   and a later run repeats it, because every run decides by the lists it finds.
-- A file is deleted if no list names it and it is older than a day.  Spark keeps the lists of the last hundred
-  batches, so the files of a running reader stay.  A crash at any point only leaves files that no list names.
+- A file of samples is deleted if no list names it and it is older than a day.  Spark keeps the lists of the
+  last hundred batches, so the files of a running reader stay.  A crash only leaves files that no list names.
 - A merge must not make the model miss a sample or read it twice.  So only files that the model has read are
   merged.  The name of the merged file contains the model's token.  This model skips the file, and other
   models read it.  Deleting old days does not wait for the model.
 
-The files of ``load/`` have no list.  Those of a past day become one, whose name says which batches it has, so
-readers know which small files it replaces (``model.sink``).  A batch that may be repeated is not merged.
+The files of ``load/`` have no list.  Those of a past day are merged into one.  Its name has the newest batch,
+so `read_load` knows which small files it replaces.  The next run deletes those.  A batch that Spark may
+repeat is not merged.
 """
 
 from __future__ import annotations
@@ -31,26 +32,31 @@ from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
+from kafka_assignors.background import Background
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, batch_of, bound_model, replaced_files
 from kafka_assignors.pipeline.tables.batch_files import files_of
 from kafka_assignors.pipeline.tables.landing import COLUMNS, MERGED, read_files, writers
+from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.validators import whole
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, DataFrameReader, SparkSession
 
 _LOG = logging.getLogger(__name__)
 
 FILES = 360
 """The files of today are merged from this number on: one hour of batches every 10 s."""
 
+MOST_LEFT = 24
+"""A past day of the load may have this many files: rows that come late do not cost a merge each."""
+
 _ANY_MODEL = "all"
 _FIRST_S, _AGAIN_S, _PAUSE_S = 60.0, 60.0, 3600.0
 _GRACE = timedelta(days=1)
-_PAST = timedelta(hours=1)  # a day of the load is over this long after it: its last steps have landed
+_STAGING = "_merging-"
 _MOST_DAYS = 99_999  # of ``keep_days``, as of ``--keep``
 _WHOLE = (1 << 31) - 1  # limit for reading a whole file, bytes
 _LAST_BATCHES = 3  # of the model: they are searched for the newest files it has read
@@ -64,22 +70,19 @@ class Maintenance:
 
     Args:
         run: maintains the recording; returns whether there may be more to do.
-        now: clock in seconds, as ``time.monotonic``.
+        background: its thread runs it, because merging a day may take minutes.
 
     Attributes:
         down: why the last run failed; None: it did not fail.
     """
 
-    def __init__(self, run: Callable[[], bool], now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, run: Callable[[], bool], background: Background) -> None:
         self._run = run
-        self._now = now
-        self._due = now() + _FIRST_S
+        self._background = background
         self.down: KafkaAssignorsError | None = None
+        background.submit(self._maintain, _FIRST_S)
 
-    def check(self) -> None:
-        """Run if it is time; call this regularly."""
-        if self._now() < self._due:
-            return
+    def _maintain(self) -> None:
         pause_s = _PAUSE_S
         try:
             if self._run():
@@ -88,7 +91,7 @@ class Maintenance:
         except KafkaAssignorsError as error:
             _LOG.warning("%s; trying again in %.0f min", error, pause_s / 60)
             self.down = error
-        self._due = self._now() + pause_s
+        self._background.submit(self._maintain, pause_s)
 
 
 def maintain(
@@ -126,14 +129,14 @@ def maintain(
     for writer in names:
         with _noted(failures, root):
             listed = _Listed(spark, storage, writer)
-            if not listed.lists:  # an import, or a stream before its first batch
-                _delete_days(storage, f"samples/{writer}", first)
-                continue
-            listed.delete_unlisted(now - _GRACE)
-            merged |= listed.shorten(first, now.date(), files)
+            # Without lists it is an import, or a stream before its first batch.
+            _remove_folders(storage, f"samples/{writer}", date.min if listed.lists else first)
+            if listed.lists:
+                listed.delete_unlisted(now - _GRACE)
+                merged |= listed.shorten(first, now.date(), files)
     with _noted(failures, root):
-        _delete_days(storage, "load", first)
-        merged |= _merge_load(spark, storage, (now - _PAST).date(), failures)
+        _remove_folders(storage, "load", first)
+        merged |= _merge_load(spark, storage, now.date(), failures)
     if failures:
         raise failures[0]
     return merged
@@ -149,10 +152,11 @@ def _noted(failures: list[KafkaAssignorsError], root: str) -> Iterator[None]:
         failures.append(error)
 
 
-def _delete_days(storage: Storage, folder: str, first: date) -> None:
-    """Delete the folders of the days before ``first``."""
+def _remove_folders(storage: Storage, folder: str, first: date) -> None:
+    """Remove the days before ``first``, and what a merge that was cut short has left."""
     for name in storage.folders(folder):
-        if name.startswith("date=") and date.fromisoformat(name.removeprefix("date=")) < first:
+        is_old = name.startswith("date=") and date.fromisoformat(name.removeprefix("date=")) < first
+        if is_old or name.startswith(_STAGING):
             storage.remove(f"{folder}/{name}")
 
 
@@ -166,32 +170,37 @@ def _merge_load(
     for day in storage.folders("load"):
         if day.startswith("date=") and day < f"date={today}":
             files = storage.files(f"load/{day}/*.parquet")
-            small = {name: batch for name in files if -1 < (batch := batch_of(name)) <= landed}
-            if len(small) > 1:
+            known = {name: batch for name in files if -1 < (batch := batch_of(name)) <= landed}
+            if len(known) > MOST_LEFT:
                 with _noted(failures, storage.root):
-                    _merge_day(spark, storage, day, small)
+                    for empty in storage.empty_files(f"load/{day}/*.parquet"):  # Spark silently ignores them
+                        raise PipelineError(
+                            f"{storage.root}/{empty} is not a complete Parquet file: remove or restore it"
+                        )
+                    rows = _strictly(spark).schema(LOAD).parquet(*map(storage.at, known)).drop("date")
+                    name = f"{MERGED}{max(known.values()):09d}.parquet"
+                    _write_one(spark, rows, storage, f"load/{day}/{name}")
                     return True
     return False
 
 
-def _merge_day(spark: SparkSession, storage: Storage, day: str, small: Mapping[str, int]) -> None:
-    for empty in storage.empty_files(f"load/{day}/*.parquet"):  # Spark silently ignores them
-        raise PipelineError(f"{empty} is not a complete Parquet file: remove or restore it")
-    rows = spark.read.parquet(*map(storage.at, small))
-    _write_one(rows, storage, "load/_merging", f"load/{day}/merged-{max(small.values()):09d}.parquet")
-    for name in small:
-        storage.remove(name)
-
-
-def _write_one(rows: DataFrame, storage: Storage, staging: str, target: str) -> None:
-    """Write rows to one file, which is complete when it has its name."""
+def _write_one(spark: SparkSession, rows: DataFrame, storage: Storage, target: str) -> None:
+    """Write rows to one file, which is complete and on the disk before it has its name."""
+    staging = f"{target.partition('/date=')[0]}/{_STAGING}{uuid.uuid4().hex}"
     ordered = rows.coalesce(1).sortWithinPartitions(*_ORDER)
     options = {"compression": "zstd", "maxRecordsPerFile": "0"}
-    ordered.write.mode("overwrite").options(**options).parquet(storage.at(staging))
-    [part] = storage.files(f"{staging}/*.parquet")
-    storage.sync(part)  # before the small files are no longer read
-    storage.move(part, target)
+    ordered.write.options(**options).parquet(storage.at(staging))
+    parts = storage.files(f"{staging}/*.parquet")
+    if len(parts) != 1 or _strictly(spark).parquet(storage.at(parts[0])).count() != rows.count():
+        raise PipelineError(f"{storage.root}/{staging} is not complete: another program has changed it")
+    storage.sync(parts[0])
+    storage.move(parts[0], target)
     storage.remove(staging)
+
+
+def _strictly(spark: SparkSession) -> DataFrameReader:
+    """Return a reader that leaves out no damaged or missing file, whatever the settings of the session."""
+    return spark.read.options(ignoreCorruptFiles="false", ignoreMissingFiles="false")
 
 
 class _Listed:
@@ -298,7 +307,7 @@ class _Listed:
         name = f"{MERGED}{token}-{uuid.uuid4().hex[:12]}.parquet"
         without_date = rows.select(*(name for name in COLUMNS if name != "date"))
         target = f"{self._folder}/date={day}/{name}"
-        _write_one(without_date, storage, f"{self._folder}/_merging", target)
+        _write_one(self._spark, without_date, storage, target)
         path = f"{entries[0]['path'].rpartition('/')[0]}/{name}"
         return {
             **entries[0],

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from kafka_assignors.background import Background
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.connector import connector_options
@@ -119,9 +120,9 @@ def model_every_s(load: LoadSettings, every_s: float) -> float:
 def forecast_age_s(load: LoadSettings, every_s: float) -> float:
     """Return how old forecasts get before newer ones are published, seconds since the end of their step.
 
-    Spark starts looks and batches at whole multiples of their intervals.  The first look more than ``delay_s``
-    after a step completes the step.  The next batch publishes its forecasts.  They are the newest for one step.
-    If the intervals do not divide each other, the result is an upper bound.
+    Spark starts looks and batches at whole multiples of their intervals.  The first look more than
+    ``delay_s`` after a step completes it.  The next batch publishes its forecasts, which are the newest for
+    one step.  If the intervals do not divide each other, the result is an upper bound.
     """
     batch_s = model_every_s(load, every_s)
     if load.step_s % batch_s or batch_s % every_s:
@@ -199,7 +200,10 @@ def run_pipeline(
         if load is not None:
             start_model = partial(start_load_model, spark, options.root, load, **model_options)
             run("load", start_model, has_worked=lambda counts: counts.batches > 0)
-        maintenance = Maintenance(partial(maintain, spark, options.root, keep_days=options.keep_days))
+        background = Background("kafka-assignors-maintenance")
+        ending.callback(background.stop)
+        maintain_root = partial(maintain, spark, options.root, keep_days=options.keep_days)
+        maintenance = Maintenance(maintain_root, background)
         _run(streams, report, stop, on_report, maintenance=maintenance, feeding=feeding)
     _note_feed(feeding, report)
     return report
@@ -273,7 +277,6 @@ def _run(
                     stream.restart(f"the clock was set back by {last_s - offset_s:,.0f} s")
                 stream.check()
                 setattr(report, name, stream.report())
-        maintenance.check()
         down = {name: stream.down for name, stream in streams.items()} | {"maintenance": maintenance.down}
         report.down = {name: str(error) for name, error in down.items() if error is not None}
         _note_feed(feeding, report)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
+import time
+from datetime import datetime, timezone
 
+from pyspark.sql import SparkSession
+
+from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
+from kafka_assignors.pipeline import maintenance
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.run import PipelineOptions, run_pipeline
 from kafka_assignors.pipeline.session import local_session
@@ -26,6 +33,15 @@ def model_and_feed(root: str, bootstrap: str, topic: str) -> PipelineOptions:
     )
 
 
+def keep_merging(spark: SparkSession, root: str) -> None:
+    """Merge the load, as a maintenance on the next day does."""
+    maintenance.MOST_LEFT = 4
+    while True:
+        with contextlib.suppress(PipelineError):
+            maintenance.maintain(spark, root, now=datetime(2013, 11, 10, tzinfo=timezone.utc))
+        time.sleep(0.1)
+
+
 def main(root: str, *feed: str) -> None:
     """Go on until killed."""
     with local_session("load model, to be killed", cores=2, memory="512m") as spark:
@@ -33,6 +49,7 @@ def main(root: str, *feed: str) -> None:
             wanted = model_and_feed(root, *feed)
             run_pipeline(spark, wanted, stop=threading.Event(), on_report=lambda _: None)
         else:
+            threading.Thread(target=keep_merging, args=(spark, root), daemon=True).start()
             run_load_model(spark, root, SETTINGS, available_now=False, every_s=0)
 
 

@@ -93,7 +93,7 @@ def test_streams_are_restarted_once_after_the_clock_was_set_back(
     monkeypatch.setattr(run, "time", clock)
     restarted: list[str] = []
     stream = SimpleNamespace(restart=restarted.append, check=lambda: None, report=lambda: None, down=None)
-    streams, maintenance = {"samples": stream}, SimpleNamespace(check=lambda: None, down=None)
+    streams, maintenance = {"samples": stream}, SimpleNamespace(down=None)
     stop = SimpleNamespace(wait=wait)
     run._run(
         cast(Any, streams),

@@ -128,6 +128,7 @@ class Grid:
         if left_out and not known:
             raise _no_group(left_out)
         trials: list[Trial] = []
+        seen = set[tuple[object, ...]]()  # a value may be given twice, as 3 and 3.0
         for history, scale, given_rate in itertools.product(known, self.scales, self.service_rates):
             service_rate = given_rate or history.service_rate or 0.0  # not 0: see `left_out`
             for members, surroundings in itertools.product(
@@ -151,7 +152,11 @@ class Grid:
                         forecast_delay_s=surroundings.get("forecast_delay_s", FORECAST_DELAY_S),
                         drain_limit_s=surroundings.get("drain_limit_s"),
                     )
-                    trials.append(Trial(len(trials), history.group, scale, scenario, replicate))
+                    trial = Trial(len(trials), history.group, scale, scenario, replicate)
+                    what = (scenario.history, str(scenario.strategy), members, scenario.script, service_rate)
+                    if what not in seen:
+                        seen.add(what)
+                        trials.append(trial)
         return trials
 
     def _churn_of(self, history: History, members: int) -> Iterator[tuple[int, tuple[ChurnStep, ...]]]:

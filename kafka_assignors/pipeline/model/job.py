@@ -157,7 +157,7 @@ def run_load_model(
 
 
 class LoadRun:
-    """A running stream of the load model, which is ``query``; `stop` ends it."""
+    """A running stream of the load model: ``query``.  End it with `stop`."""
 
     query: StreamingQuery
 

@@ -59,17 +59,11 @@ def read_load(spark: SparkSession, root: str) -> DataFrame:
             # Spark returns names encoded as in URIs, but expects them decoded.
             rows = spark.read.option("basePath", path).parquet(*sorted(map(unquote, files - replaced)))
     wanted: Any = StructType.fromDDL(LOAD)
-    types = {field.name: field.dataType for field in rows.schema}
+    types = dict(rows.dtypes)
     for field in wanted:
-        if field.name not in types:
-            raise PipelineError(
-                f"{path}: column {field.name!r} is missing: not written by a pipeline of this version"
-            )
-        if types[field.name] != field.dataType:
-            raise PipelineError(
-                f"{path}: column {field.name!r} is {types[field.name].simpleString()}, "
-                f"expected {field.dataType.simpleString()}"
-            )
+        kind, expected = types.get(field.name, "missing"), field.dataType.simpleString()
+        if kind != expected:
+            raise PipelineError(f"{path}: column {field.name!r} is {kind}, expected {expected}")
     return rows.select(*wanted.names)
 
 
@@ -92,7 +86,7 @@ def replaced_files(files: Iterable[str]) -> set[str]:
     merged: dict[str, str] = {}  # folder -> its newest merged file
     for file in sorted(files):
         folder, _, name = file.rpartition("/")
-        if name.startswith("merged-"):
+        if name.startswith("merged-") and batch_of(file) >= 0:
             merged[folder] = file
     newest = ((file, merged.get(file.rpartition("/")[0], "")) for file in files)
     return {file for file, last in newest if file != last and -1 < batch_of(file) <= batch_of(last)}

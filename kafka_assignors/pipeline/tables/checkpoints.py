@@ -44,7 +44,7 @@ def check_settings(
 
 
 def check_age(storage: Storage, checkpoint: str, folder: str, landed: int, remedy: str) -> None:
-    """Check that a checkpoint has the newest landed batch, which one from a backup lacks.
+    """Check that a checkpoint has the newest landed batch.  One from an older backup has not.
 
     Spark plans a batch in the checkpoint before the batch lands.
     """
@@ -53,5 +53,5 @@ def check_age(storage: Storage, checkpoint: str, folder: str, landed: int, remed
         state = "is gone" if planned < 0 else f"is older (batch {planned})"
         raise PipelineError(
             f"{checkpoint} in {storage.root} {state}, but {folder} has batch {landed}, so going on would "
-            f"lose new samples: restore its newest state, or {remedy}"
+            f"lose rows or write them twice: restore its newest state, or {remedy}"
         )

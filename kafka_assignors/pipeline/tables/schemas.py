@@ -51,4 +51,4 @@ LOAD = """
 
 def columns_of(ddl: str) -> dict[str, str]:
     """Return name and type of each column of a table."""
-    return dict(re.findall(r"(\w+) (timestamp|date|string|int|bigint|double)\b", ddl))
+    return dict(re.findall(r"(?:^|,)\s*(\w+) (timestamp|date|string|int|bigint|double)\b", ddl, re.MULTILINE))

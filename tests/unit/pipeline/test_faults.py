@@ -108,15 +108,15 @@ KAFKA = "org.apache.kafka.common.errors"
         (
             "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file:/a/b-1.parquet. "
             "File does not exist. It is possible the underlying files have been updated. SQLSTATE: KD001",
-            "file:/a/b-1.parquet is gone, but the list of written files has it: restore it",
+            "file:/a/b-1.parquet is gone: if it was merged or deleted meanwhile, try again, else restore it",
         ),
         (
             "[PATH_NOT_FOUND] Path does not exist: file:/a/b-1.parquet. SQLSTATE: 42K03",
-            "file:/a/b-1.parquet is gone, but the list of written files has it: restore it",
+            "file:/a/b-1.parquet is gone: if it was merged or deleted meanwhile, try again, else restore it",
         ),
         (
             "[PATH_NOT_FOUND] Path does not exist: hdfs://node:8020/our load/b-1.parquet. SQLSTATE: 42K03",
-            "hdfs://node:8020/our load/b-1.parquet is gone, but the list of written files has it: restore it",
+            "hdfs://node:8020/our load/b-1.parquet is gone: if it was merged or deleted meanwhile, try again",
         ),
         (
             "org.apache.spark.SparkException: Python worker failed to connect back.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import pytest
@@ -10,48 +11,40 @@ from kafka_assignors.errors import OptionError, PipelineError
 from kafka_assignors.pipeline.maintenance import Maintenance, maintain
 
 
-class Clock:
-    """A clock that a test sets."""
+class Due:
+    """Stands in for the background thread: keeps the job that is due next, and its pause."""
 
     def __init__(self) -> None:
-        self.now = 0.0
+        self.pauses: list[float] = []
 
-    def __call__(self) -> float:
-        return self.now
+    def submit(self, job: Callable[[], None], after_s: float) -> None:
+        self.job = job
+        self.pauses.append(after_s)
 
 
 def test_runs_hourly_and_sooner_if_there_is_more_to_merge() -> None:
-    clock, more, runs = Clock(), [True, False, False], []
-
-    def run() -> bool:
-        runs.append(clock.now)
-        return more[len(runs) - 1]
-
-    maintenance = Maintenance(run, clock)
-    for clock.now in range(0, 5_000, 10):
-        maintenance.check()
-    assert runs == [60, 120, 3720]
+    due, more = Due(), iter([True, False, False])
+    Maintenance(lambda: next(more), cast(Any, due))
+    for _ in range(3):
+        due.job()
+    assert due.pauses == [60, 60, 3600, 3600]
 
 
 def test_failure_is_logged_and_kept_until_a_run_works(caplog: pytest.LogCaptureFixture) -> None:
-    clock, failures = Clock(), [PipelineError("the disk is full")]
+    due, failures = Due(), [PipelineError("the disk is full")]
 
     def run() -> bool:
         if failures:
             raise failures.pop()
         return False
 
-    maintenance = Maintenance(run, clock)
-    clock.now = 60
-    maintenance.check()
+    maintenance = Maintenance(run, cast(Any, due))
+    due.job()
     assert str(maintenance.down) == "the disk is full"
     assert caplog.messages == ["the disk is full; trying again in 60 min"]
-    clock.now += 3599
-    maintenance.check()
-    assert maintenance.down is not None
-    clock.now += 1
-    maintenance.check()
+    due.job()
     assert maintenance.down is None
+    assert due.pauses == [60, 3600, 3600]
 
 
 @pytest.mark.parametrize("keep_days", [-1, 100_000, 1.5])
