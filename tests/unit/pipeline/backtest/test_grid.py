@@ -21,6 +21,7 @@ from kafka_assignors.pipeline.backtest.grid import (
     usual_members,
 )
 from kafka_assignors.simulation import History, parse, simulate
+from kafka_assignors.simulation.scenario import Parameter
 from kafka_assignors.strategies import STRATEGIES
 
 
@@ -116,6 +117,23 @@ def test_trials_are_all_combinations_in_the_order_of_situations() -> None:
     }  # fmt: skip
     assert {one.scenario.pauses.warm_up_s for one in trials} == {0.0, 2.0}
     assert {one.scenario.service_rate for one in trials} == {30.0, 60.0}
+
+
+@pytest.mark.parametrize(
+    ("given", "surroundings"),
+    [
+        ({"replan_s": [600, 600]}, {}),
+        ({"rebalance_on_skew": [False, None]}, {}),
+        ({"rebalance_on_skew": [False]}, {"heartbeat_s": [3, 3.0]}),
+    ],
+)
+def test_value_that_is_given_twice_is_tried_once(
+    given: dict[str, list[Parameter]], surroundings: dict[str, list[float]]
+) -> None:
+    """A ranking refuses two outcomes of one candidate in one situation."""
+    found = candidates(["lag-aware"], {"rebalance_on_skew": [False], **given}, forecasts=False)
+    trials = Grid(found, members=(2,), surroundings=surroundings).trials([history(steps=12)])
+    assert [trial.number for trial in trials] == [0]
 
 
 def test_default_members_suffice_for_the_mean_load_with_a_reserve() -> None:
