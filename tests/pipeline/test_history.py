@@ -1,4 +1,4 @@
-"""The files and the arguments of a history, without Spark."""
+"""The files and the arguments of a history; PySpark is imported, but not started."""
 
 from __future__ import annotations
 
