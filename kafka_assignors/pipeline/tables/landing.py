@@ -134,7 +134,7 @@ def read_samples(
         if not names:
             raise PipelineError(f"no samples in {root}: record some first")
         parts = [_read_writer(spark, f"{root}/samples/{name}", since, until, on_damage) for name in names]
-    samples = reduce(DataFrame.unionByName, parts)
+    samples = reduce(lambda left, right: left.unionByName(right), parts)
     if since is not None:  # folders of other dates are not opened
         samples = samples.where((F.col("date") >= utc(since).date()) & (F.col("time") >= utc(since)))
     if until is not None:
@@ -158,7 +158,7 @@ def stream_samples(
     unread = ~F.col("_metadata.file_name").startswith(f"{MERGED}{token}-")
     # Nulls are checked before the union, because their error names the file and a union has no file names.
     parts = [_without_nulls(reader.parquet(f"{root}/samples/{name}").where(unread)) for name in names]
-    return reduce(DataFrame.unionByName, parts)
+    return reduce(lambda left, right: left.unionByName(right), parts)
 
 
 def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
