@@ -153,7 +153,7 @@ class LoadSink:
             raise PipelineError(
                 f"{storage.root}: load/ and checkpoints/load are of two models: {LEARN_AGAIN}"
             )
-        remedy = f"give what was given before, or, {LEARN_AGAIN}"
+        remedy = f"give the old settings, or, {LEARN_AGAIN}"
         check_settings(storage, CHECKPOINT, bound["settings"], self._settings, remedy)
         check_age(storage, CHECKPOINT, "load/", self._newest_landed(), LEARN_AGAIN)
         for folder in storage.folders("load"):
