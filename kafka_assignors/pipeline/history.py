@@ -24,6 +24,7 @@ from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
 from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, frame_of
 from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder, in_memory
 from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
 from kafka_assignors.pipeline.tables.landing import read_samples, utc
 from kafka_assignors.pipeline.tables.storage import Storage
@@ -201,8 +202,6 @@ def array_files(folder: Path) -> MakeArray:
 
 
 def _load_of(spark: SparkSession, folder: str, step_s: float) -> DataFrame:
-    from kafka_assignors.pipeline.model.model import model_load
-
     storage = Storage(spark, folder)
     if has_load(spark, folder):
         # Spark silently ignores empty files.

@@ -36,6 +36,14 @@ def test_package_imports_only_kafka_python_and_numpy() -> None:
     assert not set(loaded.stdout.split()) & EXTRAS
 
 
+@pytest.mark.parametrize(
+    "module", ["demo.compare", "kafka_assignors.cli.backtest.command", "kafka_assignors.cli.size.recording"]
+)
+def test_what_may_use_a_recording_is_imported_without_the_extra_spark(module: str) -> None:
+    program = f"import sys; sys.modules.update(pyspark=None, pyarrow=None, pandas=None); import {module}"
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 def test_missing_cli_extra_is_named() -> None:
     """One line names the extra to install; exit code 1."""
     program = "import sys; sys.modules['click'] = None; from kafka_assignors.__main__ import main; main()"

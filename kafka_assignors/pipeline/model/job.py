@@ -20,7 +20,6 @@ from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import FORGET_S, follow_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, LoadSink
-from kafka_assignors.pipeline.model.steps import as_load
 from kafka_assignors.pipeline.tables.batch_files import check_files
 from kafka_assignors.pipeline.tables.landing import stream_samples, trigger, writers
 from kafka_assignors.pipeline.tables.storage import Storage
@@ -179,6 +178,8 @@ class LoadRun:
 
     def land(self, steps: DataFrame, batch: int) -> None:
         """Land a batch, for ``foreachBatch``."""
+        from kafka_assignors.pipeline.model.steps import as_load
+
         self._started.wait()
         self._note_refused()  # samples of the previous batch; Spark reports a batch after its end
         gone = check_files(self._sink.storage, CHECKPOINT, batch)

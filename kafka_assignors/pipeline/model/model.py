@@ -19,7 +19,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline.model.steps import KEY, ORDER, STEPS, as_load, fold_all, with_numbers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,6 +44,8 @@ def model_load(samples: DataFrame, settings: LoadSettings, *, flush: bool = True
     Returns:
         Rows of ``LOAD``.
     """
+    from kafka_assignors.pipeline.model.steps import KEY, ORDER, STEPS, as_load, fold_all, with_numbers
+
     ordered = with_numbers(samples).repartition(*KEY).sortWithinPartitions(*ORDER)
     return as_load(ordered.mapInArrow(partial(fold_all, settings=settings, flush=flush), STEPS), settings)
 
@@ -58,6 +59,7 @@ def follow_load(samples: DataFrame, settings: LoadSettings, *, forget_s: float =
     from pyspark.sql import functions as F
 
     from kafka_assignors.pipeline.model.processor import LoadProcessor
+    from kafka_assignors.pipeline.model.steps import KEY, STEPS, with_numbers
 
     # A clock that is ahead must not make the samples of all other partitions old.
     seen = F.least(F.timestamp_micros("at"), F.current_timestamp())
