@@ -21,8 +21,7 @@ from kafka_assignors.forecast import LoadSettings
 
 if TYPE_CHECKING:
     from kafka_assignors.pipeline.connector import connector_options
-    from kafka_assignors.pipeline.feed.feed import write_feed
-    from kafka_assignors.pipeline.feed.topic import create_feed
+    from kafka_assignors.pipeline.feed.feed import create_feed, write_feed
     from kafka_assignors.pipeline.history import read_history
     from kafka_assignors.pipeline.maintenance import maintain
     from kafka_assignors.pipeline.model.backcast import forecast_errors
@@ -60,7 +59,7 @@ __all__ = [
 
 _MODULES = {
     "connector_options": "connector",
-    "create_feed": "feed.topic",
+    "create_feed": "feed.feed",
     "forecast_errors": "model.backcast",
     "group_samples": "record.sampler",
     "import_samples": "tables.importing",

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import sys
 import threading
-import time
 from datetime import datetime, timezone
+from functools import partial
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 
@@ -16,6 +18,9 @@ from kafka_assignors.pipeline import maintenance
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.run import PipelineOptions, run_pipeline
 from kafka_assignors.pipeline.session import local_session
+from tests.pipeline.killing import done
+from tests.pipeline.model_points import MODEL
+from tests.support.waiting import until
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
@@ -33,13 +38,19 @@ def model_and_feed(root: str, bootstrap: str, topic: str) -> PipelineOptions:
     )
 
 
+def has_more_batches(root: str, before: int) -> bool:
+    """Return whether the model has finished more than ``before`` batches."""
+    return done(Path(root), MODEL) > before
+
+
 def keep_merging(spark: SparkSession, root: str) -> None:
     """Merge the load, as a maintenance on the next day does."""
     maintenance.MOST_LEFT = 4
     while True:
+        before = done(Path(root), MODEL)
         with contextlib.suppress(PipelineError):
             maintenance.maintain(spark, root, now=datetime(2013, 11, 10, tzinfo=timezone.utc))
-        time.sleep(0.1)
+        until(partial(has_more_batches, root, before), "a batch", patience_s=math.inf)
 
 
 def main(root: str, *feed: str) -> None:

@@ -18,13 +18,14 @@ from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.feed import feed as feed_module
 from kafka_assignors.pipeline.feed.feed import (
     FORGET_DAYS,
+    TOPIC_SETTINGS,
     Feed,
+    create_feed,
     feed_records,
     newest_forecasts,
     published_times,
     write_feed,
 )
-from kafka_assignors.pipeline.feed.topic import TOPIC_SETTINGS, create_feed
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.wire import load_feed

@@ -22,7 +22,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 from pyspark.sql import SparkSession
 
-from kafka_assignors.pipeline.feed.topic import create_feed
+from kafka_assignors.pipeline.feed.feed import create_feed
 from kafka_assignors.pipeline.run import run_pipeline
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed

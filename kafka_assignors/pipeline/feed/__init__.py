@@ -1,5 +1,4 @@
 """Writes forecasts to the feed topic.
 
-- ``feed``: the records.  ``topic``: creates and checks the topic.  ``feeding``: publishes after each batch of
-  the model.
+- ``feed``: the topic and its records.  ``feeding``: publishes after each batch of the model.
 """

@@ -28,6 +28,7 @@ from kafka_assignors.forecast.bucket.codec import VERSION
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import BUCKETS
 from kafka_assignors.pipeline.tables.checkpoints import LEARN_AGAIN, check_age, check_settings, read_object
+from kafka_assignors.pipeline.tables.landing import MERGED
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 CHECKPOINT = "checkpoints/load"
 _STAGING = "_staged"
-_BATCH = re.compile(r"/(?:part|merged)-(\d{9})(?:-\d+)?\.parquet$")
+_BATCH = re.compile(rf"/(?:part-|{MERGED})(\d{{9}})(?:-\d+)?\.parquet$")
 
 
 def read_load(spark: SparkSession, root: str) -> DataFrame:
@@ -86,7 +87,7 @@ def replaced_files(files: Iterable[str]) -> set[str]:
     merged: dict[str, str] = {}  # folder -> its newest merged file
     for file in sorted(files):
         folder, _, name = file.rpartition("/")
-        if name.startswith("merged-") and batch_of(file) >= 0:
+        if name.startswith(MERGED) and batch_of(file) >= 0:
             merged[folder] = file
     newest = ((file, merged.get(file.rpartition("/")[0], "")) for file in files)
     return {file for file, last in newest if file != last and -1 < batch_of(file) <= batch_of(last)}

@@ -7,6 +7,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyspark.sql.streaming import StreamingQueryListener
@@ -60,12 +61,10 @@ class Recording(StreamingQueryListener, Generic[Report]):
         self._terminated: set[str] = set()
         self._condition = threading.Condition()
         spark.streams.addListener(self)
-        try:
-            with one_line(doing):
-                self.query = start(self._metric_name)
-        except BaseException:
-            spark.streams.removeListener(self)
-            raise
+        with ExitStack() as undo, one_line(doing):
+            undo.callback(spark.streams.removeListener, self)
+            self.query = start(self._metric_name)
+            undo.pop_all()
 
     def report(self) -> Report:
         """Return the report since this start; the last batch may be missing."""

@@ -46,7 +46,7 @@ _NULLABLE = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
 """Schema for reading; Spark would trust a NOT NULL even if the file has nulls."""
 
 MERGED = "merged-"
-"""Prefix of the name of a merged file.  The token of the model that has read its samples follows."""
+"""Prefix of the name of a merged file.  Of samples, the token of the model that has read them follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,10 @@ def land_stream(
     """Start a stream that appends samples to the folder of one writer, each exactly once.
 
     Only one stream at a time may write to the folder.  ``about`` describes the recording, such as its topic
-    and cluster.  The checkpoint of another recording, or an older one, is an error.
+    and cluster.  A batch begins every ``every_s`` seconds; 0: without a pause.
+
+    Raises:
+        PipelineError: the checkpoint is of another recording, or older than the samples.
     """
     with one_line(f"recording to {root}"):
         _bind_checkpoint(Storage(samples.sparkSession, root), _checked_name(writer), about)
@@ -162,8 +165,12 @@ def stream_samples(
 
 
 def read_files(spark: SparkSession, folder: str, files: Sequence[str]) -> DataFrame:
-    """Read files of a writer; a damaged one is an error that names it."""
-    rows = _read(spark, folder, files)  # an error of Spark if one is gone
+    """Read files of a writer.
+
+    Raises:
+        PipelineError: a file is damaged; it is named.  A missing file is an error of Spark.
+    """
+    rows = _read(spark, folder, files)
     _sound(spark, folder, files)
     return rows
 
@@ -188,7 +195,7 @@ def _bind_checkpoint(storage: Storage, writer: str, about: Mapping[str, str]) ->
         raise PipelineError(f"{where} belongs to another program: {_ELSEWHERE}")
     # Spark skips the batches in the list.  After a kill at the first start, the list may be an empty folder.
     listed = storage.newest_batch(f"{samples}/_spark_metadata")
-    check_age(storage, checkpoint, samples, listed, f"move {samples} and what is left of {checkpoint} away")
+    check_age(storage, checkpoint, samples, listed, f"move {samples} and {checkpoint} away")
     if not storage.has(f"{samples}/_spark_metadata"):
         # Spark keeps only the last hundred commits, so the first may be missing.
         if storage.files(f"{checkpoint}/commits/*"):

@@ -80,7 +80,7 @@ class Storage:
         self.write_bytes(name, text.encode())
 
     def write_bytes(self, name: str, data: bytes) -> None:
-        """Write a small file as `write` does."""
+        """Write a file as `write` does, in parts of 8 MB."""
         scheme, target = str(self._files.getUri().getScheme()), self._under(name)
         self._make(target.getParent())
         fs, files, written = self._jvm.org.apache.hadoop.fs, self._files, target

@@ -131,8 +131,8 @@ def test_value_that_is_given_twice_is_tried_once(
     given: dict[str, list[Parameter]], surroundings: dict[str, list[float]]
 ) -> None:
     """A ranking refuses two outcomes of one candidate in one situation."""
-    found = candidates(["lag-aware"], {"rebalance_on_skew": [False], **given}, forecasts=False)
-    trials = Grid(found, members=(2,), surroundings=surroundings).trials([history(steps=12)])
+    tried = candidates(["lag-aware"], {"rebalance_on_skew": [False], **given}, forecasts=False)
+    trials = Grid(tried, members=(2,), surroundings=surroundings).trials([history(steps=12)])
     assert [trial.number for trial in trials] == [0]
 
 

@@ -208,16 +208,16 @@ def test_invalid_history_is_refused(cells: list[Cell], columns: dict[str, Any], 
 
 
 def test_missing_part_of_the_requested_time_is_described() -> None:
-    one = assembled(rows([(step, "t", 0, 1, 1, 0) for step in range(12)]))
+    two_minutes = assembled(rows([(step, "t", 0, 1, 1, 0) for step in range(12)]))
     first = datetime.fromtimestamp(START / MICROSECONDS, timezone.utc)
     last = first + timedelta(seconds=120)
-    assert missing_times(one, None, None) is None
-    assert missing_times(one, first - timedelta(seconds=9), last + timedelta(seconds=9)) is None
-    before = missing_times(one, first - timedelta(hours=2), last)
+    assert missing_times(two_minutes, None, None) is None
+    assert missing_times(two_minutes, first - timedelta(seconds=9), last + timedelta(seconds=9)) is None
+    before = missing_times(two_minutes, first - timedelta(hours=2), last)
     assert before == "group 'g': nothing from 2001-09-08 23:46 to 2001-09-09 01:46 UTC was recorded"
     zone = timezone(timedelta(hours=9))
-    assert missing_times(one, (first - timedelta(hours=2)).astimezone(zone), last) == before
-    both = missing_times(one, first - timedelta(hours=2), last + timedelta(hours=1))
+    assert missing_times(two_minutes, (first - timedelta(hours=2)).astimezone(zone), last) == before
+    both = missing_times(two_minutes, first - timedelta(hours=2), last + timedelta(hours=1))
     assert both == (
         "group 'g': nothing from 2001-09-08 23:46 to 2001-09-09 01:46 and nothing from 2001-09-09 01:48 to "
         "2001-09-09 02:48 UTC was recorded"

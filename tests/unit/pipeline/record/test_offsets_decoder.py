@@ -281,7 +281,7 @@ def test_counts_have_the_position_of_the_first_record_with_each_problem() -> Non
     assert report.until == datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=timezone.utc)
     assert report.with_batch({"counted": []}) == report
     more = report.with_batch({"counted": decoded[0][:1]})
-    assert more.first == report.first, "what was met before stays the first"
+    assert more.first == report.first, "the first record of a problem stays the first"
     assert more.records == report.records + len(one)
 
 
