@@ -368,3 +368,47 @@ def test_two_maintenances_at_once_change_no_row(spark: SparkSession, tmp_path: P
             for done in [pool.submit(tidy) for _ in range(2)]:
                 done.result()
         assert load_of(spark, tmp_path) == before
+
+
+@pytest.mark.long
+def test_setting_of_a_session_loses_no_row_in_a_merge(
+    spark: SparkSession, tmp_path: Path, each_day: None
+) -> None:
+    """With this one Spark would leave out the rows of a damaged file."""
+    model_days(spark, tmp_path, range(3))
+    victim = min((tmp_path / "load" / "date=2013-11-09").glob("*.parquet"))
+    victim.write_bytes(victim.read_bytes()[:-100])
+    victim.with_name(f".{victim.name}.crc").unlink(missing_ok=True)
+    small = load_files(tmp_path)
+    spark.conf.set("spark.sql.files.ignoreCorruptFiles", "true")
+    try:
+        with pytest.raises(PipelineError, match=victim.name):
+            maintain(spark, str(tmp_path), now=NEXT_DAY)
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreCorruptFiles")
+    assert load_files(tmp_path) == small
+
+
+@pytest.mark.long
+def test_merged_file_with_fewer_rows_replaces_none(
+    spark: SparkSession, tmp_path: Path, each_day: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model_days(spark, tmp_path, range(3))
+    small, files = load_files(tmp_path), Storage.files
+
+    def changed(storage: Storage, pattern: str) -> list[str]:
+        """Let another program put the rows of one small file in place of all."""
+        names = files(storage, pattern)
+        if "_merging-" in pattern:
+            [merged] = (tmp_path / name for name in names)
+            merged.with_name(f".{merged.name}.crc").unlink()
+            first = min((tmp_path / "load" / "date=2013-11-09").glob("*.parquet"))
+            shutil.copyfile(first, merged)
+        return names
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Storage, "files", changed)
+        with pytest.raises(PipelineError, match="is not complete: another program has changed it"):
+            maintain(spark, str(tmp_path), now=NEXT_DAY)
+    assert load_files(tmp_path) == small
+    assert maintain(spark, str(tmp_path), now=NEXT_DAY)

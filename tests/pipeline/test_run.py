@@ -5,6 +5,7 @@ from __future__ import annotations
 import bisect
 import itertools
 import random
+import threading
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,6 +14,7 @@ import pytest
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline import run
+from kafka_assignors.pipeline.model.job import LoadReport
 from kafka_assignors.pipeline.run import (
     PipelineOptions,
     PipelineReport,
@@ -20,6 +22,7 @@ from kafka_assignors.pipeline.run import (
     model_every_s,
     run_pipeline,
 )
+from kafka_assignors.simulation.scenario import FORECAST_DELAY_S
 
 
 def test_failed_maintenance_does_not_fail_a_run_once(
@@ -43,6 +46,24 @@ def test_model_runs_once_a_step_and_at_least_once_a_minute(
     step_s: float, every_s: float, expected_s: float
 ) -> None:
     assert model_every_s(LoadSettings(step_s=step_s, horizon_s=900), every_s) == expected_s
+
+
+@pytest.mark.parametrize(("step_s", "expected_s"), [(60, 60), (900, 60), (5, 10)])
+def test_model_of_a_pipeline_has_its_own_interval(
+    monkeypatch: pytest.MonkeyPatch, step_s: float, expected_s: float
+) -> None:
+    intervals: list[float] = []
+
+    def start(*_: object, every_s: float, **__: object) -> Any:
+        intervals.append(every_s)
+        return SimpleNamespace(query=SimpleNamespace(isActive=True), report=LoadReport, stop=LoadReport)
+
+    monkeypatch.setattr(run, "start_load_model", start)
+    load = LoadSettings(step_s=step_s, horizon_s=900)
+    options = PipelineOptions("root", {}, every_s=10, load=load, sampler=False, offsets_topic=False)
+    stop = threading.Event()
+    run_pipeline(cast(Any, None), options, stop=stop, on_report=lambda _: stop.set())
+    assert intervals == [expected_s]
 
 
 def oldest_s(load: LoadSettings, every_s: float, *, looks_s: float = 7_200.0) -> float:
@@ -69,7 +90,9 @@ def test_forecasts_get_no_older_than_said(every_s: float) -> None:
 
 
 def test_age_of_forecasts_with_the_defaults() -> None:
-    assert oldest_s(LoadSettings(), 10) == forecast_age_s(LoadSettings(), 10) == 180
+    """Back-tests assume the same."""
+    load = LoadSettings()
+    assert oldest_s(load, 10) == forecast_age_s(load, 10) == load.step_s + FORECAST_DELAY_S == 180
 
 
 @pytest.mark.parametrize(

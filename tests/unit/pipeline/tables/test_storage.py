@@ -9,6 +9,7 @@ from unittest.mock import MagicMock
 
 import pytest
 
+from kafka_assignors.pipeline.tables import storage as storage_module
 from kafka_assignors.pipeline.tables.storage import Storage
 
 
@@ -31,6 +32,14 @@ def test_small_file_is_on_a_local_disk_before_it_gets_its_name(scheme: str, call
     storage.write("a", "text")
     stream = (files.getRawFileSystem() if scheme == "file" else files).create()
     assert [name for name, *_ in stream.method_calls] == calls
+
+
+def test_large_file_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Java's memory would not hold the results of a large back-test at once."""
+    monkeypatch.setattr(storage_module, "_AT_ONCE", 4)
+    storage, files = storage_of("s3a")
+    storage.write_bytes("a", b"0123456789")
+    assert [call.args[0] for call in files.create().write.call_args_list] == [b"0123", b"4567", b"89"]
 
 
 @pytest.mark.parametrize(("scheme", "synced"), [("file", 1), ("hdfs", 0)])
