@@ -125,6 +125,10 @@ class Member:
         """Its events of these kinds, from the event number ``since`` on."""
         return [event for event in self.events[since:] if event.kind in kinds]
 
+    def rebalances(self) -> int:
+        """How many plans and callbacks it has seen; a line of a log is none."""
+        return len(self.of_kind("rebalance", "assigned", "revoked", "lost"))
+
     def state(self) -> Event | None:
         """Its last reported state."""
         return next((event for event in reversed(self.events) if event.kind == "state"), None)
