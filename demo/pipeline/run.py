@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ from demo.view.live import Picture
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.pipeline.backtest.files import prepare, save
+from kafka_assignors.pipeline.backtest.files import SERIES_NAME, read_series, results_folder, save
 from kafka_assignors.pipeline.backtest.grid import Trial
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
 from kafka_assignors.pipeline.backtest.recorded import Recorded
@@ -31,8 +32,7 @@ from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.session import local_session
-from kafka_assignors.pipeline.tables.storage import Storage
-from kafka_assignors.simulation import History
+from kafka_assignors.simulation import History, Series
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -139,19 +139,26 @@ class _Job:
                 if not trials:
                     result["notes"].append(f"no back-test: {_NO_RATE}")
                 else:
-                    results = self._try_out(spark, histories, trials)
-                    summary = result["backtest"] = _summary(recorded, trials, results, started, began)
-                    storage = Storage(spark, f"{root}/backtest")
-                    prepare(storage)
-                    save(storage, summary, results)
+                    with results_folder(spark, f"{root}/backtest") as written:
+                        tried = self._try_out(spark, histories, trials, written.at(SERIES_NAME))
+                        series = partial(read_series, spark, written)
+                        summary = _summary(
+                            recorded, trials, tried, series=series, started=started, began=began
+                        )
+                        save(spark, written, summary)
+                    result["backtest"] = summary
 
     def _try_out(
-        self, spark: SparkSession, histories: Mapping[Compared, History], trials: Sequence[Trial]
+        self,
+        spark: SparkSession,
+        histories: Mapping[Compared, History],
+        trials: Sequence[Trial],
+        series_to: str,
     ) -> list[TrialResult]:
         results: dict[int, TrialResult] = {}
         self._show_state("scenarios", 0, len(trials))
         by_name = {str(scene): history for scene, history in histories.items()}
-        for result in run_trials(spark, by_name, trials):
+        for result in run_trials(spark, by_name, trials, series_to=series_to):
             results[result.number] = result
             self._show_state("scenarios", len(results), len(trials))
         return [results[trial.number] for trial in trials]
@@ -161,6 +168,8 @@ def _summary(
     recorded: Mapping[Compared, Recorded],
     trials: Sequence[Trial],
     results: Sequence[TrialResult],
+    *,
+    series: Callable[[Sequence[int]], Mapping[int, Series]],
     started: datetime,
     began: float,
 ) -> BacktestResults:
@@ -171,7 +180,7 @@ def _summary(
         failed=sum(result.outcome is None for result in results),
         seconds=round(time.monotonic() - began, 3),
     )
-    return summed_up(list(recorded.values()), trials, results, run=run, started=started)
+    return summed_up(list(recorded.values()), trials, results, run=run, started=started, series=series)
 
 
 def _histories(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> dict[Compared, Recorded]:

@@ -73,6 +73,10 @@ _RULES = {
         "checkpoints/load (samples are kept); of a recorder, take another folder, or move its "
         "checkpoints/WRITER and samples/WRITER away"
     ),
+    r"STORE_BACKEND_NOT_SUPPORTED": (
+        "this Spark keeps no state in RocksDB: set spark.sql.streaming.stateStore.providerClass as "
+        "kafka_assignors.pipeline.session does; then remove load/ and checkpoints/load (samples are kept)"
+    ),
     r"USER_RAISED_EXCEPTION\] (?P<text>[^\n]*)": "{text}",
     r"(?:PATH_NOT_FOUND\] Path does not exist: |FILE_NOT_EXIST\][^\n]*?)"
     r"(?P<name>(?:\w+:)?/[^\n]*?\.parquet)": (

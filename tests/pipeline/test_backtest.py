@@ -9,7 +9,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
@@ -25,12 +25,13 @@ from pyspark.sql import SparkSession
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
 from kafka_assignors.pipeline import history as history_module
-from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES
+from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES_NAME, read_series, results_folder
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
-from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials, try_out
+from kafka_assignors.pipeline.backtest.job import SERIES, TrialResult, run_trials, try_out
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
+from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.simulation import History, parse
 from tests.support.examples import ROOT
@@ -267,9 +268,9 @@ def test_spark_gives_the_results_of_a_simulation_in_this_process(
     shared: list[str] = []
     broadcast = spark.sparkContext.broadcast
 
-    def noted(history: History) -> Any:
-        shared.append(history.group)
-        return broadcast(history)
+    def noted(value: tuple[History, list[bytes]]) -> Any:
+        shared.append(value[0].group)
+        return broadcast(value)
 
     monkeypatch.setattr(spark.sparkContext, "broadcast", noted)
     histories = {recording.history.group: recording.history for recording in recorded}
@@ -286,6 +287,46 @@ def test_spark_gives_the_results_of_a_simulation_in_this_process(
     for result, trial in zip(results_in_order, trials, strict=True):
         assert result.error == ""
         assert same(result, try_out(histories[trial.group], trial))
+
+
+def test_workers_write_the_series_of_each_group(
+    spark: SparkSession, recorded: list[Recorded], tmp_path: Path
+) -> None:
+    """The driver has only the figures, and reads the series that it draws."""
+    histories = {recording.history.group: recording.history for recording in recorded}
+    trials = trials_of(recorded)
+    with results_folder(spark, f"{tmp_path}/[x]") as folder:
+        found = ordered(run_trials(spark, histories, trials, series_to=folder.at(SERIES_NAME)))
+        assert all(result.outcome and result.outcome.series is None for result in found)
+        written = read_series(spark, folder, [3, len(trials) - 1])
+    assert list(written) == [3, len(trials) - 1]
+    for number, series in written.items():
+        outcome = try_out(histories[trials[number].group], trials[number]).outcome
+        assert outcome is not None
+        for mine, theirs in zip(vars_of(series), vars_of(outcome.series), strict=True):
+            np.testing.assert_array_equal(mine, theirs)
+    files = [pq.read_table(path) for path in (tmp_path / "[x]" / SERIES_NAME).glob("*.parquet")]
+    numbers = sorted((set(file["scenario"].to_pylist()) for file in files), key=min)
+    assert numbers == [set(range(24)), set(range(24, 48))]
+
+
+def test_series_of_a_failed_run_are_removed(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), results_folder(spark, str(tmp_path)) as folder:  # noqa: PT012
+        spark.range(1).write.parquet(folder.at(SERIES_NAME))
+        assert [path.name for path in tmp_path.iterdir()] == [SERIES_NAME]
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folder_that_workers_do_not_share_is_refused(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The driver looks elsewhere than the workers write, as on another machine."""
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.setattr(Storage, "to_read", lambda *_: f"{tmp_path}/elsewhere")
+    with pytest.raises(KafkaAssignorsError, match="the workers of this Spark have another folder"):
+        ExitStack().enter_context(results_folder(spark, f"{tmp_path}/out"))
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_failed_trial_has_its_error_and_others_go_on(spark: SparkSession, recorded: list[Recorded]) -> None:

@@ -6,7 +6,9 @@ import json
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import ExitStack
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +38,7 @@ from kafka_assignors.cli.plan.notes import print_notes
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError
-from kafka_assignors.pipeline.backtest.files import prepare, save
+from kafka_assignors.pipeline.backtest.files import SERIES_NAME, read_series, results_folder, save
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
 from kafka_assignors.pipeline.backtest.recorded import Recorded, missing_times
@@ -44,7 +46,6 @@ from kafka_assignors.pipeline.backtest.results import Results, RunResult
 from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.session import session
-from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.report.page import require_plotly
 from kafka_assignors.simulation import ChurnStep
 
@@ -193,11 +194,13 @@ def command(
         ProgressView() as view,
         tempfile.TemporaryDirectory(prefix="kafka-assignors-backtest-") as scratch,
         session("kafka-assignors backtest", cores=cores, memory=memory, on_progress=view.step) as spark,
+        ExitStack() as stack,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
         # Absolute, because the JVM may have another working directory.
-        folder = Storage(spark, out if is_of_spark(out) else str(Path(out).absolute()))
-        prepare(folder)
+        folder = stack.enter_context(
+            results_folder(spark, out if is_of_spark(out) else str(Path(out).absolute()))
+        )
         view.step(Progress("reading the history"))
         with option_as_usage_error(_option):
             recorded = read_history(
@@ -223,7 +226,7 @@ def command(
                 seed=seed,
             )
             trials = grid.trials(histories)
-        trial_results, seconds = _run(spark, recorded, trials, view)
+        trial_results, seconds = _run(spark, recorded, trials, view, folder.at(SERIES_NAME))
         view.step(Progress("writing the results"))
         run = RunResult(
             history=history,
@@ -233,9 +236,15 @@ def command(
             seconds=round(seconds, 3),
         )
         results = summed_up(
-            recorded, trials, trial_results, run=run, started=started, left_out=grid.left_out(histories)
+            recorded,
+            trials,
+            trial_results,
+            run=run,
+            started=started,
+            series=partial(read_series, spark, folder),
+            left_out=grid.left_out(histories),
         )
-        save(folder, results, trial_results)
+        save(spark, folder, results)
     print_notes(missing for group in recorded if (missing := missing_times(group, since, until)))
     print_notes(assumptions(grid, recorded, trials, recorded_members))
     _show(results, f"{out.rstrip('/')}/report.html", output)
@@ -249,13 +258,18 @@ def _option(name: str) -> str:
 
 
 def _run(
-    spark: SparkSession, recorded: Sequence[Recorded], trials: Sequence[Trial], view: ProgressView
+    spark: SparkSession,
+    recorded: Sequence[Recorded],
+    trials: Sequence[Trial],
+    view: ProgressView,
+    series_to: str,
 ) -> tuple[list[TrialResult], float]:
     """Run the trials; return their results in order, and the seconds from start to end."""
     results: dict[int, TrialResult] = {}
     began = time.monotonic()
     show_scenarios(view, 0, len(trials), 0.0)
-    for result in run_trials(spark, {group.history.group: group.history for group in recorded}, trials):
+    histories = {group.history.group: group.history for group in recorded}
+    for result in run_trials(spark, histories, trials, series_to=series_to):
         results[result.number] = result
         show_scenarios(view, len(results), len(trials), time.monotonic() - began)
     return [results[trial.number] for trial in trials], time.monotonic() - began

@@ -1,18 +1,26 @@
-"""The files of a back-test: ``results.parquet``, ``series.parquet``, ``results.json``, ``report.html``."""
+"""The files of a back-test: ``results.parquet``, ``series.parquet``, ``results.json``, ``report.html``.
+
+The first two are folders of Parquet files, which Spark's workers write.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from kafka_assignors.errors import KafkaAssignorsError
-from kafka_assignors.pipeline.backtest.job import TrialResult
+from kafka_assignors.pipeline.backtest.job import SERIES, schema
 from kafka_assignors.pipeline.backtest.page import render
 from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.pipeline.backtest.summary import FIGURES
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.tables.storage import Storage
+from kafka_assignors.simulation import Series
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 RESULTS: dict[str, str] = {
     "scenario": "int32",
@@ -32,73 +40,69 @@ RESULTS: dict[str, str] = {
 }
 """Columns of results.parquet, one row per scenario (docs/reference/backtest.md); ``parameters`` is JSON."""
 
-SERIES: dict[str, str] = {
-    "scenario": "int32",
-    "at_s": "double",
-    "lag": "double",
-    "largest_member_lag": "double",
-    "unowned_lag": "double",
-    "time_lag_s": "double",
-    "members": "int32",
-}
-"""Columns of series.parquet, up to 300 rows per scenario, in the order of scenarios and of time."""
+SERIES_NAME = "series.parquet"
 
 
-def prepare(folder: Storage) -> None:
-    """Create the folder of the results before the back-test starts.
+@contextmanager
+def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
+    """Create the folder of the results before the back-test starts; an error in the block removes the series.
 
     Raises:
-        KafkaAssignorsError: the folder cannot be created, or is not empty.
+        KafkaAssignorsError: the folder cannot be created, is not empty, or the workers write to another one.
     """
-    with one_line(f"writing to {folder.root}"):
+    folder = Storage(spark, root)
+    with one_line(f"writing to {root}"):
         folder.make("")
-        is_empty = folder.is_empty()
-    if not is_empty:
-        raise KafkaAssignorsError(f"{folder.root} is not empty: give --out a new folder")
+        if not folder.is_empty():
+            raise KafkaAssignorsError(f"{root} is not empty: give --out a new folder")
+        spark.range(1).write.parquet(folder.at(".probe"))
+        is_shared = spark.read.schema("id long").parquet(folder.to_read(".probe")).count() == 1
+        folder.remove(".probe")
+    if not is_shared:
+        raise KafkaAssignorsError(
+            f"{root}: the workers of this Spark have another folder of this name: give --out a folder that "
+            "they share with the driver, such as s3a://bucket/backtest"
+        )
+    try:
+        yield folder
+    except BaseException:
+        with suppress(Exception):  # the first error counts
+            folder.remove(SERIES_NAME)
+        raise
 
 
-def save(folder: Storage, results: Results, trial_results: Sequence[TrialResult]) -> None:
-    """Write all files into a folder, each atomically.
+def read_series(spark: SparkSession, folder: Storage, scenarios: Sequence[int]) -> dict[int, Series]:
+    """Return the series that the workers wrote, of some scenarios, by number.
+
+    Raises:
+        KafkaAssignorsError: they cannot be read.
+    """
+    from pyspark.sql import functions as F
+
+    with one_line(f"reading {folder.root}/{SERIES_NAME}"):
+        rows = spark.read.parquet(folder.to_read(SERIES_NAME)).where(F.col("scenario").isin(*scenarios))
+        table = rows.orderBy("scenario", "at_s").toArrow()
+    columns = {name.removesuffix("_s"): table[name].to_numpy() for name in SERIES}
+    numbers = columns.pop("scenario")
+    return {
+        number: Series(**{name: column[numbers == number] for name, column in columns.items()})
+        for number in scenarios
+    }
+
+
+def save(spark: SparkSession, folder: Storage, results: Results) -> None:
+    """Write results.parquet, then results.json and report.html, each atomically.
 
     Raises:
         KafkaAssignorsError: a file cannot be written.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     rows = [{**row, "parameters": json.dumps(row["parameters"])} for row in results["scenarios"]]
-    files: dict[str, bytes] = {}
-    for name, table in (
-        ("results.parquet", pa.Table.from_pylist(rows, _schema(RESULTS))),
-        ("series.parquet", _series(trial_results)),
-    ):
-        sink = pa.BufferOutputStream()
-        pq.write_table(table, sink, compression="zstd")
-        files[name] = sink.getvalue().to_pybytes()
-    files["results.json"] = json.dumps(results, allow_nan=False).encode()
-    files["report.html"] = render(results).encode()
-    for name, data in files.items():
+    with one_line(f"writing {folder.root}/results.parquet"):
+        table = spark.createDataFrame(pa.Table.from_pylist(rows, schema(RESULTS)))
+        table.coalesce(1).write.parquet(folder.at("results.parquet"), compression="zstd")
+    files = {"results.json": json.dumps(results, allow_nan=False), "report.html": render(results)}
+    for name, text in files.items():
         with one_line(f"writing {folder.root}/{name}"):
-            folder.write_bytes(name, data)
-
-
-def _series(trial_results: Sequence[TrialResult]) -> Any:
-    import numpy as np
-    import pyarrow as pa
-
-    drawn = [
-        (result.number, series)
-        for result in trial_results
-        if result.outcome and (series := result.outcome.series)
-    ]
-    columns = {"scenario": [np.full(len(series.at), number) for number, series in drawn]}
-    for name in SERIES.keys() - columns.keys():
-        columns[name] = [getattr(series, name.removesuffix("_s")) for _, series in drawn]
-    joined = {name: np.concatenate([np.empty(0), *columns[name]]) for name in SERIES}
-    return pa.table(joined, _schema(SERIES))
-
-
-def _schema(columns: dict[str, str]) -> Any:
-    import pyarrow as pa
-
-    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
+            folder.write(name, text)

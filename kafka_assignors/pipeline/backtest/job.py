@@ -3,13 +3,14 @@
 Each group is a Spark job with a broadcast of its own history, so a worker has only the history it simulates.
 Two jobs run at a time: the second one uses the cores that the last tasks of the first one leave idle.
 
-A task simulates one scenario, and returns its figures and a downsampled series, about 10 kB, through an
-accumulator.  Spark applies an accumulator as soon as a task ends, and once even if the task is retried.  So
-results arrive while other tasks run.
+A task simulates one scenario.  It returns the figures through an accumulator, which Spark applies as soon as
+the task ends, so results arrive while other tasks run.  Its downsampled series, about 10 kB, stays with the
+workers, which write the series of a group when all of its tasks have ended.
 """
 
 from __future__ import annotations
 
+import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -28,8 +29,20 @@ if TYPE_CHECKING:
 POINTS = 300
 """Maximum number of points of a series."""
 
+SERIES: dict[str, str] = {
+    "scenario": "int32",
+    "at_s": "double",
+    "lag": "double",
+    "largest_member_lag": "double",
+    "unowned_lag": "double",
+    "time_lag_s": "double",
+    "members": "int32",
+}
+"""Columns of series.parquet, up to `POINTS` rows per scenario, sorted by time."""
+
 _POLL_S = 0.2
 _JOBS = 2  # Spark jobs at a time
+_IN_A_FILE = 5_000  # scenarios
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,8 +88,19 @@ def downsampled(series: Series, points: int = POINTS) -> Series:
     return Series(*(getattr(series, field.name)[indices] for field in fields(series)))
 
 
+def schema(columns: Mapping[str, str]) -> Any:
+    """Return the Arrow schema of a table such as `SERIES`."""
+    import pyarrow as pa
+
+    return pa.schema([(name, pa.type_for_alias(kind)) for name, kind in columns.items()])
+
+
 def run_trials(
-    spark: SparkSession, histories: Mapping[str, History], trials: Sequence[Trial]
+    spark: SparkSession,
+    histories: Mapping[str, History],
+    trials: Sequence[Trial],
+    *,
+    series_to: str | None = None,
 ) -> Iterator[TrialResult]:
     """Run the trials on Spark, and yield each result as it arrives, in any order.
 
@@ -84,6 +108,8 @@ def run_trials(
         spark: the session; this package must be installed on its executors.
         histories: histories by group.
         trials: the trials, numbered from 0.
+        series_to: folder of Parquet files to which the workers write the series (see `SERIES`); the results
+            then have none.  None: each result has its series.
 
     Raises:
         KafkaAssignorsError: Spark gave up.  The results yielded before are valid.
@@ -97,37 +123,85 @@ def run_trials(
     for trial in trials:
         by_group.setdefault(trial.group, []).append(trial)
     tag = f"backtest-{uuid.uuid4().hex}"
+    writing = threading.Lock()  # Spark's writers to one folder remove each other's unfinished files
 
     def run_group(group: str) -> None:
         context.addJobTag(tag)
-        shared = context.broadcast(histories[group])
-        try:
-            context.parallelize(by_group[group], len(by_group[group])).foreach(
-                lambda trial: results.add([try_out(shared.value, trial)])
-            )
-        finally:
-            shared.destroy()
+        history, mine = histories[group], by_group[group]
+        _simulate_group(spark, history, mine, results=results, series_to=series_to, writing=writing)
 
     pool = ThreadPoolExecutor(_JOBS)
     jobs = [pool.submit(inheritable_thread_target(spark)(run_group), group) for group in by_group]
-    running, seen = set(jobs), 0
+    running, read = set(jobs), 0
+    seen: set[int] = set()  # Spark may repeat a task, and its result arrives again
     try:
         while running:
             done, running = wait(jobs, _POLL_S, FIRST_EXCEPTION)  # before reading, so no result is missed
-            arrived = results.value[seen:]
-            seen += len(arrived)
-            yield from arrived
+            arrived = results.value[read:]
+            read += len(arrived)
+            for result in arrived:
+                if result.number not in seen:
+                    seen.add(result.number)
+                    yield result
             for error in filter(None, (job.exception() for job in done)):
                 raise KafkaAssignorsError(
-                    f"Spark gave up after {seen:,} of {len(trials):,} scenarios: {_one_line(str(error))}"
+                    f"Spark gave up after {len(seen):,} of {len(trials):,} scenarios: {_one_line(str(error))}"
                 ) from error
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         while not all(job.done() for job in jobs):  # Ctrl-C, a job failed, or the caller closed the generator
             context.cancelJobsWithTag(tag)  # more than once: a job may begin only now
             wait(jobs, _POLL_S)
-    if seen != len(trials):
-        raise KafkaAssignorsError(f"Spark returned {seen:,} results of {len(trials):,} scenarios")
+    if len(seen) != len(trials):
+        raise KafkaAssignorsError(f"Spark returned {len(seen):,} results of {len(trials):,} scenarios")
+
+
+def _simulate_group(
+    spark: SparkSession,
+    history: History,
+    trials: Sequence[Trial],
+    *,
+    results: Any,
+    series_to: str | None,
+    writing: threading.Lock,
+) -> None:
+    """Run the trials of one group, one task each; add the results to an accumulator, write the series."""
+    from pyspark import StorageLevel
+    from pyspark.serializers import CPickleSerializer
+
+    pickled = [CPickleSerializer().dumps(trial) for trial in trials]  # a task unpickles only its own
+    shared = spark.sparkContext.broadcast((history, pickled))
+
+    def simulate_each(batches: Iterator[Any]) -> Iterator[Any]:
+        history, pickled = shared.value
+        for index in (index for batch in batches for index in batch["id"].to_pylist()):
+            result = try_out(history, CPickleSerializer().loads(pickled[index]))
+            if series_to is not None and result.outcome and result.outcome.series:
+                yield _rows(result.number, result.outcome.series)
+                result = replace(result, outcome=replace(result.outcome, series=None))
+            results.add([result])
+
+    columns = spark.createDataFrame(schema(SERIES).empty_table()).schema
+    series = spark.range(0, len(trials), 1, len(trials)).mapInArrow(simulate_each, columns)
+    if series_to is not None:
+        series.persist(StorageLevel.DISK_ONLY)  # simulated by many tasks, written by few
+    try:
+        series.write.format("noop").mode("overwrite").save()
+        if series_to is not None:
+            files = series.coalesce(-(-len(trials) // _IN_A_FILE)).sortWithinPartitions("scenario", "at_s")
+            with writing:
+                files.write.mode("append").parquet(series_to, compression="zstd")
+    finally:
+        series.unpersist()
+        shared.destroy()
+
+
+def _rows(number: int, series: Series) -> Any:
+    """Return a series as a batch of rows of `SERIES`."""
+    import pyarrow as pa
+
+    values = {name: getattr(series, name.removesuffix("_s")) for name in SERIES if name != "scenario"}
+    return pa.RecordBatch.from_pydict({"scenario": np.full(len(series.at), number), **values}, schema(SERIES))
 
 
 def _one_line(text: str) -> str:

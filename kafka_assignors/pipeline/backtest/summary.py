@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from types import MappingProxyType
 from typing import Any, cast
@@ -49,9 +49,10 @@ def summed_up(
     *,
     run: RunResult,
     started: datetime,
+    series: Callable[[Sequence[int]], Mapping[int, Series]],
     left_out: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
-    """Make the results of a back-test.
+    """Make the results of a back-test; ``series`` returns those of some scenarios by number, for the plots.
 
     Raises:
         KafkaAssignorsError: every trial failed; the message has the first reason.
@@ -68,6 +69,8 @@ def summed_up(
     }
     of_all = _ranking(", ".join(sorted(of_group)), runs)
     by_group = [_ranking(group, of_group[group]) for group in tried]
+    drawn = [_drawn(of_group[ranking["group"]], ranking["candidates"]) for ranking in by_group]
+    courses = series([trial.number for of_one in drawn for trial, _ in of_one])
     reasons = Counter(result.error for result in trial_results if result.error)
     return Results(
         kind=KIND,
@@ -84,11 +87,7 @@ def summed_up(
         failures=[
             f"{count:,} of {len(trial_results):,}: {reason}" for reason, count in reasons.most_common()
         ],
-        plots=[
-            plot
-            for ranking in by_group
-            if (plot := _plot(tried[ranking["group"]], of_group[ranking["group"]], ranking["candidates"]))
-        ],
+        plots=[_plot(tried[of_one[0][0].group], of_one, courses) for of_one in drawn if of_one],
         scenarios=[scenario_row(trial, result) for trial, result in runs],
     )
 
@@ -208,31 +207,39 @@ def _group(recorded: Recorded) -> GroupResult:
     )
 
 
-def _plot(
-    recorded: Recorded, runs: Sequence[_Run], candidates: Sequence[CandidateResult]
-) -> PlotResult | None:
-    """Plot the situation in which most candidates succeeded; of several, that of the largest mean lag."""
-    tried: dict[tuple[Situation, float], dict[str, Outcome]] = {}
+def _drawn(runs: Sequence[_Run], candidates: Sequence[CandidateResult]) -> list[tuple[Trial, Outcome]]:
+    """Return what to draw, best candidate first, of the situation in which most candidates succeeded.
+
+    Of several such situations it is the one with the largest mean lag.
+    """
+    tried: dict[tuple[Situation, float], dict[str, tuple[Trial, Outcome]]] = {}
     for trial, result in runs:
         if outcome := result.outcome:
-            tried.setdefault((outcome.situation, trial.scale), {})[str(trial.scenario.strategy)] = outcome
+            of_one = tried.setdefault((outcome.situation, trial.scale), {})
+            of_one[str(trial.scenario.strategy)] = trial, outcome
     if not tried:
-        return None
+        return []
 
-    def weight(item: tuple[object, dict[str, Outcome]]) -> tuple[int, float]:
-        lags = [outcome.mean_lag for outcome in item[1].values()]
-        return len(lags), float(np.mean(lags))
+    def weight(of_one: dict[str, tuple[Trial, Outcome]]) -> tuple[int, float]:
+        return len(of_one), float(np.mean([outcome.mean_lag for _, outcome in of_one.values()]))
 
-    (situation, scale), outcomes = max(tried.items(), key=weight)
-    names = [name for c in candidates if (name := c["candidate"]) in outcomes][:MOST_LINES]
+    most = max(tried.values(), key=weight)
+    return [most[name] for one in candidates if (name := one["candidate"]) in most][:MOST_LINES]
+
+
+def _plot(
+    recorded: Recorded, drawn: Sequence[tuple[Trial, Outcome]], courses: Mapping[int, Series]
+) -> PlotResult:
+    trial, outcome = drawn[0]
+    situation = outcome.situation
     return PlotResult(
         group=situation.group,
         load=situation.history,
         members=situation.members,
         churn=situation.churn,
         service_rate=round(situation.service_rate, 3),
-        lines=[_line(name, series) for name in names if (series := outcomes[name].series)],
-        recorded=_recorded_lag(recorded) if scale == 1 else [],
+        lines=[_line(str(trial.scenario.strategy), courses[trial.number]) for trial, _ in drawn],
+        recorded=_recorded_lag(recorded) if trial.scale == 1 else [],
     )
 
 

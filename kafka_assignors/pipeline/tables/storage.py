@@ -44,6 +44,10 @@ class Storage:
         """Return the full name of a path under the root, with its scheme."""
         return str(self._files.makeQualified(self._under(name)).toString())
 
+    def to_read(self, name: str) -> str:
+        """Return the full name with special characters escaped: Spark reads a name as a pattern."""
+        return _SPECIAL.sub(r"\\\g<0>", self.at(name))
+
     def folders(self, name: str = "") -> list[str]:
         """Return the names of the folders directly under ``name``, sorted; none if it does not exist."""
         statuses = self._files.listStatus(self._under(name)) if self.has(name) else []
@@ -72,15 +76,11 @@ class Storage:
             return bytes(stream.readNBytes(limit)).decode(errors="replace"), start == 0
 
     def write(self, name: str, text: str) -> None:
-        """Write a small file, and create its parents.
+        """Write a file in parts of 8 MB, and create its parents.
 
         The replacement is atomic on a local disk (also if the power fails), HDFS, S3 (``s3a``) and Google's
         storage (``gs``).
         """
-        self.write_bytes(name, text.encode())
-
-    def write_bytes(self, name: str, data: bytes) -> None:
-        """Write a file as `write` does, in parts of 8 MB."""
         scheme, target = str(self._files.getUri().getScheme()), self._under(name)
         self._make(target.getParent())
         fs, files, written = self._jvm.org.apache.hadoop.fs, self._files, target
@@ -89,6 +89,7 @@ class Storage:
         if scheme not in _ATOMIC_AT_CLOSE:
             written = fs.Path(target.getParent(), f".{target.getName()}.partial")
         with closing(files.create(written, True)) as stream:
+            data = text.encode()
             for start in range(0, len(data), _AT_ONCE):  # Java gets text four times as long
                 stream.write(bytearray(data[start : start + _AT_ONCE]))
             if scheme == "file":

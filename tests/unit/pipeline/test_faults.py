@@ -56,6 +56,10 @@ KAFKA = "org.apache.kafka.common.errors"
             "the checkpoint is damaged, or belongs to another stream: of the load model, remove load/ and "
             "checkpoints/load (samples are kept); of a recorder, take another folder",
         ),
+        (
+            "[UNSUPPORTED_FEATURE.STORE_BACKEND_NOT_SUPPORTED_FOR_TWS] The feature is not supported: Store b",
+            "this Spark keeps no state in RocksDB: set spark.sql.streaming.stateStore.providerClass",
+        ),
         ("java.lang.OutOfMemoryError: Java heap space", "Spark ran out of memory: give it more (--memory"),
         (
             "Failed to find data source: kafka.\njava.lang.ClassNotFoundException: kafka.DefaultSource",

@@ -6,8 +6,9 @@ import re
 
 from kafka_assignors.cli.backtest.command import command
 from kafka_assignors.cli.backtest.options import BY_DEFAULT
-from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES
+from kafka_assignors.pipeline.backtest.files import RESULTS
 from kafka_assignors.pipeline.backtest.grid import CHOICES, SURROUNDINGS
+from kafka_assignors.pipeline.backtest.job import SERIES
 from tests.support.examples import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "backtest.md").read_text(encoding="utf-8")

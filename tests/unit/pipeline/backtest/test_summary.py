@@ -22,6 +22,7 @@ from tests.unit.pipeline.backtest.trials import (
     grid,
     recorded,
     results,
+    series_of,
     small_results,
     tried,
 )
@@ -199,7 +200,13 @@ def test_groups_that_were_not_tried_are_listed_with_the_reason() -> None:
     what = grid(["range"])
     trials, found = tried(of, what)
     totals = summed_up(
-        of, trials, found, run=RUN, started=STARTED, left_out=what.left_out([one.history for one in of])
+        of,
+        trials,
+        found,
+        run=RUN,
+        started=STARTED,
+        series=series_of(found),
+        left_out=what.left_out([one.history for one in of]),
     )
     assert totals["left_out"] == [{"group": "idle", "why": NO_RATE}]
     for per_group in (totals["groups"], totals["by_group"], totals["plots"]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timezone
 from functools import cache
 
@@ -14,7 +14,7 @@ from kafka_assignors.pipeline.backtest.job import TrialResult, try_out
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.pipeline.backtest.summary import summed_up
-from kafka_assignors.simulation import History, parse
+from kafka_assignors.simulation import History, Series, parse
 
 STRATEGIES = ("range", "cooperative-sticky", "cooperative-lag-aware")
 STARTED = datetime(2026, 11, 22, 10, 0, tzinfo=timezone.utc)
@@ -61,6 +61,12 @@ def tried(of: Sequence[Recorded], what: Grid) -> tuple[list[Trial], list[TrialRe
     return trials, [try_out(histories[trial.group], trial) for trial in trials]
 
 
+def series_of(found: Sequence[TrialResult]) -> Callable[[Sequence[int]], dict[int, Series]]:
+    """Return a function that returns the series of some scenarios."""
+    known = {one.number: one.outcome.series for one in found if one.outcome and one.outcome.series}
+    return lambda numbers: {number: known[number] for number in numbers}
+
+
 def results(of: Sequence[Recorded], trials: Sequence[Trial], found: Sequence[TrialResult]) -> Results:
     failed = sum(one.outcome is None for one in found)
     return summed_up(
@@ -69,6 +75,7 @@ def results(of: Sequence[Recorded], trials: Sequence[Trial], found: Sequence[Tri
         found,
         run={"history": "h", "cores": 2, "scenarios": len(trials), "failed": failed, "seconds": 1.5},
         started=STARTED,
+        series=series_of(found),
     )
 
 
