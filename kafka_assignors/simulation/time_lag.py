@@ -57,30 +57,36 @@ class AgePeriods(NamedTuple):
     largest: Levels
 
 
-def age_periods(times_s: Levels, arrived: Levels, read: Levels, until: float) -> AgePeriods:
+def age_periods(
+    times_s: Levels, arrived: Levels, read: Levels, until: float, since: float = -np.inf
+) -> AgePeriods:
     """Return the ages over time; between two times records arrive and are read evenly.
 
     The age rises by one second each second, and falls by the time between the arrivals of the records read.
     So its slope changes at the given times, and when the last record that arrived before such a time is read.
-    Time after ``until``, one of ``times_s``, does not count.
+    Time after ``until``, one of ``times_s``, does not count, and periods before ``since``, another one, are
+    left out.
     """
     parts: list[tuple[Levels, Levels, Levels]] = []
     largest = np.zeros(read.shape[1])
-    for partition in range(read.shape[1]):
+    for partition in np.flatnonzero((arrived - read > NOTHING).any(axis=0)):
         # Restore the order that rounding errors of floats may break.
         arrivals = np.maximum.accumulate(arrived[:, partition])
         reads = np.minimum(np.maximum.accumulate(read[:, partition]), arrivals)
-        if (arrivals - reads <= NOTHING).all():
-            continue
         when, reached = _reached(times_s, arrivals, reads)
         knots_s, position = np.concatenate([times_s, when]), np.concatenate([reads, reached])
         order = np.lexsort((position, knots_s))
         knots_s, position = knots_s[order], position[order]
         lag = np.interp(knots_s, times_s, arrivals) - position
-        late = np.flatnonzero(((lag[:-1] > NOTHING) | (lag[1:] > NOTHING)) & (knots_s[1:] > knots_s[:-1]))
+        counts = (knots_s[1:] > knots_s[:-1]) & (knots_s[:-1] >= since)
+        late = np.flatnonzero(((lag[:-1] > NOTHING) | (lag[1:] > NOTHING)) & counts)
         begin, end = knots_s[late], knots_s[late + 1]
-        first = np.maximum(begin - _next_arrival(times_s, arrivals, position[late]), 0.0)
-        last = np.maximum(end - _last_arrival(times_s, arrivals, position[late + 1]), 0.0)
+        oldest = _next_arrival(times_s, arrivals, position[late])
+        first = np.maximum(begin - oldest, 0.0)
+        # If records are read, the last of them may have arrived before a gap.
+        is_read = position[late + 1] - position[late] > NOTHING / 2
+        oldest = np.where(is_read, _last_arrival(times_s, arrivals, position[late + 1]), oldest)
+        last = np.maximum(end - oldest, 0.0)
         largest[partition] = max(first.max(initial=0.0), last.max(initial=0.0))
         parts.append((first, last, np.clip(np.minimum(end, until) - begin, 0.0, None)))
     first, last, length = (

@@ -84,6 +84,15 @@ def test_age_drops_when_the_records_before_a_gap_are_read() -> None:
     assert periods.last.tolist() == pytest.approx([1, 3, 3, 1])
 
 
+def test_records_after_a_gap_are_not_as_old_as_the_gap() -> None:
+    """The partition is empty for an hour; then records arrive, and are not read for 5 s."""
+    times, arrived, read = [0, 1, 3600, 3605, 3606], [0, 10, 10, 20, 20], [0, 10, 10, 10, 20]
+    periods = age_periods(np.array(times), np.array(arrived)[:, None], np.array(read)[:, None], 3606)
+    assert periods.first.tolist() == pytest.approx([0, 5])
+    assert periods.last.tolist() == pytest.approx([5, 1])
+    assert periods.largest.tolist() == [5]
+
+
 @pytest.mark.parametrize("seed", range(10))
 def test_quantiles_over_time_agree_with_frequent_samples(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -38,7 +38,7 @@ def test_large_file_is_written_in_parts(monkeypatch: pytest.MonkeyPatch) -> None
     """Java's memory would not hold the results of a large back-test at once."""
     monkeypatch.setattr(storage_module, "_AT_ONCE", 4)
     storage, files = storage_of("s3a")
-    storage.write_bytes("a", b"0123456789")
+    storage.write("a", "0123456789")
     assert [call.args[0] for call in files.create().write.call_args_list] == [b"0123", b"4567", b"89"]
 
 
