@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from kafka_assignors.plan import NO_MEMBER, Group, enough_expected, with_expected
+from kafka_assignors.plan import NO_MEMBER, Group
 from kafka_assignors.plan.arrays import Mask
+from kafka_assignors.plan.load.expected import in_whole_records, is_enough
 from kafka_assignors.plan.load.skew import SkewWatch
 from kafka_assignors.simulation.churn import client_id
 from kafka_assignors.simulation.group import GroupModel
@@ -87,10 +88,9 @@ def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
     Returns:
         Records by partition; all 0 if fewer than half of the partitions have a forecast.
     """
-    group = Group((), topics, lags={topic: [0] * count for topic, count in topics.items()})
-    known = np.flatnonzero(~np.isnan(expected))
-    arrivals = {group.at(partition): float(expected[partition]) for partition in known.tolist()}
-    return with_expected(group, arrivals, {}).lag if enough_expected(group, arrivals) else group.lag
+    if not is_enough(int((~np.isnan(expected)).sum()), len(expected)):
+        return np.zeros(len(expected), np.int64)
+    return in_whole_records(expected, Group((), topics).topic_of)
 
 
 class Leader:

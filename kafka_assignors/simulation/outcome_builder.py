@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
-
 import numpy as np
 
 from kafka_assignors.simulation.history import History, Levels
+from kafka_assignors.simulation.level_record import LevelRecord
 from kafka_assignors.simulation.outcome import Move, Outcome, Series
 from kafka_assignors.simulation.scenario import Scenario
 from kafka_assignors.simulation.serving import NOTHING, Interval, first_below
-from kafka_assignors.simulation.time_lag import age_periods, ages, quantile
-
-_RECENT_S = 30.0
-"""An arrival rate is a mean over this many last seconds, because arrivals come in bursts."""
 
 
 class OutcomeBuilder:
@@ -31,12 +26,10 @@ class OutcomeBuilder:
         self.rebalances = 0
         self._moves: list[Move] = []
         self._r_scores = [0.0]  # by rebalance; the last one is not over
-        self._at: list[float] = []  # times between which records arrive and are read evenly
-        self._read: list[Levels] = []
-        self._arrived: list[Levels] = []
-        self._step_ends: list[int] = []
-        self._members: list[int] = []
-        self._member_lag: list[tuple[float, float]] = []
+        self._levels = LevelRecord(history.length_s, history.partitions)
+        # By recorded step: time, lag, largest lag of a member, lag without an owner, members.
+        self._steps: list[tuple[float, float, float, float, int]] = []
+        self._served = 0.0
 
     def record_disturbance(self, now: float, before: float) -> None:
         """Record an event that may cause lag; ``before`` is the lag right before it."""
@@ -45,25 +38,16 @@ class OutcomeBuilder:
     def record_move(self, move: Move, capacity: float) -> None:
         """Record a move to a member that reads ``capacity`` records/s; call `record_levels` first."""
         self._moves.append(move)
-        self._r_scores[-1] += self._arriving(move.partition) / capacity
+        arriving = self._levels.arriving(move.partition)
+        if arriving is None:  # at the start there is no recent time
+            arriving = float(self._history.arrivals[0, move.partition] / self._history.step_s)
+        self._r_scores[-1] += arriving / capacity
 
     def record_round(self, *, again: bool) -> None:
         """Record the end of a round; with ``again`` the same rebalance has another round."""
         self.rebalances += 1
         if not again:
             self._r_scores.append(0.0)
-
-    def _arriving(self, partition: int) -> float:
-        """Return the recent arrival rate of a partition, records/s."""
-        now = self._at[-1]
-        since = max(now - _RECENT_S, 0.0)
-        after = bisect_right(self._at, since)
-        if after == len(self._at):  # at the start there is no recent time
-            return float(self._history.arrivals[0, partition] / self._history.step_s)
-        before = self._arrived[after - 1][partition]
-        part = (since - self._at[after - 1]) / (self._at[after] - self._at[after - 1])
-        arrived_before = before + part * (self._arrived[after][partition] - before)
-        return float((self._arrived[-1][partition] - arrived_before) / (now - since))
 
     def record_interval(self, interval: Interval, *, settled: bool) -> None:
         """Record an interval.
@@ -96,36 +80,29 @@ class OutcomeBuilder:
 
     def record_levels(self, now: float, arrived: Levels, read: Levels) -> None:
         """Record the records arrived and read so far, by partition; both grew evenly since the last call."""
-        if self._at and self._at[-1] == now:
-            self._arrived[-1], self._read[-1] = arrived, read
-            return
-        self._at.append(now)
-        self._arrived.append(arrived)
-        self._read.append(read)
+        self._levels.record(now, arrived, read)
 
     def record_step(self, now: float, arrived: Levels, read: Levels, lags: Levels, *, members: int) -> None:
         """Record the start of the first step, the end of a step, or the end of the simulation.
 
         The last of ``lags`` is that of partitions without an owner.
         """
-        self.record_levels(now, arrived, read)
-        self._step_ends.append(len(self._at) - 1)
-        self._member_lag.append((float(lags[:-1].max(initial=0.0)), float(lags[-1])))
-        self._members.append(members)
+        self._levels.record(now, arrived, read)
+        self._levels.record_step()
+        lag = float(np.maximum(arrived - read, 0.0).sum())
+        self._steps.append((now, lag, float(lags[:-1].max(initial=0.0)), float(lags[-1]), members))
+        self._served = float(read.sum())
 
     def build(self, now: float, *, settled: bool, series: bool) -> Outcome:
         """Make the figures at the end of the simulation; ``settled`` as in `record_interval`, from now on."""
         history, scenario = self._history, self._scenario
-        at, arrived, read = np.array(self._at), np.array(self._arrived), np.array(self._read)
-        periods = age_periods(at, arrived, read, min(history.length_s, now))
-        at, arrived, read = at[self._step_ends], arrived[self._step_ends], read[self._step_ends]
-        lag = np.maximum(arrived - read, 0.0)
+        time_lags = self._levels.time_lags()
+        at, lag, largest_member, unowned, members = np.array(self._steps).T
         r_scores = self._r_scores if self._r_scores[-1] else self._r_scores[:-1]
-        left = float(lag[-1].sum())
+        left = float(lag[-1])
         # A group that settles with the last event has no settled interval.
         unrecovered = any(not settled or left > max(level, NOTHING) for _since, level in self._unrecovered)
         recoveries = [*self._recoveries, *(now - since for since, _level in self._unrecovered)]
-        largest_member, unowned = np.array(self._member_lag).T
         return Outcome(
             group=history.group,
             history=scenario.history,
@@ -135,16 +112,16 @@ class OutcomeBuilder:
             churn=scenario.script,
             service_rate=self._rate,
             arrived=history.records,
-            served=float(read[-1].sum()),
+            served=self._served,
             left=left if left > NOTHING else 0.0,
             drain_s=None if self._drained is None else self._drained - self._last_arrival,
             recovery_s=None if unrecovered else max(recoveries, default=0.0),
             largest_lag=self._largest,
             mean_lag=self._lag_seconds / history.length_s,
             largest_member_lag=self._largest_member,
-            time_lag_p50=quantile(periods, 0.5),
-            time_lag_p99=quantile(periods, 0.99),
-            time_lag_max=float(periods.largest.max(initial=0.0)),
+            time_lag_p50=time_lags.p50,
+            time_lag_p99=time_lags.p99,
+            time_lag_max=float(time_lags.largest.max(initial=0.0)),
             moved=len(self._moves),
             r_score=sum(r_scores),
             r_score_mean=sum(r_scores) / max(len(r_scores), 1),
@@ -153,14 +130,14 @@ class OutcomeBuilder:
             unserved_s=self.unserved_s,
             simulated_s=now,
             moves=tuple(self._moves),
-            time_lags=periods.largest,
+            time_lags=time_lags.largest,
             series=Series(
                 at=at,
-                lag=lag.sum(axis=1),
+                lag=lag,
                 largest_member_lag=largest_member,
                 unowned_lag=unowned,
-                time_lag=ages(at, arrived, read).max(axis=1, initial=0.0),
-                members=np.array(self._members, np.int64),
+                time_lag=time_lags.at_steps,
+                members=members.astype(np.int64),
             )
             if series
             else None,

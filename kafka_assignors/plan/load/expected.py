@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from kafka_assignors.plan.arrays import Vector
 from kafka_assignors.plan.model import UNKNOWN_LAG, Group, TopicPartition
 
 _ENOUGH = 0.5  # part of the partitions
@@ -20,7 +21,12 @@ def enough_expected(group: Group, arrivals: Mapping[TopicPartition, float]) -> b
     With fewer, the same mean would be added to most partitions, which would only hide their lag.
     """
     wanted = [TopicPartition(topic, p) for topic, lags in group.lags.items() for p in range(len(lags))]
-    return bool(wanted) and sum(partition in arrivals for partition in wanted) >= _ENOUGH * len(wanted)
+    return is_enough(sum(partition in arrivals for partition in wanted), len(wanted))
+
+
+def is_enough(known: int, partitions: int) -> bool:
+    """Whether so many known forecasts are enough for the partitions of a group."""
+    return partitions > 0 and known >= _ENOUGH * partitions
 
 
 def with_expected(
@@ -51,8 +57,7 @@ def with_expected(
     for topic, topic_lags in filled.items():
         for p in range(len(topic_lags)):
             forecast[group.first[topic] + p] = arrivals.get(TopicPartition(topic, p), np.nan)
-    expected = np.rint(np.clip(_with_means(forecast, group.topic_of), 0, _MOST_RECORDS)).astype(np.int64)
-    load = replace(group, lags=filled).lag + expected
+    load = replace(group, lags=filled).lag + in_whole_records(forecast, group.topic_of)
     return replace(
         group,
         lags={
@@ -60,6 +65,11 @@ def with_expected(
             for topic, topic_lags in filled.items()
         },
     )
+
+
+def in_whole_records(forecast: npt.NDArray[np.float64], topic_of: npt.NDArray[np.int32]) -> Vector:
+    """Return forecast arrivals by partition; a missing one (NaN) is a mean, as in `with_expected`."""
+    return np.rint(np.clip(_with_means(forecast, topic_of), 0, _MOST_RECORDS)).astype(np.int64)
 
 
 def _with_means(values: npt.NDArray[np.float64], topic_of: npt.NDArray[np.int32]) -> npt.NDArray[np.float64]:
