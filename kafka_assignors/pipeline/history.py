@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 _HORIZON_S = 3600.0  # length of forecasts, rounded to whole steps; less if the steps are very short
 _NUMBERS = ("arrived", "served", "lag", "forecast", "horizon_s")
 
-CELLS = 1_000_000
+CELLS = 250_000
 """Steps x partitions that the driver reads at a time, at least one partition.
 
 A cell takes 300 bytes in Python and as many in Java.

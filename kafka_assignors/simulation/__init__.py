@@ -6,7 +6,8 @@
 - ``group``: the rounds of the group, through the planners.  ``leader``: the lag the leader knows, and its
   requests.
 - ``consumption``: records arrived and read so far.  ``serving``: a member's time, divided among partitions
-  (``records_read``, ``Interval``).  ``time_lag``: age of the oldest unread record.
+  (``records_read``, ``Interval``).  ``time_lag``: age of the oldest unread record;
+  ``level_record``: these ages of a whole simulation, window by window.
 - ``outcome_builder``: collects the figures during a simulation.  ``outcome``: the figures, and which to
   minimise.  ``recommend``: ranking of strategies with reasons.
 - ``sizing``: the number of members a group needs.

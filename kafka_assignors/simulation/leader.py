@@ -79,7 +79,7 @@ class KnownLag:
 
 
 def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
-    """Return the records that forecasts add to the lag of each partition, as ``with_expected`` does.
+    """Return the records that forecasts add to the lag of each partition, by the rules of ``with_expected``.
 
     Args:
         topics: topic -> number of partitions.

@@ -36,9 +36,9 @@ def simulate(history: History, scenario: Scenario, *, series: bool = True) -> Ou
         series: whether the outcome has a series.  Without it an outcome is small, except for its moves.
 
     Returns:
-        The outcome, with the same figures for the same arguments.  Cost: a plan for each round; time and
-        memory linear in intervals x partitions.  Each step, each event and each partition that runs empty
-        ends an interval; the latter at most twice a second.
+        The outcome, with the same figures for the same arguments.  Cost: a plan for each round, and time
+        linear in intervals x partitions; memory as of `LevelRecord`.  Each step, each event and
+        each partition that runs empty ends an interval; the latter at most twice a second.
 
     Raises:
         OptionError: the service rate is unknown, the churn goes beyond the history, or ``owners`` does not

@@ -28,12 +28,11 @@ def ages(times_s: Levels, arrived: Levels, read: Levels) -> Levels:
         The ages, same shape; 0 without lag.  Cost: linear, and a binary search for each value.
     """
     ages_s = np.zeros(read.shape)
-    for partition in range(read.shape[1]):
+    for partition in np.flatnonzero((arrived - read > NOTHING).any(axis=0)):
         arrivals, reads = arrived[:, partition], read[:, partition]
         late = np.flatnonzero(arrivals - reads > NOTHING)
-        if len(late):
-            arrival = _next_arrival(times_s, arrivals, reads[late])
-            ages_s[late, partition] = np.maximum(times_s[late] - arrival, 0.0)
+        arrival = _next_arrival(times_s, arrivals, reads[late])
+        ages_s[late, partition] = np.maximum(times_s[late] - arrival, 0.0)
     return ages_s
 
 
@@ -64,8 +63,8 @@ def age_periods(
 
     The age rises by one second each second, and falls by the time between the arrivals of the records read.
     So its slope changes at the given times, and when the last record that arrived before such a time is read.
-    Time after ``until``, one of ``times_s``, does not count, and periods before ``since``, another one, are
-    left out.
+    Time after ``until`` does not count.  It is one of ``times_s`` or later.  Periods before ``since``, one of
+    ``times_s``, are left out.
     """
     parts: list[tuple[Levels, Levels, Levels]] = []
     largest = np.zeros(read.shape[1])

@@ -147,7 +147,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--out",
     metavar="FOLDER",
     help="Folder for the results and report.html, local or a URI for Spark, such as s3a://bucket/backtest; "
-    "new or empty.  [default: ./out/backtest-TIME]",
+    "new or empty, and shared with Spark's workers.  [default: ./out/backtest-TIME]",
 )
 @output_option
 def command(

@@ -11,7 +11,7 @@ file             purpose                                                 key nam
 ``job``          the trials on Spark, one task each                      ``run_trials``
 ``results``      the shape of results.json                               ``Results``
 ``summary``      outcomes of trials as results                           ``summed_up``
-``files``        the results as Parquet and JSON, and report.html        ``save``, ``prepare``
+``files``        the results as Parquet and JSON, and report.html        ``save``, ``results_folder``
 ``phrases``      the results as sentences and as rows of a table         ``verdict``, ``ROWS``
 ``figures``      plots; imports plotly                                   ``drawn``, ``course``
 ``page``         the HTML report, made with ``templates``                ``render``

@@ -1,6 +1,6 @@
 """The files of a back-test: ``results.parquet``, ``series.parquet``, ``results.json``, ``report.html``.
 
-The first two are folders of Parquet files, which Spark's workers write.
+Spark's workers write the first two.  ``series.parquet`` is a folder, with some files for each group.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.pipeline.backtest.job import SERIES, schema
@@ -40,43 +41,61 @@ RESULTS: dict[str, str] = {
 }
 """Columns of results.parquet, one row per scenario (docs/reference/backtest.md); ``parameters`` is JSON."""
 
-SERIES_NAME = "series.parquet"
+RESULTS_NAME, SERIES_NAME = "results.parquet", "series.parquet"
+_UNFINISHED = ".unfinished"
 
 
 @contextmanager
 def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
-    """Create the folder of the results before the back-test starts; an error in the block removes the series.
+    """Create the folder of the results before the back-test starts.
+
+    If the block fails before `save`, the series are removed.
 
     Raises:
-        KafkaAssignorsError: the folder cannot be created, is not empty, or the workers write to another one.
+        KafkaAssignorsError: the folder cannot be created, is not empty, or is not shared with the workers.
     """
     folder = Storage(spark, root)
     with one_line(f"writing to {root}"):
         folder.make("")
         if not folder.is_empty():
             raise KafkaAssignorsError(f"{root} is not empty: give --out a new folder")
-        spark.range(1).write.parquet(folder.at(".probe"))
-        is_shared = spark.read.schema("id long").parquet(folder.to_read(".probe")).count() == 1
-        folder.remove(".probe")
-    if not is_shared:
-        raise KafkaAssignorsError(
-            f"{root}: the workers of this Spark have another folder of this name: give --out a folder that "
-            "they share with the driver, such as s3a://bucket/backtest"
-        )
+    try:
+        _check_shared(spark, folder)
+    finally:
+        with suppress(Exception):  # the first error counts
+            folder.remove(_UNFINISHED)
     try:
         yield folder
     except BaseException:
-        with suppress(Exception):  # the first error counts
-            folder.remove(SERIES_NAME)
+        with suppress(Exception):
+            if not folder.has(RESULTS_NAME):
+                folder.remove(SERIES_NAME)
         raise
+
+
+def _check_shared(spark: SparkSession, folder: Storage) -> None:
+    """Let several tasks for each core write to the folder, and the driver read what they wrote."""
+    tasks = 4 * spark.sparkContext.defaultParallelism
+    with one_line(f"{folder.root}: the workers cannot write to it"):
+        spark.range(0, tasks, 1, tasks).write.parquet(folder.at(_UNFINISHED))
+    try:
+        seen = spark.read.schema("id long").parquet(folder.to_read(_UNFINISHED)).count()
+    except Exception:  # a file is listed, and another machine has it
+        seen = 0
+    if seen != tasks:
+        raise KafkaAssignorsError(
+            f"{folder.root} is not shared: the driver does not see all files that workers write there; give "
+            "--out a folder that they share, such as s3a://bucket/backtest"
+        )
 
 
 def read_series(spark: SparkSession, folder: Storage, scenarios: Sequence[int]) -> dict[int, Series]:
     """Return the series that the workers wrote, of some scenarios, by number.
 
     Raises:
-        KafkaAssignorsError: they cannot be read.
+        KafkaAssignorsError: they cannot be read, or a scenario has none.
     """
+    import numpy as np
     from pyspark.sql import functions as F
 
     with one_line(f"reading {folder.root}/{SERIES_NAME}"):
@@ -84,9 +103,12 @@ def read_series(spark: SparkSession, folder: Storage, scenarios: Sequence[int]) 
         table = rows.orderBy("scenario", "at_s").toArrow()
     columns = {name.removesuffix("_s"): table[name].to_numpy() for name in SERIES}
     numbers = columns.pop("scenario")
+    starts, ends = (np.searchsorted(numbers, scenarios, side) for side in ("left", "right"))
+    if (starts == ends).any():
+        raise KafkaAssignorsError(f"{folder.root}/{SERIES_NAME} has lost files: give --out a new folder")
     return {
-        number: Series(**{name: column[numbers == number] for name, column in columns.items()})
-        for number in scenarios
+        number: Series(**{name: column[start:end] for name, column in columns.items()})
+        for number, start, end in zip(scenarios, starts.tolist(), ends.tolist(), strict=True)
     }
 
 
@@ -98,11 +120,16 @@ def save(spark: SparkSession, folder: Storage, results: Results) -> None:
     """
     import pyarrow as pa
 
-    rows = [{**row, "parameters": json.dumps(row["parameters"])} for row in results["scenarios"]]
-    with one_line(f"writing {folder.root}/results.parquet"):
-        table = spark.createDataFrame(pa.Table.from_pylist(rows, schema(RESULTS)))
-        table.coalesce(1).write.parquet(folder.at("results.parquet"), compression="zstd")
     files = {"results.json": json.dumps(results, allow_nan=False), "report.html": render(results)}
+    rows = [{**row, "parameters": json.dumps(row["parameters"])} for row in results["scenarios"]]
+    with one_line(f"writing {folder.root}/{RESULTS_NAME}"):
+        table = spark.createDataFrame(pa.Table.from_pylist(rows, schema(RESULTS)))
+        table.coalesce(1).write.parquet(folder.at(_UNFINISHED), compression="zstd")
+        written = folder.sizes(quote(folder.at(_UNFINISHED), safe="/:"))
+        [part] = (name for name in written if name.startswith("part-"))
+        folder.move(f"{_UNFINISHED}/{part}", RESULTS_NAME)
+        for left in (_UNFINISHED, f".{RESULTS_NAME}.crc"):  # a checksum moves with its file on a local disk
+            folder.remove(left)
     for name, text in files.items():
         with one_line(f"writing {folder.root}/{name}"):
             folder.write(name, text)

@@ -14,6 +14,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ SERIES: dict[str, str] = {
 
 _POLL_S = 0.2
 _JOBS = 2  # Spark jobs at a time
-_IN_A_FILE = 5_000  # scenarios
+_SCENARIOS_PER_FILE = 5_000
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -188,12 +189,15 @@ def _simulate_group(
     try:
         series.write.format("noop").mode("overwrite").save()
         if series_to is not None:
-            files = series.coalesce(-(-len(trials) // _IN_A_FILE)).sortWithinPartitions("scenario", "at_s")
+            files = series.coalesce(-(-len(trials) // _SCENARIOS_PER_FILE)).sortWithinPartitions(
+                "scenario", "at_s"
+            )
             with writing:
                 files.write.mode("append").parquet(series_to, compression="zstd")
     finally:
-        series.unpersist()
-        shared.destroy()
+        with suppress(Exception):  # if Spark has ended, that is the error to raise
+            series.unpersist()
+            shared.destroy()
 
 
 def _rows(number: int, series: Series) -> Any:

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_assignors.simulation import level_record
 from kafka_assignors.simulation.level_record import LevelRecord, TimeLags
-from kafka_assignors.simulation.time_lag import age_periods, ages, quantile
+from kafka_assignors.simulation.time_lag import AgePeriods, age_periods, ages, quantile
 
 TIMES, PARTITIONS, CELLS = 400, 5, 100
 
@@ -78,3 +78,26 @@ def test_levels_are_kept_as_long_as_the_oldest_unread_record() -> None:
     lags = record.time_lags()
     assert lags.largest.tolist() == [499.0 if partition == 3 else 0.0 for partition in range(10)]
     assert lags.at_steps.tolist() == [max(0.0, n - 500.0) for n in range(1000)]
+
+
+def assert_counted_as_exact(ages_s: list[tuple[float, float]], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compare quantiles of ages counted by bins with the exact ones; each period lasts a second."""
+    monkeypatch.setattr(level_record, "PERIODS", 0)
+    first, last = np.array(ages_s).T
+    periods = AgePeriods(first, last, np.ones(len(first)), float(len(first)), np.zeros(0))
+    distribution = level_record._AgeDistribution()
+    distribution.add(periods)
+    for part in (0.5, 0.99, 0.999):
+        assert distribution.quantile(part, len(first)) == pytest.approx(quantile(periods, part), rel=1e-4)
+
+
+def test_constant_age_at_the_bound_of_a_bin(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its float noise gives it a huge density on both sides of the bound."""
+    bound = 1e-3 * 1.0001**90_000
+    noise = [(bound * (1 - 1e-15), bound * (1 + 1e-15))] * 20
+    assert_counted_as_exact([*((n / 100.0, n / 100.0 + 1) for n in range(10_000)), *noise], monkeypatch)
+
+
+def test_ages_of_milliseconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = np.random.default_rng(1)
+    assert_counted_as_exact([(age, age + 0.02) for age in (draw.random(20_000) * 1e-3).tolist()], monkeypatch)

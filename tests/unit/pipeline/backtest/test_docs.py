@@ -21,7 +21,7 @@ def test_docs_list_the_columns_of_results() -> None:
 
 
 def test_docs_name_every_column_of_series() -> None:
-    paragraph = PAGE[PAGE.index("`series.parquet` has") : PAGE.index("`results.json` has")]
+    paragraph = PAGE[PAGE.index("`series.parquet` is a folder") : PAGE.index("`results.json` has")]
     assert set(re.findall(r"`(\w+)`", paragraph)) == set(SERIES)
 
 
