@@ -301,6 +301,10 @@ def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: Make
     names = {thread.name for thread in set(threading.enumerate()) - before}
     assert {"kafka-assignors-lag", "kafka-assignors-lag-leader"} <= names
     made.close()
+    left = set(threading.enumerate()) - before
+    assert not [thread.name for thread in left if thread.name.startswith("kafka-assignors")]
+    for thread in left:  # kafka-python's own ends a moment later on a busy machine
+        thread.join(10.0)
     assert set(threading.enumerate()) <= before
 
 
