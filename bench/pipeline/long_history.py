@@ -1,8 +1,8 @@
 """``python -m bench.pipeline.long_history``: time and memory of a back-test of a long history.
 
 The load has steps of a minute: a daily wave, in ``--partitions`` partitions for ``--days`` days.  The command
-``kafka-assignors backtest`` reads it and tries strategies.  The table has the peak memory of each kind of
-process: what it has for itself, without the pages of the history's files.
+``kafka-assignors backtest`` reads it and tries strategies.  The table has the peak memory of Java, of the
+driver in Python, and of the largest worker, without memory that processes share.
 """
 
 from __future__ import annotations
@@ -72,9 +72,8 @@ def watched(command: Sequence[str]) -> Counter[str]:
         while running.poll() is None:
             for process in (driver, *driver.children(recursive=True)):
                 try:
-                    kind = (
-                        "java" if process.name() == "java" else "driver" if process == driver else "a worker"
-                    )
+                    kind = "driver" if process == driver else "a worker"
+                    kind = "java" if process.name() == "java" else kind
                     memory = process.memory_info()
                 except psutil.Error:  # it has ended
                     continue

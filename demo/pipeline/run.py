@@ -141,9 +141,13 @@ class _Job:
                 else:
                     with results_folder(spark, f"{root}/backtest") as written:
                         tried = self._try_out(spark, histories, trials, written.at(SERIES_NAME))
-                        series = partial(read_series, spark, written)
                         summary = _summary(
-                            recorded, trials, tried, series=series, started=started, began=began
+                            recorded,
+                            trials,
+                            tried,
+                            read_series=partial(read_series, spark, written),
+                            started=started,
+                            began=began,
                         )
                         save(spark, written, summary)
                     result["backtest"] = summary
@@ -169,7 +173,7 @@ def _summary(
     trials: Sequence[Trial],
     results: Sequence[TrialResult],
     *,
-    series: Callable[[Sequence[int]], Mapping[int, Series]],
+    read_series: Callable[[Sequence[int]], Mapping[int, Series]],
     started: datetime,
     began: float,
 ) -> BacktestResults:
@@ -180,7 +184,9 @@ def _summary(
         failed=sum(result.outcome is None for result in results),
         seconds=round(time.monotonic() - began, 3),
     )
-    return summed_up(list(recorded.values()), trials, results, run=run, started=started, series=series)
+    return summed_up(
+        list(recorded.values()), trials, results, run=run, started=started, read_series=read_series
+    )
 
 
 def _histories(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> dict[Compared, Recorded]:

@@ -25,7 +25,13 @@ from pyspark.sql import SparkSession
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
 from kafka_assignors.pipeline import history as history_module
-from kafka_assignors.pipeline.backtest.files import RESULTS, SERIES_NAME, read_series, results_folder
+from kafka_assignors.pipeline.backtest.files import (
+    RESULTS,
+    RESULTS_NAME,
+    SERIES_NAME,
+    read_series,
+    results_folder,
+)
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import SERIES, TrialResult, run_trials, try_out
 from kafka_assignors.pipeline.backtest.recorded import Recorded
@@ -296,9 +302,11 @@ def test_workers_write_the_series_of_each_group(
     histories = {recording.history.group: recording.history for recording in recorded}
     trials = trials_of(recorded)
     with results_folder(spark, f"{tmp_path}/[x]") as folder:
-        found = ordered(run_trials(spark, histories, trials, series_to=folder.at(SERIES_NAME)))
-        assert all(result.outcome and result.outcome.series is None for result in found)
+        results_in_order = ordered(run_trials(spark, histories, trials, series_to=folder.at(SERIES_NAME)))
+        assert all(result.outcome and result.outcome.series is None for result in results_in_order)
         written = read_series(spark, folder, [3, len(trials) - 1])
+        with pytest.raises(KafkaAssignorsError, match=r"series\.parquet has lost files"):
+            read_series(spark, folder, [3, len(trials)])
     assert list(written) == [3, len(trials) - 1]
     for number, series in written.items():
         outcome = try_out(histories[trials[number].group], trials[number]).outcome
@@ -311,11 +319,41 @@ def test_workers_write_the_series_of_each_group(
 
 
 def test_series_of_a_failed_run_are_removed(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(ZeroDivisionError), results_folder(spark, str(tmp_path)) as folder:  # noqa: PT012
-        spark.range(1).write.parquet(folder.at(SERIES_NAME))
-        assert [path.name for path in tmp_path.iterdir()] == [SERIES_NAME]
-        raise ZeroDivisionError
+    def fail(*names: str) -> None:
+        with results_folder(spark, str(tmp_path)) as folder:
+            for name in names:
+                folder.write(name, "")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail(SERIES_NAME)
     assert list(tmp_path.iterdir()) == []
+    # They cost hours; what `save` could not write is little.
+    with pytest.raises(ZeroDivisionError):
+        fail(SERIES_NAME, RESULTS_NAME)
+    assert {path.name for path in tmp_path.iterdir()} == {SERIES_NAME, RESULTS_NAME}
+
+
+def test_each_trial_is_simulated_once(spark: SparkSession, recorded: list[Recorded], tmp_path: Path) -> None:
+    """The writing task takes what the tasks before have simulated."""
+    calls = tmp_path / "calls"
+    trial = trials_of(recorded)[0]
+    planner = trial.scenario.strategy.plan
+
+    def plan(group: Group, claims: Claims) -> Assignment:
+        with calls.open("a") as file:
+            file.write(".")
+        return planner(group, claims)
+
+    strategy = replace(trial.scenario.strategy, plan=plan)
+    counted = replace(trial, scenario=replace(trial.scenario, strategy=strategy))
+    histories = {trial.group: recorded[0].history}
+    try_out(recorded[0].history, counted)
+    once = calls.stat().st_size
+    assert once > 0
+    [result] = run_trials(spark, histories, [counted], series_to=f"{tmp_path}/series")
+    assert result.error == ""
+    assert calls.stat().st_size == 2 * once
 
 
 def test_folder_that_workers_do_not_share_is_refused(

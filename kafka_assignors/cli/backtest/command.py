@@ -241,7 +241,7 @@ def command(
             trial_results,
             run=run,
             started=started,
-            series=partial(read_series, spark, folder),
+            read_series=partial(read_series, spark, folder),
             left_out=grid.left_out(histories),
         )
         save(spark, folder, results)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -64,24 +64,25 @@ def results_folder(spark: SparkSession, root: str) -> Iterator[Storage]:
     finally:
         with suppress(Exception):  # the first error counts
             folder.remove(_UNFINISHED)
-    try:
+    with ExitStack() as undo:
+        undo.callback(_remove_series, folder)
         yield folder
-    except BaseException:
-        with suppress(Exception):
-            if not folder.has(RESULTS_NAME):
-                folder.remove(SERIES_NAME)
-        raise
+        undo.pop_all()
+
+
+def _remove_series(folder: Storage) -> None:
+    with suppress(Exception):  # the first error counts
+        if not folder.has(RESULTS_NAME):
+            folder.remove(SERIES_NAME)
 
 
 def _check_shared(spark: SparkSession, folder: Storage) -> None:
-    """Let several tasks for each core write to the folder, and the driver read what they wrote."""
+    """Check that the driver sees what the workers write; there are four tasks for each core."""
     tasks = 4 * spark.sparkContext.defaultParallelism
     with one_line(f"{folder.root}: the workers cannot write to it"):
         spark.range(0, tasks, 1, tasks).write.parquet(folder.at(_UNFINISHED))
-    try:
+    with one_line(f"{folder.root}: the driver cannot read what workers write there"):
         seen = spark.read.schema("id long").parquet(folder.to_read(_UNFINISHED)).count()
-    except Exception:  # a file is listed, and another machine has it
-        seen = 0
     if seen != tasks:
         raise KafkaAssignorsError(
             f"{folder.root} is not shared: the driver does not see all files that workers write there; give "

@@ -49,10 +49,10 @@ def summed_up(
     *,
     run: RunResult,
     started: datetime,
-    series: Callable[[Sequence[int]], Mapping[int, Series]],
+    read_series: Callable[[Sequence[int]], Mapping[int, Series]],
     left_out: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
-    """Make the results of a back-test; ``series`` returns those of some scenarios by number, for the plots.
+    """Make the results of a back-test.  ``read_series`` returns the series of scenarios, for the plots.
 
     Raises:
         KafkaAssignorsError: every trial failed; the message has the first reason.
@@ -70,7 +70,7 @@ def summed_up(
     of_all = _ranking(", ".join(sorted(of_group)), runs)
     by_group = [_ranking(group, of_group[group]) for group in tried]
     drawn = [_drawn(of_group[ranking["group"]], ranking["candidates"]) for ranking in by_group]
-    series_of = series([trial.number for to_draw in drawn for trial, _ in to_draw])
+    series = read_series([trial.number for to_draw in drawn for trial, _ in to_draw])
     reasons = Counter(result.error for result in trial_results if result.error)
     return Results(
         kind=KIND,
@@ -87,7 +87,7 @@ def summed_up(
         failures=[
             f"{count:,} of {len(trial_results):,}: {reason}" for reason, count in reasons.most_common()
         ],
-        plots=[_plot(tried[to_draw[0][0].group], to_draw, series_of) for to_draw in drawn if to_draw],
+        plots=[_plot(tried[to_draw[0][0].group], to_draw, series) for to_draw in drawn if to_draw],
         scenarios=[scenario_row(trial, result) for trial, result in runs],
     )
 
@@ -228,7 +228,7 @@ def _drawn(runs: Sequence[_Run], candidates: Sequence[CandidateResult]) -> list[
 
 
 def _plot(
-    recorded: Recorded, drawn: Sequence[tuple[Trial, Outcome]], series_of: Mapping[int, Series]
+    recorded: Recorded, drawn: Sequence[tuple[Trial, Outcome]], series: Mapping[int, Series]
 ) -> PlotResult:
     trial, outcome = drawn[0]
     situation = outcome.situation
@@ -238,7 +238,7 @@ def _plot(
         members=situation.members,
         churn=situation.churn,
         service_rate=round(situation.service_rate, 3),
-        lines=[_line(str(trial.scenario.strategy), series_of[trial.number]) for trial, _ in drawn],
+        lines=[_line(str(trial.scenario.strategy), series[trial.number]) for trial, _ in drawn],
         recorded=_recorded_lag(recorded) if trial.scale == 1 else [],
     )
 

@@ -13,7 +13,7 @@ TIMES, PARTITIONS, CELLS = 400, 5, 100
 
 
 def levels(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return times, and records arrived and read: with gaps, backlogs, and a partition that nobody reads."""
+    """Return times, arrived and read records.  Arrivals have gaps, and one partition is read no more."""
     rng = np.random.default_rng(seed)
     times = np.concatenate([[0.0], np.cumsum(rng.random(TIMES - 1) * 3 + 0.1)])
     shape = TIMES, PARTITIONS

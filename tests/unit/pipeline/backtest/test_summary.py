@@ -20,9 +20,9 @@ from tests.unit.pipeline.backtest.trials import (
     STARTED,
     STRATEGIES,
     grid,
+    reader_of,
     recorded,
     results,
-    series_of,
     small_results,
     tried,
 )
@@ -205,7 +205,7 @@ def test_groups_that_were_not_tried_are_listed_with_the_reason() -> None:
         found,
         run=RUN,
         started=STARTED,
-        series=series_of(found),
+        read_series=reader_of(found),
         left_out=what.left_out([one.history for one in of]),
     )
     assert totals["left_out"] == [{"group": "idle", "why": NO_RATE}]

@@ -61,7 +61,7 @@ def tried(of: Sequence[Recorded], what: Grid) -> tuple[list[Trial], list[TrialRe
     return trials, [try_out(histories[trial.group], trial) for trial in trials]
 
 
-def series_of(found: Sequence[TrialResult]) -> Callable[[Sequence[int]], dict[int, Series]]:
+def reader_of(found: Sequence[TrialResult]) -> Callable[[Sequence[int]], dict[int, Series]]:
     """Return a function that returns the series of some scenarios."""
     known = {one.number: one.outcome.series for one in found if one.outcome and one.outcome.series}
     return lambda numbers: {number: known[number] for number in numbers}
@@ -75,7 +75,7 @@ def results(of: Sequence[Recorded], trials: Sequence[Trial], found: Sequence[Tri
         found,
         run={"history": "h", "cores": 2, "scenarios": len(trials), "failed": failed, "seconds": 1.5},
         started=STARTED,
-        series=series_of(found),
+        read_series=reader_of(found),
     )
 
 
