@@ -18,27 +18,18 @@ from kafka_assignors.metrics.exported import ExportedConsumers
 from kafka_assignors.metrics.names import COORDINATOR, OWN, OWN_GROUP
 from kafka_assignors.plan import NO_MEMBER, Assignment, Group, Member, rebalance
 from kafka_assignors.plan.cause import Cause
+from tests.support.clock import Clock
 from tests.support.examples import metric_rows
 from tests.unit.metrics.members import Member as ConsumerWithMetrics
 
 JAVA = "consumer-coordinator-metrics"
 
 
-class Clock:
-    """Seconds that pass when the test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Recorded:
     """A recorder with its registry and clock."""
 
     def __init__(self, *reporters: object) -> None:
-        self.clock = Clock()
+        self.clock = Clock(1000.0)
         self.registry = Metrics(MetricConfig(tags={"client-id": "c"}), list(reporters))
         self.recorder = Recorder(self.registry, "consumer", self.clock)
 
@@ -61,6 +52,17 @@ class Recorded:
                 self.recorder.fail_join()
             else:
                 self.recorder.end_join()
+
+    def lead(self, *args: Any, **options: Any) -> None:
+        """Join as the leader, with a plan as of `record_plan`."""
+        self.recorder.begin_join()
+        record_plan(self.recorder, *args, **options)
+        self.recorder.end_join()
+
+
+@pytest.fixture
+def recorded() -> Recorded:
+    return Recorded()
 
 
 def record_plan(
@@ -95,8 +97,7 @@ def record_plan(
 # --- rebalances
 
 
-def test_rebalance_counts_from_its_first_attempt() -> None:
-    recorded = Recorded()
+def test_rebalance_counts_from_its_first_attempt(recorded: Recorded) -> None:
     recorded.join(2.0, fails=True)
     recorded.join(1.0)
     recorded.clock.now += 10
@@ -110,8 +111,7 @@ def test_rebalance_counts_from_its_first_attempt() -> None:
     assert recorded.value("last-rebalance-seconds-ago") == pytest.approx(5)
 
 
-def test_rates_are_per_hour() -> None:
-    recorded = Recorded()
+def test_rates_are_per_hour(recorded: Recorded) -> None:
     for _ in range(3):
         recorded.join(0.0, fails=True)
     recorded.join(0.0)
@@ -120,8 +120,7 @@ def test_rates_are_per_hour() -> None:
     assert recorded.value("failed-rebalance-rate-per-hour") == pytest.approx(360)
 
 
-def test_several_strategies_make_one_attempt() -> None:
-    recorded = Recorded()
+def test_several_strategies_make_one_attempt(recorded: Recorded) -> None:
     recorded.join(1.0, strategies=2)
     assert recorded.value("failed-rebalance-total") == 0
     recorded.join(1.0, strategies=2, fails=True)
@@ -130,15 +129,13 @@ def test_several_strategies_make_one_attempt() -> None:
     assert recorded.value("rebalance-total") == 2
 
 
-def test_end_without_a_join_counts_nothing() -> None:
-    recorded = Recorded()
+def test_end_without_a_join_counts_nothing(recorded: Recorded) -> None:
     recorded.recorder.end_join()
     recorded.recorder.fail_join()
     assert recorded.value("rebalance-total") == recorded.value("failed-rebalance-total") == 0
 
 
-def test_initial_values_match_javas() -> None:
-    recorded = Recorded()
+def test_initial_values_match_javas(recorded: Recorded) -> None:
     for metric in COORDINATOR:
         value = recorded.value(metric.name)
         if metric.name.endswith(("-avg", "-max")):
@@ -147,8 +144,7 @@ def test_initial_values_match_javas() -> None:
             assert value == (-1 if metric.name.endswith("-ago") else 0), metric.name
 
 
-def test_average_and_maximum_are_nan_again_after_the_windows() -> None:
-    recorded = Recorded()
+def test_average_and_maximum_are_nan_again_after_the_windows(recorded: Recorded) -> None:
     recorded.join(1.0)
     recorded.clock.now += 61
     assert math.isnan(recorded.value("rebalance-latency-avg"))
@@ -156,8 +152,7 @@ def test_average_and_maximum_are_nan_again_after_the_windows() -> None:
     assert recorded.value("rebalance-latency-total") == pytest.approx(1000)
 
 
-def test_listener_calls_are_timed_by_kind() -> None:
-    recorded = Recorded()
+def test_listener_calls_are_timed_by_kind(recorded: Recorded) -> None:
     recorded.recorder.record_listener("on_partitions_assigned", 0.1)
     recorded.recorder.record_listener("on_partitions_assigned", 0.3)
     recorded.recorder.record_listener("on_partitions_lost", 0.7)
@@ -171,11 +166,8 @@ def test_listener_calls_are_timed_by_kind() -> None:
 # --- plans
 
 
-def test_leader_shows_its_plan_and_nan_when_another_member_leads() -> None:
-    recorded = Recorded()
-    recorded.recorder.begin_join()
-    record_plan(recorded.recorder, ("joined", "topic-grew"), [5, 5, 10], held=True, forecasts=2)
-    recorded.recorder.end_join()
+def test_leader_shows_its_plan_and_nan_when_another_member_leads(recorded: Recorded) -> None:
+    recorded.lead(("joined", "topic-grew"), [5, 5, 10], held=True, forecasts=2)
     figures = {
         "plan-time-ms": 12.5,
         "partitions-kept": 2,
@@ -196,38 +188,28 @@ def test_leader_shows_its_plan_and_nan_when_another_member_leads() -> None:
     assert recorded.own("rebalances-led-total") == 1
 
 
-def test_reader_of_a_plan_computes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    recorded = Recorded()
-    recorded.recorder.begin_join()
-    record_plan(recorded.recorder, lags=[5, 5, 10])
-    recorded.recorder.end_join()
+def test_reader_of_a_plan_computes_nothing(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+    recorded.lead(lags=[5, 5, 10])
     monkeypatch.setattr(plan_figures, "quick_lag_bound", None)
     assert recorded.own("largest-load-bound") == 10
 
 
-def test_plan_of_a_failed_attempt_is_dropped_if_another_member_leads_the_next() -> None:
-    recorded = Recorded()
+def test_plan_of_a_failed_attempt_is_dropped_if_another_member_leads_the_next(recorded: Recorded) -> None:
     recorded.recorder.begin_join()
     record_plan(recorded.recorder)
     recorded.join(1.0)
     assert math.isnan(recorded.own("partitions-kept"))
 
 
-def test_figures_that_a_strategy_lacks_are_nan() -> None:
-    recorded = Recorded()
-    recorded.recorder.begin_join()
-    record_plan(recorded.recorder)
-    recorded.recorder.end_join()
+def test_figures_that_a_strategy_lacks_are_nan(recorded: Recorded) -> None:
+    recorded.lead()
     assert recorded.own("partitions-kept") == 2
     for name in ("largest-load", "largest-load-bound", "forecasts-used"):
         assert math.isnan(recorded.own(name)), name
 
 
-def test_unreported_fallback_has_no_figures_and_counts_as_led() -> None:
-    recorded = Recorded()
-    recorded.recorder.begin_join()
-    record_plan(recorded.recorder)
-    recorded.recorder.end_join()
+def test_unreported_fallback_has_no_figures_and_counts_as_led(recorded: Recorded) -> None:
+    recorded.lead()
     recorded.recorder.begin_join()
     recorded.recorder.record_fallback(is_unreported=True)
     recorded.recorder.end_join()
@@ -238,27 +220,21 @@ def test_unreported_fallback_has_no_figures_and_counts_as_led() -> None:
 
 
 @pytest.mark.parametrize("busy_rounds", [0, 2])
-def test_move_counts_once_in_all_rounds_of_a_cooperative_rebalance(busy_rounds: int) -> None:
+def test_move_counts_once_in_all_rounds_of_a_cooperative_rebalance(
+    recorded: Recorded, busy_rounds: int
+) -> None:
     """A scrape after the last round misses none; a busy member revokes its partitions rounds later."""
-    recorded = Recorded()
     for _round in range(1 + busy_rounds):
-        recorded.recorder.begin_join()
-        record_plan(recorded.recorder, held=True)
-        recorded.recorder.end_join()
-    recorded.recorder.begin_join()
-    record_plan(recorded.recorder, held=True, owned=[0, 1])
-    recorded.recorder.end_join()
+        recorded.lead(held=True)
+    recorded.lead(held=True, owned=[0, 1])
     assert recorded.own("partitions-moved") == recorded.own("partitions-held-back") == 0
     assert recorded.own("partitions-moved-total") == recorded.own("partitions-held-back-total") == 1
-    recorded.recorder.begin_join()
-    record_plan(recorded.recorder, held=True)  # the next rebalance moves it again
-    recorded.recorder.end_join()
+    recorded.lead(held=True)  # the next rebalance moves it again
     assert recorded.own("partitions-moved-total") == recorded.own("partitions-held-back-total") == 2
 
 
-def test_move_of_a_contested_partition_counts_once() -> None:
+def test_move_of_a_contested_partition_counts_once(recorded: Recorded) -> None:
     """It stays with a claimant for a round that counts nothing, and moves in the next two."""
-    recorded = Recorded()
     owners = []
     for claimants in ("ab", "a", ""):
         members = tuple(
@@ -284,9 +260,7 @@ def test_all_causes_count_from_0_and_their_sum_is_what_metrics_without_tags_show
     recorded = Recorded(reporter)
     assert all(recorded.own("rebalance-causes-total", cause=cause.value) == 0 for cause in Cause)
     registered = list(reporter.seen)
-    recorded.recorder.begin_join()
-    record_plan(recorded.recorder, ("joined", "topic-grew"))
-    recorded.recorder.end_join()
+    recorded.lead(("joined", "topic-grew"))
     assert reporter.seen == registered
     shown = {name.name: metric for name, metric in recorded.registry.metrics.items()}
     assert shown["rebalance-causes-total"].value() == recorded.own("rebalance-causes-total") == 2
@@ -297,8 +271,7 @@ def test_all_causes_count_from_0_and_their_sum_is_what_metrics_without_tags_show
     assert {value.tags.get("cause") for value in causes} == {cause.value for cause in Cause}
 
 
-def test_lag_age_ends_with_the_next_rebalance() -> None:
-    recorded = Recorded()
+def test_lag_age_ends_with_the_next_rebalance(recorded: Recorded) -> None:
     assert math.isnan(recorded.own("lag-age-seconds"))
     recorded.recorder.watch_lag(lambda: 3.0)
     assert recorded.own("lag-age-seconds") == 3
@@ -306,8 +279,7 @@ def test_lag_age_ends_with_the_next_rebalance() -> None:
     assert math.isnan(recorded.own("lag-age-seconds"))
 
 
-def test_failures_and_deliveries_are_counted() -> None:
-    recorded = Recorded()
+def test_failures_and_deliveries_are_counted(recorded: Recorded) -> None:
     recorded.recorder.record_failed_lag_fetch()
     recorded.recorder.record_fallback()
     recorded.recorder.record_delivered(500)
@@ -368,8 +340,7 @@ def test_registry_that_fails_raises_nothing() -> None:
     recorder.end_join()
 
 
-def test_gauge_that_fails_is_nan() -> None:
-    recorded = Recorded()
+def test_gauge_that_fails_is_nan(recorded: Recorded) -> None:
     recorded.recorder.watch_lag(lambda: 1 / 0)
     assert math.isnan(recorded.own("lag-age-seconds"))
 
@@ -391,12 +362,10 @@ def test_page_lists_every_metric_with_its_unit_and_meaning() -> None:
     assert registered == {metric.name for metric in (*COORDINATOR, *OWN)}
 
 
-def test_round_that_is_interrupted_counts_no_plan() -> None:
+def test_round_that_is_interrupted_counts_no_plan(recorded: Recorded) -> None:
     """The leader plans again, and its rebalance is one."""
-    recorded = Recorded()
-    for _attempt in range(2):
-        recorded.recorder.begin_join()
-        record_plan(recorded.recorder, ("joined",))
-    recorded.recorder.end_join()
+    recorded.recorder.begin_join()
+    record_plan(recorded.recorder, ("joined",))
+    recorded.lead(("joined",))
     assert recorded.own("rebalances-led-total") == 1
     assert recorded.own("rebalance-causes-total", cause="joined") == 1
