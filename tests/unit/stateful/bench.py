@@ -9,10 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors.plan import TopicPartition as OurPartition
-from kafka_assignors.stateful import StateDir, Stores
+from kafka_assignors.stateful import StateDir, Store, Stores
 from kafka_assignors.stateful.changelog.writer import WrittenRange
 from kafka_assignors.stateful.runtime.commits import BeforeCommit, Commits
 from kafka_assignors.stateful.runtime.lease import Lease
@@ -164,6 +165,18 @@ def count(record: Any, store: Any) -> None:
     store.put(record.key, b"%d" % (int(store.get(record.key) or 0) + 1))
 
 
+def break_store(monkeypatch: pytest.MonkeyPatch, store: Store, method: str, error: Exception) -> None:
+    """Make a method of one store raise."""
+    really = getattr(Store, method)
+
+    def fail(self: Store, *args: Any) -> Any:
+        if self is store:
+            raise error
+        return really(self, *args)
+
+    monkeypatch.setattr(Store, method, fail)
+
+
 class Bench:
     """A member with two tasks, without a cluster."""
 
@@ -206,10 +219,13 @@ class Bench:
     def process(self, at: TopicPartition, *keys: bytes) -> None:
         self.processing.process([(self.actives[at], at, self.records[at].take(*keys))])
 
-    def store(self, at: TopicPartition) -> Any:
+    def copy(self, at: TopicPartition) -> Copy:
         copy = self.actives[at].copy
         assert copy is not None
-        return copy.store
+        return copy
+
+    def store(self, at: TopicPartition) -> Any:
+        return self.copy(at).store
 
     def close(self) -> None:
         for active in self.actives.values():

@@ -9,7 +9,8 @@ from tests.unit.stateful.bench import Bench
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(tmp_path)
+def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    """A member; its options are the parameter of the fixture."""
+    bench = Bench(tmp_path, **getattr(request, "param", {}))
     yield bench
     bench.close()

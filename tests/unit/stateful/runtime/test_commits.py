@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kafka.errors import (
@@ -22,10 +23,12 @@ from kafka_assignors.errors import (
     StateFullError,
 )
 from kafka_assignors.plan import TopicPartition as OurPartition
-from kafka_assignors.stateful import StateDir, Stores
+from kafka_assignors.stateful import Position, StateDir, Stores
 from kafka_assignors.stateful.state.copy import Changelog, Copy
-from tests.unit.stateful.bench import T0, T1, Bench
+from tests.unit.stateful.bench import T0, T1, Bench, break_store
 from tests.unit.stateful.processes import program
+
+FLIPPED = StateDamagedError("bytes are flipped")
 
 
 def test_commit_writes_changelog_then_store_then_offsets(
@@ -141,15 +144,7 @@ def test_full_disk_commits_offsets_of_changes_in_the_changelog_then_raises(
 ) -> None:
     bench.process(T0, b"a")
     bench.process(T1, b"b")
-    broken = bench.store(T0)
-    really = type(broken).commit
-
-    def commit(store: Any, position: int | None) -> None:
-        if store is broken:
-            raise StateFullError("no room")
-        really(store, position)
-
-    monkeypatch.setattr(type(broken), "commit", commit)
+    break_store(monkeypatch, bench.store(T0), "commit", StateFullError("no room"))
     with pytest.raises(StateFullError):
         bench.processing.commit()
     assert bench.cluster.committed == {T0: 1, T1: 1}
@@ -161,33 +156,13 @@ def test_failed_store_without_a_changelog_is_not_committed(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its lost changes exist nowhere else."""
-    copy = bench.actives[T0].copy
-    assert copy is not None
-    monkeypatch.setattr(copy, "changelog", None)
+    monkeypatch.setattr(bench.copy(T0), "changelog", None)
     bench.process(T0, b"a")
     bench.process(T1, b"b")
-
-    def commit(_: Any, position: int | None) -> None:
-        if position is None:
-            raise StateFullError("no room")
-
-    monkeypatch.setattr(type(copy.store), "commit", commit)
+    break_store(monkeypatch, bench.store(T0), "commit", StateFullError("no room"))
     with pytest.raises(StateFullError):
         bench.processing.commit()
     assert bench.cluster.committed == {T1: 1}
-
-
-def _breaks(bench: Bench, monkeypatch: pytest.MonkeyPatch, method: str) -> None:
-    """Make a method of the first task's store raise `StateDamagedError`."""
-    broken = bench.store(T0)
-    really = getattr(type(broken), method)
-
-    def fails(store: Any, *args: Any) -> Any:
-        if store is broken:
-            raise StateDamagedError("bytes are flipped")
-        return really(store, *args)
-
-    monkeypatch.setattr(type(broken), method, fails)
 
 
 def test_store_found_damaged_by_a_commit_is_suspended_and_others_go_on(
@@ -197,7 +172,7 @@ def test_store_found_damaged_by_a_commit_is_suspended_and_others_go_on(
     bench.processing.resume_ready()
     bench.process(T0, b"a")
     bench.process(T1, b"b")
-    _breaks(bench, monkeypatch, "commit")
+    break_store(monkeypatch, bench.store(T0), "commit", FLIPPED)
     assert bench.processing.commit()
     assert bench.cluster.committed == {T0: 1, T1: 1}
     assert [(active, str(error)) for active, error in bench.processing.damaged()] == [
@@ -215,11 +190,9 @@ def test_store_found_damaged_by_a_commit_is_suspended_and_others_go_on(
 def test_store_without_a_changelog_found_damaged_by_a_commit_is_rewound(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = bench.actives[T0].copy
-    assert copy is not None
-    monkeypatch.setattr(copy, "changelog", None)
+    monkeypatch.setattr(bench.copy(T0), "changelog", None)
     bench.process(T0, b"a", b"b")
-    _breaks(bench, monkeypatch, "commit")
+    break_store(monkeypatch, bench.store(T0), "commit", FLIPPED)
     bench.processing.commit()
     assert [active for active, _ in bench.processing.damaged()] == [bench.actives[T0]]
     assert (bench.cluster.committed, bench.cluster.sought) == ({}, {T0: 0})
@@ -231,7 +204,7 @@ def test_store_found_damaged_after_the_offsets_is_suspended(
     """When it moves past the records of a failed attempt in the changelog."""
     bench.process(T0, b"a")
     bench.cluster.log[0] += [(b"a", b"1")]
-    _breaks(bench, monkeypatch, "apply")
+    break_store(monkeypatch, bench.store(T0), "apply", FLIPPED)
     assert bench.processing.commit()
     assert bench.cluster.committed == {T0: 1}
     assert [active for active, _ in bench.processing.damaged()] == [bench.actives[T0]]
@@ -277,72 +250,68 @@ def test_truncated_changelog_is_logged_though_the_write_is_longer(
 
 # --- copies and the first checkpoint -----------------------------------------------------------------------
 
+CHANGELOG = Changelog(OurPartition("log", 0), "id-1")
+Open = Callable[[Changelog | None], Copy]
 
-def test_new_store_has_a_checkpoint(tmp_path: Path) -> None:
+
+@pytest.fixture
+def state_dir(tmp_path: Path) -> Iterator[StateDir]:
+    with StateDir(tmp_path, "g") as state_dir:
+        yield state_dir
+
+
+@pytest.fixture
+def open_copy(state_dir: StateDir) -> Open:
+    """Opens the copy of one task, with or without a changelog."""
+    return lambda changelog: Copy(("s", 0), changelog, state_dir, Stores())
+
+
+def test_new_store_has_a_checkpoint(state_dir: StateDir, open_copy: Open) -> None:
     """A store without one is wiped, because its changelog is unknown."""
-    changelog = Changelog(OurPartition("log", 0), "id-1")
-    with StateDir(tmp_path, "g") as there:
-        Copy(("s", 0), changelog, there, Stores()).drop()
-        ((position,),) = [
-            checkpoint.values() for checkpoint in there.tasks().values() if isinstance(checkpoint, dict)
-        ]
-        assert (position.offset, position.topic_id) == (0, "id-1")
+    open_copy(CHANGELOG).drop()
+    assert state_dir.tasks() == {("s", 0): {CHANGELOG.partition: Position(0, "id-1")}}
 
 
-def test_store_without_a_checkpoint_is_wiped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    changelog = Changelog(OurPartition("log", 0), "id-1")
-    with StateDir(tmp_path, "g") as there:
-        copy = Copy(("s", 0), changelog, there, Stores())
+@pytest.mark.parametrize(
+    ("has_checkpoint", "topic_id", "reason"),
+    [(False, "id-1", "there is no checkpoint"), (True, "id-2", "deleted and created again")],
+)
+def test_store_of_an_unknown_or_earlier_topic_is_wiped(
+    has_checkpoint: bool,
+    topic_id: str,
+    reason: str,
+    *,
+    open_copy: Open,
+    state_dir: StateDir,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    copy = open_copy(CHANGELOG)
+    copy.apply([(b"a", b"1")], 1)
+    copy.close()
+    if not has_checkpoint:
+        (state_dir.path / "s_0" / "checkpoint").unlink()
+    again = open_copy(replace(CHANGELOG, topic_id=topic_id))
+    assert (again.position, dict(again.store.range())) == (0, {})
+    assert reason in caplog.text
+    again.close()
+
+
+@pytest.mark.parametrize("had_changelog", [False, True])
+def test_store_without_a_changelog_is_kept_when_it_gets_one(had_changelog: bool, open_copy: Open) -> None:
+    """It has the only copy of its state; also an earlier changelog lacks the changes made without it."""
+    if had_changelog:
+        copy = open_copy(CHANGELOG)
         copy.apply([(b"a", b"1")], 1)
         copy.close()
-        (tmp_path / "g" / "s_0" / "checkpoint").unlink()
-        again = Copy(("s", 0), changelog, there, Stores())
-        assert (again.position, dict(again.store.range())) == (0, {})
-        assert "there is no checkpoint" in caplog.text
-        again.close()
-
-
-def test_state_of_a_topic_created_again_is_wiped(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with StateDir(tmp_path, "g") as there:
-        copy = Copy(("s", 0), Changelog(OurPartition("log", 0), "id-1"), there, Stores())
-        copy.apply([(b"a", b"1")], 1)
-        copy.close()
-        again = Copy(("s", 0), Changelog(OurPartition("log", 0), "id-2"), there, Stores())
-        assert (again.position, again.store.get(b"a")) == (0, None)
-        assert "deleted and created again" in caplog.text
-        again.close()
-
-
-def test_store_without_a_changelog_is_not_wiped_when_one_is_added(tmp_path: Path) -> None:
-    """It has the only copy of its state."""
-    with StateDir(tmp_path, "g") as there:
-        copy = Copy(("s", 0), None, there, Stores())
-        copy.store.put(b"a", b"1")
-        copy.store.commit()
-        copy.close()
-        with pytest.raises(StateError, match="task s_0 was kept without a changelog"):
-            Copy(("s", 0), Changelog(OurPartition("log", 0), "id-1"), there, Stores())
-        copy = Copy(("s", 0), None, there, Stores())
-        assert copy.store.get(b"a") == b"1"
-        copy.close()
-
-
-def test_store_is_not_wiped_when_its_changelog_comes_back(tmp_path: Path) -> None:
-    """The changelog lacks the changes made without it."""
-    changelog = Changelog(OurPartition("log", 0), "id-1")
-    with StateDir(tmp_path, "g") as there:
-        copy = Copy(("s", 0), changelog, there, Stores())
-        copy.apply([(b"a", b"1")], 1)
-        copy.close()
-        copy = Copy(("s", 0), None, there, Stores())
-        copy.store.put(b"a", b"2")
-        copy.store.commit()
-        copy.close()
-        with pytest.raises(StateError, match="task s_0 was kept without a changelog"):
-            Copy(("s", 0), changelog, there, Stores())
-        copy = Copy(("s", 0), None, there, Stores())
-        assert copy.store.get(b"a") == b"2"
-        copy.close()
+    copy = open_copy(None)
+    copy.store.put(b"a", b"2")
+    copy.store.commit()
+    copy.close()
+    with pytest.raises(StateError, match="task s_0 was kept without a changelog"):
+        open_copy(CHANGELOG)
+    copy = open_copy(None)
+    assert copy.store.get(b"a") == b"2"
+    copy.close()
 
 
 def test_commits_of_a_store_without_a_changelog_outlive_a_killed_process(tmp_path: Path) -> None:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 from kafka.errors import NodeNotReadyError
 
 from kafka_assignors.errors import ChangelogError, ChangelogUnreachableError, StateDamagedError
-from tests.unit.stateful.bench import T0, T1, Bench
+from tests.unit.stateful.bench import T0, T1, Bench, break_store
+
+FLIPPED = StateDamagedError("bytes are flipped")
 
 
 def test_error_of_the_callback_drops_the_changes_of_that_record(bench: Bench) -> None:
@@ -59,11 +60,7 @@ def test_damaged_store_is_rewound_to_the_last_commit(bench: Bench, monkeypatch: 
     bench.processing.commit()
     bench.processing.process([(active, T1, bench.records[T1].take(b"b"))])
     bench.process(T0, b"c")
-
-    def get(*_: object) -> bytes:
-        raise StateDamagedError("bytes are flipped")
-
-    monkeypatch.setattr(type(bench.store(T0)), "get", get)
+    break_store(monkeypatch, bench.store(T0), "get", FLIPPED)
     bench.processing.process(
         [(active, T0, bench.records[T0].take(b"d")), (active, T1, bench.records[T1].take(b"e"))]
     )
@@ -83,103 +80,81 @@ def test_callback_that_uses_text_keys_ends_the_member_with_a_type_error(bench: B
 
 def test_commit_of_a_record_ends_the_doubt_about_restored_state(bench: Bench) -> None:
     """Not sooner: it could be restored again and again without progress."""
-    for active in bench.actives.values():
-        assert active.copy is not None
-        active.copy.in_doubt = True
+    copies = [bench.copy(at) for at in (T0, T1)]
+    for copy in copies:
+        copy.in_doubt = True
     bench.processing.commit()
-    assert [active.copy.in_doubt for active in bench.actives.values() if active.copy] == [True, True]
+    assert [copy.in_doubt for copy in copies] == [True, True]
     bench.process(T0, b"a")
     bench.cluster.commit_fails = NodeNotReadyError()
     assert not bench.processing.commit()
-    assert [active.copy.in_doubt for active in bench.actives.values() if active.copy] == [True, True]
+    assert [copy.in_doubt for copy in copies] == [True, True]
     bench.cluster.commit_fails = None
     bench.process(T0, b"a")
     assert bench.processing.commit()
-    assert [active.copy.in_doubt for active in bench.actives.values() if active.copy] == [False, True]
+    assert [copy.in_doubt for copy in copies] == [False, True]
 
 
 def test_state_damaged_by_its_commit_stays_in_doubt(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Changelog and offsets are written, which proves nothing about the store."""
-
-    def commit(*_: object) -> None:
-        raise StateDamagedError("bytes are flipped")
-
-    copy = bench.actives[T0].copy
-    assert copy is not None
+    copy = bench.copy(T0)
     copy.in_doubt = True
     bench.process(T0, b"a")
-    monkeypatch.setattr(type(copy.store), "commit", commit)
+    break_store(monkeypatch, copy.store, "commit", FLIPPED)
     assert bench.processing.commit()
     assert bench.cluster.committed == {T0: 1}
     assert copy.in_doubt
 
 
-def test_full_memory_commits_in_the_middle_of_a_batch(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, most=1_000)
+@pytest.mark.parametrize("bench", [{"most": 1_000}], indirect=True)
+def test_full_memory_commits_in_the_middle_of_a_batch(bench: Bench) -> None:
     bench.process(T0, *(b"%d" % n for n in range(50)))
     assert bench.cluster.committed[T0] >= 30
     assert len(bench.in_log(0)) >= 30
     assert bench.cluster.sought == {}
 
 
+@pytest.mark.parametrize("bench", [{"most": 1_000}], indirect=True)
 def test_damage_found_while_another_task_is_processed_wipes_only_the_damaged_store(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The commit in between finds the damage."""
-    bench = Bench(tmp_path, most=1_000)
     bench.process(T0, b"a")
-    broken, really = bench.store(T0), type(bench.store(T0)).commit
-
-    def commit(store: Any, position: int | None) -> None:
-        if store is broken:
-            raise StateDamagedError("bytes are flipped")
-        really(store, position)
-
-    monkeypatch.setattr(type(broken), "commit", commit)
+    break_store(monkeypatch, bench.store(T0), "commit", FLIPPED)
     bench.process(T1, *(b"%d" % n for n in range(20)))
     assert [active for active, _ in bench.processing.damaged()] == [bench.actives[T0]]
     assert (bench.actives[T1].ready, bench.cluster.sought) == (True, {})
     assert bench.processing.commit()
     assert bench.cluster.committed == {T0: 1, T1: 20}
-    bench.close()
 
 
 def test_damage_found_during_a_revocation_is_only_rewound(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The partitions are not assigned to the consumer any more, so they cannot be paused."""
-
-    def commit(*_: object) -> None:
-        raise StateDamagedError("bits fell over")
-
     bench.process(T0, b"a")
     bench.cluster.assigned -= {T0}
-    monkeypatch.setattr(type(bench.store(T0)), "commit", commit)
+    break_store(monkeypatch, bench.store(T0), "commit", FLIPPED)
     bench.processing.commit()
     [(active, _)] = bench.processing.damaged()
     assert (active, active.ready, active.done) == (bench.actives[T0], False, {})
     assert bench.cluster.sought == {}
 
 
+@pytest.mark.parametrize("bench", [{"most": 1_000}], indirect=True)
 def test_damage_found_in_the_middle_of_its_own_batch_stops_the_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bench = Bench(tmp_path, most=1_000)
-
-    def commit(_: Any, position: int | None) -> None:
-        raise StateDamagedError("bytes are flipped")
-
-    monkeypatch.setattr(type(bench.store(T0)), "commit", commit)
+    break_store(monkeypatch, bench.store(T0), "commit", FLIPPED)
     bench.process(T0, *(b"%d" % n for n in range(20)))
     assert [active for active, _ in bench.processing.damaged()] == [bench.actives[T0]]
     assert bench.cluster.committed == bench.cluster.sought
     assert 0 < bench.cluster.sought[T0] < 20
-    bench.close()
 
 
-def test_long_batch_is_committed_at_each_interval(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bench", [{"interval_s": 1.0}], indirect=True)
+def test_long_batch_is_committed_at_each_interval(bench: Bench) -> None:
     """Otherwise the whole batch would be processed again after a crash."""
-    bench = Bench(tmp_path, interval_s=1.0)
     committed = []
 
     def slow(record: Any, store: Any) -> None:
@@ -189,12 +164,11 @@ def test_long_batch_is_committed_at_each_interval(tmp_path: Path) -> None:
     bench.actives[T0].process = slow
     bench.process(T0, *(b"%d" % n for n in range(10)))
     assert committed == [0] * 4 + [4] * 4 + [8] * 2
-    bench.close()
 
 
-def test_failed_commit_in_a_batch_ends_the_turn(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bench", [{"interval_s": 1.0}], indirect=True)
+def test_failed_commit_in_a_batch_ends_the_turn(bench: Bench) -> None:
     """Attempts may take long, and a member that does not poll is removed from the group."""
-    bench = Bench(tmp_path, interval_s=1.0)
     bench.cluster.write_fails = ChangelogUnreachableError("away")
     tried: list[int] = []
 
@@ -209,13 +183,12 @@ def test_failed_commit_in_a_batch_ends_the_turn(tmp_path: Path) -> None:
     bench.records[T0].next = 4
     bench.process(T0, *(b"%d" % n for n in range(4, 10)))
     assert (tried[4:], bench.cluster.sought) == ([1] * 4, {T0: 8}), "it makes progress between two attempts"
-    bench.close()
 
 
+@pytest.mark.parametrize("bench", [{"most": 1_000}], indirect=True)
 def test_full_memory_pauses_all_tasks_until_a_commit_succeeds(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:
-    bench = Bench(tmp_path, most=1_000)
     bench.processing.resume_ready()
     assert bench.cluster.flows == {T0, T1}
     bench.cluster.write_fails = ChangelogUnreachableError("away")

@@ -14,7 +14,11 @@ from kafka_assignors.errors import (
     StateDamagedError,
     StateFullError,
 )
-from tests.unit.stateful.bench import T0, T1, Bench
+from tests.unit.stateful.bench import T0, T1, Bench, break_store
+
+
+def is_away(*_: object) -> dict[bytes, bytes | None]:
+    raise KafkaTimeoutError("away")
 
 
 def replace_value(bench: Bench) -> None:
@@ -97,11 +101,7 @@ def test_truncated_changelog_has_no_repair_left(bench: Bench, end: int) -> None:
     """The repair would wait for an offset that the changelog no longer has."""
     replace_value(bench)
     bench.process(T0, b"b")
-
-    def fail(*_: object) -> dict[bytes, bytes | None]:
-        raise KafkaTimeoutError("away")
-
-    bench.cluster.on_read = fail
+    bench.cluster.on_read = is_away
     assert bench.processing.commit()
     assert bench.actives[T0].unproven == 3
     del bench.cluster.log[0][end:]
@@ -123,11 +123,7 @@ def replace_values(bench: Bench) -> None:
 
 def test_failed_repair_does_not_stop_the_others(bench: Bench) -> None:
     replace_values(bench)
-
-    def fail(*_: object) -> dict[bytes, bytes | None]:
-        raise KafkaTimeoutError("away")
-
-    bench.cluster.on_read = fail
+    bench.cluster.on_read = is_away
     assert bench.processing.commit(), "the offsets are committed"
     assert bench.cluster.did == ["changelog", "offsets", "read", "read", "changelog"]
     assert (bench.in_log(0)[b"a"], bench.in_log(1)[b"a"]) == (b"1", b"2")
@@ -160,7 +156,8 @@ def test_every_failed_repair_is_reported(
 ) -> None:
     """Only the first error can be raised."""
     replace_values(bench)
-    monkeypatch.setattr(type(bench.store(T0)), "apply", refuse)
+    for source in (T0, T1):
+        break_store(monkeypatch, bench.store(source), "apply", StateFullError("no room"))
     with pytest.raises(StateFullError, match="no room"):
         bench.processing.commit()
     assert bench.cluster.did.count("read") == 2
@@ -228,15 +225,11 @@ def test_store_that_lacks_changes_does_not_move(bench: Bench, monkeypatch: pytes
     bench.process(T0, b"a")
     bench.cluster.log[0].append((b"a", b"7"))
     with monkeypatch.context() as patch:
-        patch.setattr(type(bench.store(T0)), "commit", refuse)
+        break_store(patch, bench.store(T0), "commit", StateFullError("no room"))
         with pytest.raises(StateFullError):
             bench.processing.commit()
     assert bench.cluster.did == ["changelog", "offsets"]
     assert bench.store(T0).position is None
-
-
-def refuse(*_: object) -> None:
-    raise StateFullError("no room")
 
 
 def test_damaged_store_needs_no_repair(bench: Bench) -> None:
@@ -244,17 +237,12 @@ def test_damaged_store_needs_no_repair(bench: Bench) -> None:
     for source in (T0, T1):
         bench.process(source, b"a", b"a")
         bench.cluster.log[source.partition].append((b"a", b"1"))
-
-    def fail(*_: object) -> dict[bytes, bytes | None]:
-        raise KafkaTimeoutError("away")
-
-    bench.cluster.on_read = fail
+    bench.cluster.on_read = is_away
     assert bench.processing.commit()
     damaged = bench.actives[T0]
     bench.processing.suspend(damaged, StateDamagedError("flipped"))
-    copy, damaged.copy = damaged.copy, None  # with the changelog's reader
-    assert copy is not None
-    copy.drop()
+    bench.copy(T0).drop()
+    damaged.copy = None  # with the changelog's reader
     assert bench.processing.commit()
     assert [active.unproven for active in bench.actives.values()] == [None, None]
     assert bench.store(T1).position == len(bench.cluster.log[1])
