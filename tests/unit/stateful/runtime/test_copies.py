@@ -23,6 +23,7 @@ from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks
 from kafka_assignors.stateful.state.closed_copies import ClosedCopy
 from kafka_assignors.stateful.state.copy import Changelog, Copy
 from kafka_assignors.wire.stateful.task_section import Task
+from tests.unit.stateful.bench import break_store
 
 TOPOLOGY = Topology(
     (
@@ -156,8 +157,26 @@ class Bench:
         self.copies.begin(active)
         return active
 
+    def run(self, task: Task) -> tuple[ActiveTask, Copy]:
+        """Begin a task, and restore its copy if it has a changelog."""
+        active = self.begin(task)
+        if not active.ready:
+            self.restore(task)
+        assert active.copy is not None
+        return active, active.copy
+
     def end(self, task: Task) -> None:
         self.copies.end(self.tasks.actives.pop(task))
+
+    @property
+    def closed_copies(self) -> Mapping[Task, ClosedCopy]:
+        """The closed copies, whose lags the reader is to measure."""
+        self.copies.holdings()
+        return self.reader.closed_copies
+
+    @property
+    def on_disk(self) -> set[Task]:
+        return set(self.state_dir.tasks())
 
     def set_standbys(self, *standbys: Task) -> None:
         self.tasks.duties = Duties(standbys=standbys)
@@ -169,7 +188,18 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
+def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    bench = Bench(tmp_path, **getattr(request, "param", {}))
+    yield bench
+    bench.close()
+
+
+@pytest.fixture
+def restarted(tmp_path: Path) -> Iterator[Bench]:
+    """A member whose earlier process kept a copy of the first task."""
+    first = Bench(tmp_path)
+    first.set_standbys(S0)
+    first.close()
     bench = Bench(tmp_path)
     yield bench
     bench.close()
@@ -211,7 +241,6 @@ def test_task_is_ready_once_its_state_is_restored(bench: Bench) -> None:
     bench.restore(S0)
     assert active.ready
     assert active.copy is not None
-    assert bench.copies.holdings().lags == {S0: 0}
 
 
 def test_holdings_have_the_end_offsets_of_all_changelogs(bench: Bench) -> None:
@@ -228,12 +257,10 @@ def test_holdings_have_the_end_offsets_of_all_changelogs(bench: Bench) -> None:
 
 def test_holdings_have_current_end_offsets_of_own_tasks(bench: Bench) -> None:
     """Otherwise the leader would move a task whose changelog was empty ten seconds ago."""
-    active = bench.begin(S0)
-    bench.restore(S0)
+    _, copy = bench.run(S0)
     bench.reader.ends = {S0: 7, S1: 3}
     assert bench.copies.holdings().ends == {S0: 7, S1: 3}
-    assert active.copy is not None
-    active.copy.apply((), 9)
+    copy.apply((), 9)
     assert bench.copies.holdings().ends == {S0: 9, S1: 3}
     bench.begin(("own", 0))
     assert bench.copies.holdings().ends == {S0: 9, S1: 3}
@@ -276,19 +303,16 @@ def test_restored_copy_of_a_revoked_task_is_closed_or_stands_by(bench: Bench) ->
     bench.tasks.duties = Duties(standbys=(S1,))
     bench.copies.take_restored()
     assert set(bench.reader.kept) == {S1}
-    bench.copies.holdings()
-    assert set(bench.reader.closed_copies) == {S0}
+    assert set(bench.closed_copies) == {S0}
 
 
 def test_revoked_task_drops_uncommitted_work_and_becomes_a_standby_if_wanted(bench: Bench) -> None:
-    active = bench.begin(S0)
-    bench.restore(S0)
-    assert active.copy is not None
-    active.copy.store.put(b"a", b"1")
+    active, copy = bench.run(S0)
+    copy.store.put(b"a", b"1")
     bench.tasks.duties = Duties(standbys=(S0,))
     bench.end(S0)
-    copy, waiter = bench.reader.kept[S0]
-    assert (waiter, copy.store.get(b"a"), active.ready) == (None, None, False)
+    assert bench.reader.kept[S0] == (copy, None)
+    assert (copy.store.get(b"a"), active.ready) == (None, False)
 
 
 def test_copy_that_a_hanging_reader_gives_back_late_is_closed(bench: Bench) -> None:
@@ -296,8 +320,7 @@ def test_copy_that_a_hanging_reader_gives_back_late_is_closed(bench: Bench) -> N
     bench.reader.hangs = True
     bench.set_standbys()
     bench.restore(S0)
-    bench.copies.holdings()
-    assert set(bench.reader.closed_copies) == {S0}
+    assert set(bench.closed_copies) == {S0}
 
 
 def test_copy_that_a_hanging_reader_gives_back_late_is_used_if_it_is_wanted_again(bench: Bench) -> None:
@@ -412,10 +435,7 @@ def test_unexpected_error_of_the_search_for_changelogs_is_raised(
 
 
 def test_damaged_store_is_restored_from_the_beginning(bench: Bench) -> None:
-    active = bench.begin(S0)
-    bench.restore(S0)
-    copy = active.copy
-    assert copy is not None
+    active, copy = bench.run(S0)
     copy.apply([(b"a", b"1")], 9)
     bench.copies.restore_damaged(active, StateDamagedError("bytes are flipped"))
     assert bench.reader.kept[S0] == (copy, active)
@@ -424,15 +444,13 @@ def test_damaged_store_is_restored_from_the_beginning(bench: Bench) -> None:
 
 def test_damaged_checkpoint_of_an_earlier_changelog_does_not_wipe_a_store_without_one(bench: Bench) -> None:
     """The store is the only copy of its state."""
-    copy = bench.begin(("own", 0)).copy
-    assert copy is not None
+    _, copy = bench.run(("own", 0))
     copy.store.put(b"k", b"v")
     copy.store.commit(1)
     checkpoint = copy._dir.store_path.parent / "checkpoint"
     bench.end(("own", 0))
     checkpoint.write_bytes(b"{")
-    again = bench.begin(("own", 0)).copy
-    assert again is not None
+    _, again = bench.run(("own", 0))
     assert again.store.get(b"k") == b"v"
 
 
@@ -448,13 +466,10 @@ def test_damaged_store_without_a_changelog_is_logged_as_lost(
 @pytest.mark.parametrize("task", [S0, ("own", 0)])
 def test_store_damaged_again_before_a_commit_ends_the_member(bench: Bench, task: Task) -> None:
     """It would be restored forever, and other tasks would wait for it."""
-    active = bench.begin(task)
-    if task == S0:
-        bench.restore(S0)
+    active, _ = bench.run(task)
     bench.copies.restore_damaged(active, StateDamagedError("bytes are flipped"))
     if task == S0:
         bench.restore(S0)
-    assert active.copy is not None
     with pytest.raises(StateError, match="was damaged again before a commit: flipped again") as caught:
         bench.copies.restore_damaged(active, StateDamagedError("flipped again"))
     assert not isinstance(caught.value, StateDamagedError)
@@ -474,8 +489,7 @@ def test_store_damaged_again_after_a_commit_is_restored_again(bench: Bench) -> N
 
 def test_store_found_damaged_by_a_flush_is_returned(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """The caller restores it; other errors of the disk are raised."""
-    active = bench.begin(S0)
-    bench.restore(S0)
+    active, _ = bench.run(S0)
     errors: list[StateError] = [StateFullError("no room"), StateDamagedError("bytes are flipped")]
     damaged = errors[1]
 
@@ -497,8 +511,7 @@ def test_stores_of_active_tasks_are_flushed_one_a_turn(bench: Bench, monkeypatch
     saved: list[Task] = []
     monkeypatch.setattr(Copy, "flush", lambda copy: saved.append(copy.task))
     for task in (S0, S1):
-        bench.begin(task)
-        bench.restore(task)
+        bench.run(task)
     counts = []
     for bench.now in (0.0, 29.0, 31.0, 31.0, 31.0, 60.0, 62.0, 62.0):
         bench.copies.flush_one()
@@ -518,23 +531,19 @@ def test_checkpoint_age_is_that_of_the_oldest_of_active_tasks(
             bench.copies.flush_one()
         return round(bench.copies.checkpoint_age_s, -1)  # the directory's clock runs on
 
-    def fails(_store: object) -> None:
-        raise StateFullError("no room")
-
     assert bench.copies.checkpoint_age_s == -1
     bench.set_standbys(S0)
     bench.now = 1000.0
     active = bench.begin(S0)
     bench.reader.arrives(S0)
-    bench.begin(S1)
-    bench.restore(S1)
+    bench.run(S1)
     assert age_at(1000.0) == 1000  # of the standby that was promoted
     assert age_at(1040.0) == 40  # confirmed; the other task was opened at 1000
     assert age_at(1040.0) == 0
     assert active.copy is not None
     active.copy.apply((), 9)
     with monkeypatch.context() as patched:
-        patched.setattr(type(active.copy.store), "flush", fails)
+        break_store(patched, active.copy.store, "flush", StateFullError("no room"))
         assert age_at(1080.0) == 40
     assert [age_at(now) for now in (1120.0, 1120.0)] == [80, 0]
     active.copy.stale = True
@@ -545,12 +554,10 @@ def test_checkpoint_age_is_that_of_the_oldest_of_active_tasks(
 
 def test_age_of_a_checkpoint_is_that_of_its_file(bench: Bench) -> None:
     """The copy of a task that returns may be old."""
-    bench.begin(S0)
-    bench.restore(S0)
+    bench.run(S0)
     bench.end(S0)
     bench.now = 600.0
-    bench.begin(S0)
-    bench.restore(S0)
+    bench.run(S0)
     assert bench.copies.checkpoint_age_s == pytest.approx(600, abs=60)
 
 
@@ -565,8 +572,7 @@ def test_flushes_take_a_twentieth_of_the_time_and_each_store_has_its_turn(
         bench.now += 2.0
 
     for task in (S0, S1):
-        bench.begin(task)
-        bench.restore(task)
+        bench.run(task)
     bench.copies.flush_one()
     monkeypatch.setattr(Copy, "flush", save)
     bench.now = 30.0
@@ -576,32 +582,15 @@ def test_flushes_take_a_twentieth_of_the_time_and_each_store_has_its_turn(
     assert saved == [(30.0, S0), (70.0, S1), (110.0, S0), (150.0, S1)]
 
 
-def test_holdings_have_copies_of_an_earlier_process(tmp_path: Path) -> None:
-    """A restarted member can get its tasks again."""
-    first = Bench(tmp_path)
-    first.set_standbys(S0)
-    first.close()
-    second = Bench(tmp_path)
-    assert set(second.reader.closed_copies) == {S0}
-    second.close()
-
-
-def test_copy_of_a_task_that_has_not_begun_is_reported(tmp_path: Path) -> None:
+def test_copy_of_an_earlier_process_is_reported_until_its_task_begins(restarted: Bench) -> None:
     """A static member that restarts gets its tasks at once, but begins them once it is alone."""
-    first = Bench(tmp_path)
-    first.set_standbys(S0)
-    first.close()
-    second = Bench(tmp_path)
-    active = second.tasks.actives[S0] = ActiveTask(S0, lambda *_: None, "m-1")
-    second.copies.holdings()
-    assert set(second.reader.closed_copies) == {S0}
-    second.copies.begin(active)
-    second.copies.holdings()
-    assert second.reader.closed_copies == {}
-    second.restore(S0)
-    second.copies.holdings()
-    assert second.reader.closed_copies == {}
-    second.close()
+    assert set(restarted.reader.closed_copies) == {S0}
+    active = restarted.tasks.actives[S0] = ActiveTask(S0, lambda *_: None, "m-1")
+    assert set(restarted.closed_copies) == {S0}
+    restarted.copies.begin(active)
+    assert restarted.closed_copies == {}
+    restarted.restore(S0)
+    assert restarted.closed_copies == {}
 
 
 def test_copy_that_restarted_in_a_new_changelog_is_not_wiped_when_it_is_opened_again(bench: Bench) -> None:
@@ -645,48 +634,37 @@ def test_task_without_a_changelog_has_no_lag(bench: Bench) -> None:
 # --- many copies
 
 
-def test_copies_are_opened_eight_a_turn_and_given_back_together(tmp_path: Path) -> None:
+@pytest.mark.parametrize("bench", [{"partitions": 20}], indirect=True)
+def test_copies_are_opened_eight_a_turn_and_given_back_together(bench: Bench) -> None:
     """An open takes milliseconds without processing; giving back waits for the reader's thread, too."""
-    bench = Bench(tmp_path, partitions=20)
-    bench.set_standbys(*[("s", p) for p in range(20)])
-    counts = [len(bench.reader.kept)]
-    for _ in range(3):
-        bench.copies.retry()
-        counts.append(len(bench.reader.kept))
-    assert counts == [8, 16, 20, 20]
-    bench.set_standbys(("s", 3))
-    counts = [len(bench.reader.kept)]
-    for _ in range(3):
-        bench.copies.retry()
-        counts.append(len(bench.reader.kept))
-    assert (counts, bench.reader.waited) == ([12, 4, 1, 1], 3)
-    bench.close()
+
+    def counts(*standbys: Task) -> list[int]:
+        bench.set_standbys(*standbys)
+        counts = [len(bench.reader.kept)]
+        for _ in range(3):
+            bench.copies.retry()
+            counts.append(len(bench.reader.kept))
+        return counts
+
+    assert counts(*[("s", p) for p in range(20)]) == [8, 16, 20, 20]
+    assert counts(("s", 3)) == [12, 4, 1, 1]
+    assert bench.reader.waited == 3
 
 
 # --- deletion
 
 
-def _kept(bench: Bench) -> set[Task]:
-    return set(bench.state_dir.tasks())
-
-
-def test_member_that_was_away_for_long_keeps_its_state_until_tasks_are_assigned(tmp_path: Path) -> None:
+def test_member_that_was_away_for_long_keeps_its_state_until_tasks_are_assigned(restarted: Bench) -> None:
     """It reported the state when it joined, so it must not delete it before the assignment."""
-    first = Bench(tmp_path)
-    first.set_standbys(S0)
-    first.close()
-    second = Bench(tmp_path)
-    for each in (tmp_path / "g").iterdir():
+    for each in restarted.state_dir.path.iterdir():
         os.utime(each, (0, 0))
-    assert set(second.reader.closed_copies) == {S0}
-    second.copies.clean(600.0)
-    second.now += 599.0
-    second.copies.clean(600.0)
-    second.copies.clean(600.0)
-    assert _kept(second) == {S0}
-    second.set_standbys(S0)
-    assert second.reader.kept[S0]
-    second.close()
+    restarted.copies.clean(600.0)
+    restarted.now += 599.0
+    restarted.copies.clean(600.0)
+    restarted.copies.clean(600.0)
+    assert restarted.on_disk == {S0}
+    restarted.set_standbys(S0)
+    assert restarted.reader.kept[S0]
 
 
 @pytest.mark.parametrize("delay_s", [0.0, 600.0])
@@ -698,14 +676,14 @@ def test_state_is_hidden_from_the_group_before_it_is_deleted(bench: Bench, delay
     bench.now += delay_s
     assert S0 in bench.copies.holdings().lags
     bench.copies.clean(delay_s)
-    assert _kept(bench) == {S0, S1}
+    assert bench.on_disk == {S0, S1}
     assert S0 not in bench.copies.holdings().lags
     assert S0 not in bench.reader.closed_copies
     bench.copies.clean(delay_s)
-    assert _kept(bench) == {S0, S1}, "they are reported again at once"
+    assert bench.on_disk == {S0, S1}, "they are reported again at once"
     bench.now += 60.0
     bench.copies.clean(delay_s)
-    assert _kept(bench) == {S1}
+    assert bench.on_disk == {S1}
 
 
 @pytest.mark.parametrize("duties", [Duties(actives=(S0,)), Duties(standbys=(S0,)), Duties(warmups=(S0,))])
@@ -716,7 +694,7 @@ def test_state_for_a_duty_is_not_deleted_before_it_is_opened(bench: Bench, dutie
     for seconds in (700.0, 60.0):
         bench.now += seconds
         bench.copies.clean(600.0)
-    assert _kept(bench) == {S0}
+    assert bench.on_disk == {S0}
 
 
 def test_state_that_is_wanted_again_is_not_deleted(bench: Bench) -> None:
@@ -724,15 +702,13 @@ def test_state_that_is_wanted_again_is_not_deleted(bench: Bench) -> None:
     bench.set_standbys()
     bench.now += 700.0
     bench.copies.clean(600.0)
-    bench.copies.holdings()
-    assert bench.reader.closed_copies == {}
+    assert bench.closed_copies == {}
     bench.set_standbys(S0)
     bench.set_standbys()
-    bench.copies.holdings()
-    assert set(bench.reader.closed_copies) == {S0}, "it was in use until now"
+    assert set(bench.closed_copies) == {S0}, "it was in use until now"
     bench.now += 60.0
     bench.copies.clean(600.0)
-    assert _kept(bench) == {S0}
+    assert bench.on_disk == {S0}
 
 
 def test_failed_copy_has_no_known_position(bench: Bench) -> None:
@@ -742,8 +718,7 @@ def test_failed_copy_has_no_known_position(bench: Bench) -> None:
     bench.set_standbys(S0)
     bench.reader.fails(S0, StateFullError("no room"))
     bench.copies.take_restored()
-    bench.copies.holdings()
-    assert bench.reader.closed_copies == {}
+    assert bench.closed_copies == {}
 
 
 def test_closed_copy_becomes_stale_with_age(bench: Bench) -> None:
@@ -756,8 +731,6 @@ def test_closed_copy_becomes_stale_with_age(bench: Bench) -> None:
     for copy, _ in bench.reader.kept.values():
         copy.apply([(b"a", b"1")], 1)
     bench.set_standbys()
-    bench.copies.holdings()
-    assert {task: copy.stale for task, copy in bench.reader.closed_copies.items()} == {S0: False, S1: False}
+    assert {task: copy.stale for task, copy in bench.closed_copies.items()} == {S0: False, S1: False}
     bench.now += 101.0
-    bench.copies.holdings()
-    assert {task: copy.stale for task, copy in bench.reader.closed_copies.items()} == {S0: True, S1: False}
+    assert {task: copy.stale for task, copy in bench.closed_copies.items()} == {S0: True, S1: False}
