@@ -26,6 +26,7 @@ from kafka_assignors.wire.stateful.task_section import Task
 from tests.unit.stateful.changelogs import Consumer
 
 S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)
+LOG_0, LOG_1, LOG_2 = (TopicPartition("log", number) for number in range(3))
 WAITER = object()
 
 
@@ -78,8 +79,8 @@ class Bench:
 
 
 @pytest.fixture
-def bench(tmp_path: Path) -> Iterator[Bench]:
-    bench = Bench(tmp_path)
+def bench(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Bench]:
+    bench = Bench(tmp_path, **getattr(request, "param", {}))
     yield bench
     bench.close()
 
@@ -103,20 +104,12 @@ def test_standby_follows_its_changelog_and_has_a_lag(bench: Bench) -> None:
     assert dict(copy.store.range()) == {b"a": b"2", b"b": b"1"}
     assert (copy.position, bench.tailing.kept.lags, bench.tailing.applied) == (3, {S0: 0}, 3)
     assert bench.tailing.applied_to == {S0: 3}
-    bench.consumer.held.add(TopicPartition("log", 0))
+    bench.consumer.held.add(LOG_0)
     bench.consumer.write(0, b"c")
     bench.now += 2.0
     bench.tailing.update_lags()
     assert bench.tailing.kept.lags == {S0: 1}
     assert bench.restored == []
-
-
-def test_restored_copy_is_returned_to_its_waiter(bench: Bench) -> None:
-    bench.consumer.write(0, b"a", b"b")
-    copy = bench.begin(S0, WAITER)
-    bench.turn()
-    assert bench.restored == [(copy, WAITER)]
-    assert bench.copies == []
 
 
 def test_promoted_standby_asks_for_the_end_offset_again(bench: Bench) -> None:
@@ -132,19 +125,19 @@ def test_promoted_standby_asks_for_the_end_offset_again(bench: Bench) -> None:
     assert copy.store.get(b"a") == b"0"
 
 
-def test_restore_does_not_wait_for_compacted_records(bench: Bench) -> None:
+def test_restored_copy_is_returned_to_its_waiter_without_a_wait_for_compacted_records(bench: Bench) -> None:
     """The store's position is the end offset all the same, so that its next write follows."""
     bench.consumer.write(0, b"a", skip=5)
     copy = bench.begin(S0, WAITER)
     bench.turn()
     assert bench.restored == [(copy, WAITER)]
-    assert copy.position == 6
+    assert (bench.copies, copy.position) == ([], 6)
 
 
 def test_restore_logs_its_records_and_its_time(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     bench.consumer.write(0, b"a", b"b", b"a")
-    bench.consumer.leaderless.add(TopicPartition("log", 1))
+    bench.consumer.leaderless.add(LOG_1)
     for task in (S0, S1):
         bench.begin(task, WAITER)
     bench.tailing.update_lags()
@@ -161,33 +154,19 @@ def test_restore_logs_its_records_and_its_time(bench: Bench, caplog: pytest.LogC
 
 
 def test_progress_is_logged_every_ten_seconds(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Not in the first ten: most waits are over by then."""
     caplog.set_level(logging.INFO)
+    bench.now = 1_000.0
     bench.consumer.write(0, *(b"%d" % n for n in range(7)))
     bench.begin(S0, WAITER)
     bench.begin(S1, WAITER)
-    bench.consumer.held.add(TopicPartition("log", 0))  # nothing comes
+    bench.consumer.held.add(LOG_0)  # nothing comes
     for _ in range(11):
         bench.now += 2.0
         bench.tailing.update_lags()
     assert [line for line in caplog.messages if "to go" in line] == [
         "restoring: 1 tasks wait, at most 7 records to go"
     ] * 2
-
-
-def test_first_ten_seconds_of_a_wait_are_not_logged(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
-    """Most waits are over by then."""
-    caplog.set_level(logging.INFO)
-    bench.now = 1_000.0
-    bench.consumer.write(0, b"a")
-    bench.begin(S0, WAITER)
-    bench.consumer.held.add(TopicPartition("log", 0))
-    for _ in range(4):
-        bench.now += 2.0
-        bench.tailing.update_lags()
-    assert "to go" not in caplog.text
-    bench.now += 2.0
-    bench.tailing.update_lags()
-    assert "to go" in caplog.text
 
 
 def test_promotion_logs_the_lag_of_the_standby(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
@@ -247,30 +226,28 @@ def test_restart_of_a_restore_is_logged(
     ]
 
 
-def test_standbys_pause_beyond_their_rate(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, bytes_per_s=1024)
+@pytest.mark.parametrize("bench", [{"bytes_per_s": 1024}], indirect=True)
+def test_standbys_pause_beyond_their_rate(bench: Bench) -> None:
     standby = bench.begin(S0)
     bench.consumer.write(0, b"x" * 10_000)
     bench.tailing.read()
     bench.consumer.write(0, b"y")
     bench.tailing.read()
-    assert bench.consumer.held == {TopicPartition("log", 0)}
+    assert bench.consumer.held == {LOG_0}
     assert standby.store.get(b"y") is None
     bench.now += 60.0
     bench.tailing.read()
     assert standby.store.get(b"y") == b"1"
-    bench.close()
 
 
-def test_restore_is_not_limited_by_the_rate(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, bytes_per_s=1024)
+@pytest.mark.parametrize("bench", [{"bytes_per_s": 1024}], indirect=True)
+def test_restore_is_not_limited_by_the_rate(bench: Bench) -> None:
     wanted = bench.begin(S1, WAITER)
     bench.consumer.write(1, b"x" * 10_000)
     bench.tailing.read()
     bench.consumer.write(1, b"z")
     bench.tailing.read()
     assert (bench.consumer.held, wanted.store.get(b"z")) == (set(), b"1")
-    bench.close()
 
 
 def test_standbys_pause_while_a_task_waits_for_its_state(bench: Bench) -> None:
@@ -287,7 +264,7 @@ def test_standbys_pause_while_a_task_waits_for_its_state(bench: Bench) -> None:
     bench.tailing.read()
     assert standby.position == 1
 
-    bench.consumer.leaderless = {TopicPartition("log", 2)}
+    bench.consumer.leaderless = {LOG_2}
     bench.begin(S2, WAITER)
     bench.turn()
     bench.consumer.write(0, b"c")
@@ -295,11 +272,15 @@ def test_standbys_pause_while_a_task_waits_for_its_state(bench: Bench) -> None:
     assert standby.position == 2
 
 
-def test_closed_copies_have_a_lag(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    ("position", "stale", "lag"), [(1, False, 2), (5, False, 3), (3, True, 0), (2, True, 3)]
+)
+def test_closed_copies_have_a_lag(bench: Bench, position: int, stale: bool, lag: int) -> None:
+    """The whole changelog if the copy would be wiped."""
     bench.consumer.write(0, b"a", b"b", b"c")
-    bench.tailing.closed_copies = {S0: ClosedCopy(Changelog(OurPartition("log", 0)), 1)}
+    bench.tailing.closed_copies = {S0: ClosedCopy(Changelog(OurPartition("log", 0)), position, stale)}
     bench.turn()
-    assert bench.tailing.kept.lags == {S0: 2}
+    assert bench.tailing.kept.lags == {S0: lag}
 
 
 def test_damaged_store_is_restored_from_the_beginning(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -307,7 +288,7 @@ def test_damaged_store_is_restored_from_the_beginning(bench: Bench, monkeypatch:
     copy = bench.begin(S0, WAITER)
     fail_once(monkeypatch, StateDamagedError("bytes are flipped"))
     bench.tailing.read()
-    assert (bench.restored, bench.consumer.positions) == ([], {TopicPartition("log", 0): 0})
+    assert (bench.restored, bench.consumer.positions) == ([], {LOG_0: 0})
     bench.turn()
     assert bench.restored == [(copy, WAITER)]
     assert dict(copy.store.range()) == {b"a": b"0", b"b": b"1"}
@@ -370,7 +351,7 @@ def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: p
 def test_lost_first_records_are_logged_and_skipped(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bench.consumer.write(0, b"a", b"b", b"c")
     copy = bench.begin(S0, WAITER)
-    bench.consumer.begins[TopicPartition("log", 0)] = 2
+    bench.consumer.begins[LOG_0] = 2
     bench.tailing.reposition()
     assert "lost records 0 to 1" in caplog.text
     bench.turn()
@@ -400,7 +381,7 @@ def lose(bench: Bench, partition: int, end: int) -> None:
 def test_end_offset_that_moves_back_ends_the_wait(bench: Bench) -> None:
     """The task would wait for records that never come."""
     bench.consumer.write(0, *(b"%d" % n for n in range(10)))
-    bench.consumer.held.add(TopicPartition("log", 0))
+    bench.consumer.held.add(LOG_0)
     copy = bench.begin(S0, WAITER)
     bench.tailing.update_lags()
     assert bench.tailing.kept.lags == {S0: 10}
@@ -454,13 +435,6 @@ def test_copy_restarts_in_a_changelog_that_was_deleted_and_created_again(
     assert bench.state_dir.tasks() == {S0: {OurPartition("log", 0): Position(3, "id-2")}}
 
 
-def test_closed_copy_ahead_of_its_changelog_has_its_whole_length_as_lag(bench: Bench) -> None:
-    bench.consumer.write(0, b"a", b"b")
-    bench.tailing.closed_copies = {S0: ClosedCopy(Changelog(OurPartition("log", 0)), 5)}
-    bench.turn()
-    assert bench.tailing.kept.lags == {S0: 2}
-
-
 def test_copy_taken_out_gets_no_more_records(bench: Bench) -> None:
     copy = bench.begin(S0)
     assert bench.tailing.kept.take_out(S0) is copy
@@ -489,7 +463,7 @@ def test_ends_are_asked_for_once_a_second_and_for_new_copies_at_once(bench: Benc
 
 def test_changelog_without_a_leader_delays_no_other(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     """The others are restored and measured; it is asked again, and logged once."""
-    bench.consumer.leaderless = {TopicPartition("log", 0)}
+    bench.consumer.leaderless = {LOG_0}
     stuck, fine, standby = bench.copy(S0), bench.copy(S1), bench.copy(S2)
     for partition, (copy, waiter) in enumerate([(stuck, WAITER), (fine, WAITER), (standby, None)]):
         bench.consumer.write(partition, b"a")
@@ -587,7 +561,7 @@ def test_copy_beyond_a_divergent_offset_restarts(
     bench: Bench, caplog: pytest.LogCaptureFixture, divergent: OffsetAndMetadata | None, restarts: bool
 ) -> None:
     """After an unclean election other records took these offsets."""
-    at = TopicPartition("log", 0)
+    at = LOG_0
     bench.consumer.write(0, b"a", b"b", b"never")
     copy = bench.begin(S0)
     bench.turn()
@@ -616,7 +590,7 @@ def _compact_a_delete_away(bench: Bench) -> None:
     """The changelog of `_old_copy` gets a delete and a newer record; compaction removes the delete."""
     bench.consumer.write(0, b"a", b"deleted", skip=1)
     bench.consumer.write(0, b"b")
-    del bench.consumer.log[TopicPartition("log", 0)][1]
+    del bench.consumer.log[LOG_0][1]
 
 
 def test_old_copy_with_newer_records_in_its_changelog_restarts(
@@ -665,15 +639,6 @@ def test_old_copy_that_was_read_without_its_end_known_restarts_when_it_is_opened
     assert dict(restored.store.range()) == {b"a": b"0", b"b": b"3"}
 
 
-def test_stale_closed_copy_has_the_whole_changelog_as_lag(bench: Bench) -> None:
-    bench.consumer.write(0, b"a", b"b", b"c")
-    changelog = Changelog(OurPartition("log", 0))
-    for position, lag in ((3, 0), (2, 3)):
-        bench.tailing.closed_copies = {S0: ClosedCopy(changelog, position, stale=True)}
-        bench.turn()
-        assert bench.tailing.kept.lags == {S0: lag}
-
-
 # --- cost
 
 
@@ -717,7 +682,7 @@ def test_lags_are_updated_ten_times_a_second_while_a_task_waits(bench: Bench) ->
     bench.now += 0.5
     bench.tailing.update_lags()
     assert bench.tailing.kept.lags is noted
-    bench.consumer.leaderless = {TopicPartition("log", 0)}
+    bench.consumer.leaderless = {LOG_0}
     bench.tailing.set_waiter(S0, WAITER)
     bench.tailing.update_lags()
     noted = bench.tailing.kept.lags
