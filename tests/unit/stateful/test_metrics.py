@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from kafka.metrics import MetricConfig, Metrics
-from kafka.metrics.metrics_reporter import AbstractMetricsReporter
 
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.assignor.coordinator_access.metrics import consumer_recorder
@@ -31,11 +29,11 @@ def part(**values: Any) -> Any:
 class Member:
     """A member's parts, as its metrics read them."""
 
-    def __init__(self, *reporters: Any) -> None:
+    def __init__(self) -> None:
         self.tasks = MemberTasks()
         self.reader = part(lags={}, applied=0)
         self.parts = part(commit_age_s=0.0, checkpoint_age_s=-1.0)
-        self.registry = Metrics(MetricConfig(tags={"client-id": "c"}), list(reporters))
+        self.registry = Metrics(MetricConfig(tags={"client-id": "c"}))
         recorder = Recorder(self.registry)
         register_metrics(recorder, self.tasks, self.reader, processing=self.parts, copies=self.parts)
 
@@ -92,17 +90,6 @@ def test_page_lists_every_metric_with_its_unit_and_meaning() -> None:
     assert metric_rows("stateful.md") == [tuple(metric) for metric in STATEFUL]
 
 
-def test_metric_that_fails_is_not_a_number_and_the_others_go_on() -> None:
-    member = Member()
-    del member.reader.lags, member.reader.applied
-    values = member.values
-    failed = {name for name, value in values.items() if value != value}  # noqa: PLR0124  # NaN
-    assert failed == {
-        *("restore-lag", "copy-lag", "copy-lag-max", "restored-records-total", "restored-records-rate"),
-    }
-    assert values["standby-tasks"] == 0
-
-
 def test_restore_rate_counts_from_a_reading_30_s_ago() -> None:
     """Two readers within a second share a sample, so neither shortens the other's time."""
     restored = 0
@@ -123,32 +110,6 @@ def test_restore_rate_of_rare_readings_counts_from_the_last_one() -> None:
     assert rate.per_second(60_000.0) == 100
     restored = 6_600
     assert rate.per_second(120_000.0) == 10
-
-
-def test_reporter_that_raises_stops_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(AbstractMetricsReporter):  # type: ignore[misc]  # kafka-python has no types
-        def init(self, metrics: Any) -> None:
-            pass
-
-        def metric_change(self, metric: Any) -> None:
-            if metric.metric_name.name == "copy-lag":
-                raise ValueError("broken")
-
-        def metric_removal(self, metric: Any) -> None:
-            pass
-
-        def configure(self, configs: Any) -> None:
-            pass
-
-        def close(self) -> None:
-            pass
-
-    with caplog.at_level(logging.WARNING):
-        member = Member(Broken())
-    assert [record.getMessage() for record in caplog.records] == [
-        "a metric cannot be recorded; others of the same event may be missing"
-    ]
-    assert list(member.values)[-1] == "last-checkpoint-seconds-ago"  # registered after it
 
 
 def test_metrics_are_beside_those_of_the_consumer_until_it_is_closed(consumer: MakeConsumer) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from kafka.errors import KafkaConnectionError, LogTruncationError, OffsetOutOfRangeError
 from kafka.structs import TopicPartition
 
-from kafka_assignors.errors import StateError, StateFullError
+from kafka_assignors.errors import StateFullError
 from kafka_assignors.lag.fetch.link import client_without_topic_creation
 from kafka_assignors.plan import TopicPartition as OurPartition
 from kafka_assignors.stateful import StateDir, Stores
@@ -27,6 +27,8 @@ from tests.unit.stateful.changelogs import Consumer
 
 S0, S1, S2 = ("s", 0), ("s", 1), ("s", 2)
 WAITER = object()
+
+T = TypeVar("T")
 
 
 class Gated(Consumer):
@@ -46,6 +48,19 @@ class Gated(Consumer):
         if self.ends_thread:
             raise SystemExit
         return super().poll(timeout_ms)
+
+
+def only_one(take: Callable[[], list[T]]) -> T:
+    """Wait until there is an item to take."""
+    items: list[T] = []
+
+    def is_there() -> bool:
+        items.extend(take())
+        return bool(items)
+
+    until(is_there)
+    (item,) = items
+    return item
 
 
 class Bench:
@@ -83,15 +98,7 @@ class Bench:
 
     def restored(self) -> tuple[Copy, object]:
         """Wait for the next restored copy."""
-        restored_now: list[tuple[Copy, object]] = []
-
-        def has_one() -> bool:
-            restored_now.extend(self.reader.restored())
-            return bool(restored_now)
-
-        until(has_one)
-        (restored,) = restored_now
-        return restored
+        return only_one(self.reader.restored)
 
     def close(self) -> None:
         self.consumer.go_on.set()
@@ -310,12 +317,6 @@ def test_copy_without_room_is_given_up_and_named(bench: Bench, monkeypatch: pyte
     monkeypatch.setattr(Store, "apply", apply)
     bench.consumer.write(0, b"a")
     bench.keep(S0)
-    failed: list[tuple[Task, StateError]] = []
-
-    def one_failed() -> bool:
-        failed.extend(bench.reader.failed())
-        return bool(failed)
-
-    until(one_failed)
-    assert [(task, str(error)) for task, error in failed] == [(S0, "no room")]
+    task, error = only_one(bench.reader.failed)
+    assert (task, str(error)) == (S0, "no room")
     assert bench.reader.give_back([S0]) == []

@@ -82,16 +82,6 @@ def test_killed_process_loses_no_flushed_changes(tmp_path: Path) -> None:
                 assert dict(store.range()) == contents(store.position)
 
 
-def test_replay_from_the_checkpoint_changes_nothing(tmp_path: Path) -> None:
-    """The store is beyond its checkpoint."""
-    with Stores(SMALL).open(tmp_path / "store") as store:
-        for number in range(1, 101):
-            store.apply(changes(number), number)
-        for number in range(60, 121):
-            store.apply(changes(number), number)
-        assert dict(store.range()) == contents(120)
-
-
 FULL = """
 import json, resource, sys
 from pathlib import Path
