@@ -184,50 +184,29 @@ def test_damaged_stores_are_restored_if_the_task_is_still_owned(
     assert len(gone) == 2
 
 
-def test_clock_that_steps_back_does_not_delay_the_probing_rebalance(
-    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("in_s", [600, 4_000])
+def test_probing_rebalance_comes_once_after_the_interval_at_the_latest(
+    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch, in_s: float
 ) -> None:
+    """Our clock may step back, and the leader's may be ahead of ours."""
     now = {"time": 1e9, "monotonic": 50.0}
     rejoins: list[object] = []
     clock = SimpleNamespace(time=lambda: now["time"], monotonic=lambda: now["monotonic"])
     monkeypatch.setattr("kafka_assignors.stateful.consumer.time", clock)
     monkeypatch.setattr("kafka_assignors.stateful.consumer.request_rejoin", rejoins.append)
 
-    def step_back() -> None:
-        now.update(time=1e9 - 3600, monotonic=649.0)
-
     def due() -> None:
         assert rejoins == []
         now["monotonic"] = 650.0
 
-    def again() -> None:
-        now["monotonic"] = 2000.0
-
     components.turns = [
-        lambda: member._events.put(Duties(probe_at=1e9 + 600)),
-        step_back,
+        lambda: member._events.put(Duties(probe_at=1e9 + in_s)),
+        lambda: now.update(time=1e9 - 3600, monotonic=649.0),
         due,
-        again,
+        lambda: now.update(monotonic=2000.0),
     ]
     member.run()
     assert (len(rejoins), member.duties.probe_at) == (1, None)
-
-
-def test_probing_rebalance_comes_after_the_interval_at_the_latest(
-    components: Everything, member: StatefulConsumer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The leader's clock may be ahead of ours."""
-    now = {"monotonic": 50.0}
-    rejoins: list[object] = []
-    clock = SimpleNamespace(time=lambda: 1e9, monotonic=lambda: now["monotonic"])
-    monkeypatch.setattr("kafka_assignors.stateful.consumer.time", clock)
-    monkeypatch.setattr("kafka_assignors.stateful.consumer.request_rejoin", rejoins.append)
-    components.turns = [
-        lambda: member._events.put(Duties(probe_at=1e9 + 4000)),
-        lambda: now.update(monotonic=650.0),
-    ]
-    member.run()
-    assert len(rejoins) == 1
 
 
 def test_fenced_member_ends(components: Everything, member: StatefulConsumer) -> None:
