@@ -16,7 +16,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 from queue import SimpleQueue
-from types import TracebackType
 from typing import Any
 
 from kafka.consumer.fetcher import ConsumerRecord
@@ -103,16 +102,7 @@ class StatefulConsumer:
         )
         self._consumer, self._reader, self._lease = components.consumer, components.reader, components.lease
         self._copies, self._processing = components.copies, components.processing
-        self._ownership = Ownership(
-            topology,
-            functions,
-            self._tasks,
-            consumer=self._consumer,
-            lease=self._lease,
-            copies=self._copies,
-            commits=components.commits,
-            processing=self._processing,
-        )
+        self._ownership = Ownership(topology, functions, self._tasks, components)
         recorder = consumer_recorder(self._consumer)
         register_metrics(
             recorder, self._tasks, self._reader, processing=self._processing, copies=self._copies
@@ -168,9 +158,7 @@ class StatefulConsumer:
     def __enter__(self) -> StatefulConsumer:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
         self._ran = True
 

@@ -250,7 +250,6 @@ class OpenCopies:
         self._reader.keep(copy, waiter)
 
     def _keep_or_close(self, copy: Copy) -> None:
-        self._flushes.forget(copy.task)
         duties = self._tasks.duties
         if copy.changelog is not None and copy.task in {*duties.standbys, *duties.warmups}:
             self._give_to_reader(copy, None)

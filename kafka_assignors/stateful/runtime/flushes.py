@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection
 
 from kafka_assignors.errors import StateDamagedError
 from kafka_assignors.stateful.runtime.tasks import ActiveTask
-from kafka_assignors.wire.stateful.task_section import Task
 
 _EVERY_S = 30.0  # between two flushes of a store
 _SHARE = 0.05
@@ -18,12 +17,7 @@ class FlushSchedule:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._flushed_at: dict[Task, float] = {}
         self._next_at = clock()
-
-    def forget(self, task: Task) -> None:
-        """Drop a task that is no longer active."""
-        self._flushed_at.pop(task, None)
 
     def flush_one(self, actives: Collection[ActiveTask]) -> list[tuple[ActiveTask, StateDamagedError]]:
         """Flush the store that was flushed longest ago, if it is due; one store a turn keeps turns short.
@@ -35,17 +29,15 @@ class FlushSchedule:
             StateError: the flush failed.
         """
         now = self._clock()
-        last_flushes = [
-            (self._flushed_at.setdefault(active.task, now), active)
-            for active in actives
-            if active.copy is not None
-        ]
-        if now < self._next_at or not last_flushes:
+        opened = [active for active in actives if active.copy is not None]
+        for active in opened:
+            active.flushed_at = min(active.flushed_at, now)
+        if now < self._next_at or not opened:
             return []
-        flushed_at, active = min(last_flushes, key=lambda flush: flush[0])
-        if active.copy is None or now - flushed_at < _EVERY_S:
+        active = min(opened, key=lambda active: active.flushed_at)
+        if active.copy is None or now - active.flushed_at < _EVERY_S:
             return []
-        self._flushed_at[active.task] = now
+        active.flushed_at = now
         try:
             active.copy.flush()
         except StateDamagedError as error:

@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from kafka import KafkaConsumer
 from kafka.structs import TopicPartition
 
 from kafka_assignors.errors import OptionError
-from kafka_assignors.stateful.runtime.commits import Commits
-from kafka_assignors.stateful.runtime.copies import OpenCopies
-from kafka_assignors.stateful.runtime.lease import Lease
-from kafka_assignors.stateful.runtime.processing import Processing
+from kafka_assignors.stateful.runtime.assembly import Components
 from kafka_assignors.stateful.runtime.tasks import ActiveTask, MemberTasks, Process
 from kafka_assignors.stateful.topology import Topology
 from kafka_assignors.validators import instance
@@ -27,21 +23,12 @@ class Ownership:
         topology: Topology,
         functions: Mapping[str, Process],
         tasks: MemberTasks,
-        *,
-        consumer: KafkaConsumer,
-        lease: Lease,
-        copies: OpenCopies,
-        commits: Commits,
-        processing: Processing,
+        components: Components,
     ) -> None:
         self._topology = topology
         self._functions = functions
         self._tasks = tasks
-        self._consumer: Any = consumer
-        self._lease = lease
-        self._copies = copies
-        self._commits = commits
-        self._processing = processing
+        self._components = components
         self._to_begin: set[Task] = set()
 
     def begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
@@ -57,14 +44,14 @@ class Ownership:
 
     def begin_when_alone(self) -> None:
         """Give assigned tasks their state, once no other process can write as this member."""
-        if self._to_begin and self._lease.is_alone():
+        if self._to_begin and self._components.lease.is_alone():
             tasks, self._to_begin = sorted(self._to_begin & self._tasks.actives.keys()), set()
             for task in tasks:
-                self._copies.begin(self._tasks.actives[task])
+                self._components.copies.begin(self._tasks.actives[task])
 
     def release(self, partitions: Collection[TopicPartition]) -> None:
         """Release revoked or lost partitions, and drop the uncommitted work of their tasks."""
-        self._commits.forget(partitions)
+        self._components.commits.forget(partitions)
         for task in sorted(
             {self.task_of(partition) for partition in partitions} & self._tasks.actives.keys()
         ):
@@ -73,11 +60,11 @@ class Ownership:
             active.partitions -= frozenset(partitions)
             if not active.partitions:
                 del self._tasks.actives[task]
-                self._copies.end(active)
+                self._components.copies.end(active)
                 continue
             for partition in rewind_offsets.keys() & active.partitions:
-                self._consumer.seek(partition, rewind_offsets[partition])
-        self._processing.allow()
+                self._components.consumer.seek(partition, rewind_offsets[partition])
+        self._components.processing.allow()
 
     def task_of(self, partition: TopicPartition) -> Task:
         """Return the task of a source partition."""

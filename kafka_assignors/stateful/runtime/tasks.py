@@ -35,6 +35,7 @@ class ActiveTask:
         flowing: whether its partitions are fetched, not paused.
         unproven: end of this member's last write, if it does not begin at the store's position; `Repair`
             moves the position there after the next accepted commit.  None: no such write.
+        flushed_at: when `FlushSchedule` last flushed its store, or first saw it open; infinite before.
         began: source partition -> offset of the first record since the last commit.
         done: source partition -> offset to commit.
     """
@@ -47,6 +48,7 @@ class ActiveTask:
     ready: bool = False
     flowing: bool = False
     unproven: int | None = None
+    flushed_at: float = float("inf")
     began: dict[TopicPartition, int] = field(default_factory=dict)
     done: dict[TopicPartition, OffsetAndMetadata] = field(default_factory=dict)
 

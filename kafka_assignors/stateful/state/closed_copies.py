@@ -34,6 +34,9 @@ class ClosedCopy:
 class ClosedCopies:
     """Tracks closed copies by their checkpoints.  Not thread-safe.
 
+    Attributes:
+        leaving: tasks whose copy will be deleted; the group must not count on them.
+
     Raises:
         StateError: the directory cannot be read.
     """
@@ -44,28 +47,23 @@ class ClosedCopies:
         self._state_dir = state_dir
         self._clock = clock
         self._next_clean = clock()
-        self._leaving: set[Task] = set()
+        self.leaving: set[Task] = set()
         self._positions: dict[Task, int] = {}
         for task, checkpoint in state_dir.tasks().items():
             if task in changelogs and isinstance(position := offset_in(checkpoint, changelogs[task]), int):
                 self._positions[task] = position
-
-    @property
-    def leaving(self) -> Collection[Task]:
-        """Tasks whose copy will be deleted; the group must not count on them."""
-        return self._leaving
 
     def copies(self, changelogs: Mapping[Task, Changelog], held: Collection[Task]) -> dict[Task, ClosedCopy]:
         """Return the closed copies to report to the group; ``held`` are the tasks in use."""
         return {
             task: ClosedCopy(changelogs[task], position, is_stale(task, changelogs[task], self._state_dir))
             for task, position in self._positions.items()
-            if task not in held and task not in self._leaving and task in changelogs
+            if task not in held and task not in self.leaving and task in changelogs
         }
 
     def use(self, task: Task) -> None:
         """Cancel the deletion of a copy that is opened."""
-        self._leaving.discard(task)
+        self.leaving.discard(task)
 
     def add(self, copy: Copy) -> None:
         """Add a copy that was closed."""
@@ -88,9 +86,9 @@ class ClosedCopies:
             return
         self._next_clean = now + min(_CLEAN_EVERY_S, max(delay_s, 1.0))
         try:
-            for task in self._state_dir.clean(delay_s, keep, among=self._leaving):
+            for task in self._state_dir.clean(delay_s, keep, among=self.leaving):
                 self._positions.pop(task, None)
                 log.info("task %s_%d: deleted its unused state", *task)
-            self._leaving = set(self._state_dir.idle(delay_s, keep))
+            self.leaving = set(self._state_dir.idle(delay_s, keep))
         except StateError as error:
             log.warning("cannot list unused state: %s", error)

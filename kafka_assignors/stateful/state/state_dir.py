@@ -23,7 +23,6 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from urllib.parse import quote, unquote
 from uuid import UUID, uuid4
 
@@ -206,9 +205,7 @@ class StateDir:
     def __enter__(self) -> StateDir:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     # --- for `TaskDir`

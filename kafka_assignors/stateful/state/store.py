@@ -20,7 +20,7 @@ import weakref
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from operator import itemgetter
 from pathlib import Path
-from types import MappingProxyType, TracebackType
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from kafka_assignors.errors import StateClosedError, StateDamagedError, StateError
@@ -199,9 +199,7 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def load_position(self, at_least: int | None) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 from kafka_assignors.files import sync_dir
@@ -92,7 +91,5 @@ class TaskDir:
     def __enter__(self) -> TaskDir:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()
