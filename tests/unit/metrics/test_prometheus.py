@@ -48,44 +48,29 @@ def sample(name: str, **labels: str) -> tuple[str, frozenset[tuple[str, str]]]:
 @pytest.mark.parametrize(
     ("group", "name", "value", "exported", "expected"),
     [
-        ("consumer-fetch-manager-metrics", "records-lag-max", 7, "fetch_manager_records_lag_max", 7),
+        ("-fetch-manager", "records-lag-max", 7, "fetch_manager_records_lag_max", 7),
+        ("-fetch-manager", "fetch-latency-avg", 250, "fetch_manager_fetch_latency_avg_seconds", 0.25),
+        ("-fetch-manager", "fetch-size-avg", 9, "fetch_manager_fetch_size_avg_bytes", 9),
+        ("-fetch-manager", "bytes-consumed-rate", 5, "fetch_manager_bytes_consumed_rate", 5),
+        ("-coordinator", "last-heartbeat-seconds-ago", 3, "coordinator_last_heartbeat_ago_seconds", 3),
+        ("-coordinator", "rebalance-total", 2, "coordinator_rebalance_total", 2),
         (
-            "consumer-fetch-manager-metrics",
-            "fetch-latency-avg",
-            250,
-            "fetch_manager_fetch_latency_avg_seconds",
-            0.25,
+            "-coordinator",
+            "rebalance-latency-total",
+            1_500,
+            "coordinator_rebalance_latency_seconds_total",
+            1.5,
         ),
-        ("consumer-fetch-manager-metrics", "fetch-size-avg", 9, "fetch_manager_fetch_size_avg_bytes", 9),
-        ("consumer-fetch-manager-metrics", "bytes-consumed-rate", 5, "fetch_manager_bytes_consumed_rate", 5),
-        (
-            "consumer-coordinator-metrics",
-            "last-heartbeat-seconds-ago",
-            3,
-            "coordinator_last_heartbeat_ago_seconds",
-            3,
-        ),
-        ("consumer-coordinator-metrics", "rebalance-total", 2, "coordinator_rebalance_total", 2),
-        (
-            *("consumer-coordinator-metrics", "rebalance-latency-total", 1_500),
-            *("coordinator_rebalance_latency_seconds_total", 1.5),
-        ),
-        (
-            "consumer-coordinator-metrics",
-            "rebalance-rate-per-hour",
-            4,
-            "coordinator_rebalance_rate_per_hour",
-            4,
-        ),
-        ("consumer-metrics", "connection-count", 3, "connections", 3),
-        ("consumer-metrics", "io-time-ns-avg", 2e9, "io_time_avg_seconds", 2),
+        ("-coordinator", "rebalance-rate-per-hour", 4, "coordinator_rebalance_rate_per_hour", 4),
+        ("", "connection-count", 3, "connections", 3),
+        ("", "io-time-ns-avg", 2e9, "io_time_avg_seconds", 2),
     ],
 )
 def test_names_and_values_have_base_units(
     group: str, name: str, value: float, *, exported: str, expected: float, registry: CollectorRegistry
 ) -> None:
     member = Member()
-    member.add(name, value, group)
+    member.add(name, value, f"consumer{group}-metrics")
     register(member, registry)
     assert scraped(registry)[sample(f"kafka_consumer_{exported}")] == pytest.approx(expected)
 

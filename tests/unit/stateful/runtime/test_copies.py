@@ -315,14 +315,6 @@ def test_revoked_task_drops_uncommitted_work_and_becomes_a_standby_if_wanted(ben
     assert (copy.store.get(b"a"), active.ready) == (None, False)
 
 
-def test_copy_that_a_hanging_reader_gives_back_late_is_closed(bench: Bench) -> None:
-    bench.set_standbys(S0)
-    bench.reader.hangs = True
-    bench.set_standbys()
-    bench.restore(S0)
-    assert set(bench.closed_copies) == {S0}
-
-
 def test_copy_that_a_hanging_reader_gives_back_late_is_used_if_it_is_wanted_again(bench: Bench) -> None:
     """Until then its store is in use, so it cannot be opened."""
     bench.set_standbys(S0)

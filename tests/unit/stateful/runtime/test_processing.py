@@ -25,12 +25,6 @@ def test_error_of_the_callback_drops_the_changes_of_that_record(bench: Bench) ->
     assert dict(bench.store(T0).range()) == {b"a": b"2", b"c": b"1"}
 
 
-def test_first_record_that_raises_is_not_committed(bench: Bench) -> None:
-    with pytest.raises(ValueError, match="bad"):
-        bench.process(T0, b"bad", b"a")
-    assert (bench.cluster.committed, bench.in_log(0)) == ({}, {})
-
-
 def test_error_of_the_callback_is_raised_even_if_the_commit_fails(
     bench: Bench, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -246,17 +246,3 @@ def test_damaged_store_needs_no_repair(bench: Bench) -> None:
     assert bench.processing.commit()
     assert [active.unproven for active in bench.actives.values()] == [None, None]
     assert bench.store(T1).position == len(bench.cluster.log[1])
-
-
-def test_lease_without_time_leaves_the_repair_to_the_next_commit(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    replace_value(bench)
-    bench.process(T0, b"b")
-    with monkeypatch.context() as patch:
-        patch.setattr(bench.lease, "patience_s", -1.0)
-        patch.setattr(bench.lease, "is_valid", lambda *_: True)
-        assert bench.processing.commit()
-    assert "read" not in bench.cluster.did
-    assert bench.processing.commit()
-    assert bench.in_log(0)[b"a"] == b"2"

@@ -20,15 +20,6 @@ def task_log(caplog: pytest.LogCaptureFixture) -> TaskLog:
     return TaskLog()
 
 
-def test_tasks_assigned_together_are_one_line(task_log: TaskLog, caplog: pytest.LogCaptureFixture) -> None:
-    for task in tasks(3):
-        task_log.assigned(task)
-        task_log.assigned(task)
-    task_log.write()
-    task_log.write()
-    assert caplog.messages == ["assigned 3 tasks: s_0, s_1, s_2; 3 in all"]
-
-
 def test_revoked_tasks_are_logged_with_the_number_left(
     task_log: TaskLog, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -34,13 +34,6 @@ def test_bytes_are_readable_text(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["checkpoint"]
 
 
-def test_write_replaces_the_checkpoint(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint"
-    checkpoint.write(path, POSITIONS)
-    checkpoint.write(path, {})
-    assert checkpoint.read(path) == {}
-
-
 def test_missing_checkpoint_is_none(tmp_path: Path) -> None:
     assert checkpoint.read(tmp_path / "checkpoint") is None
 
