@@ -30,13 +30,10 @@ def standing_owners(history: TaskHistory) -> Vector:
     for task, owner in enumerate(history.owner):
         if owner != NO_MEMBER and history.rank(task, history.process[owner]) != history.best_rank(task):
             owners[task] = NO_MEMBER
-    members = len(history.process)
-    known = owners != NO_MEMBER
+    cells = history.counts(owners)
     # Stateless tasks do not count, because they are planned later and even out the loads.
-    counted = known & np.isin(history.sub, history.stateful)
-    loads = np.bincount(owners[counted], minlength=members).tolist()
-    cells = _cells(history, owners)
-    for task in np.flatnonzero(~known).tolist():
+    loads = cells[history.stateful].sum(axis=0).tolist()
+    for task in np.flatnonzero(owners == NO_MEMBER).tolist():
         if not history.absent[task]:
             # Any member could run it at once, so an old copy must not move another task from its owner.
             continue
@@ -77,7 +74,7 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: Sequence[int]
     mine = np.isin(history.sub, kinds)
     target[mine] = standing[mine]
     supply = np.diff(history.firsts)[list(kinds)]
-    owned = _cells(history, target)[list(kinds)]
+    owned = history.counts(target)[list(kinds)]
     factor = history.options.balance_factor
     if bool((target[mine] != NO_MEMBER).all()) and is_within(owned, base, factor):
         return target
@@ -86,20 +83,10 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: Sequence[int]
     else:
         shares = even_shares(supply, owned, base, _preference(history, target, list(kinds), owned, base))
     pick_tasks(history, target, list(kinds), shares - owned)
-    exchange(history, target, standing, list(kinds), base)
+    exchange(history, target, standing, base)
     if factor > 1:
-        undo_needless_moves(history, target, standing, kinds, base)
+        undo_needless_moves(history, target, standing, base)
     return target
-
-
-def _cells(history: TaskHistory, owners: Vector) -> Matrix:
-    """The number of tasks of each subtopology that each member has."""
-    rows, members = len(history.firsts) - 1, len(history.process)
-    known = owners != NO_MEMBER
-    cells: Matrix = np.bincount(
-        history.sub[known] * members + owners[known], minlength=rows * members
-    ).reshape(rows, members)
-    return cells
 
 
 def _preference(

@@ -37,10 +37,8 @@ class Standbys:
         self._active_of = actives
         self._actives: list[int] = actives.tolist()
         members = len(history.process)
-        stateful = np.isin(history.sub, history.stateful)
-        self.loads = np.bincount(actives[stateful], minlength=members)
-        self._cells = np.zeros((len(history.firsts) - 1, members), np.int64)
-        np.add.at(self._cells, (history.sub[stateful], actives[stateful]), 1)
+        self._cells = history.counts(actives)
+        self.loads: Vector = self._cells.sum(axis=0)
         self._pairs = np.zeros((members, members), np.int64)
         self.of: list[list[int]] = [[] for _ in history.tasks]
         self.spare: list[list[int]] = [[] for _ in history.tasks]

@@ -9,37 +9,34 @@ from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.history import TaskHistory
 
 
-def exchange(history: TaskHistory, target: Vector, standing: Vector, kinds: list[int], base: Vector) -> None:
+def exchange(history: TaskHistory, target: Vector, standing: Vector, base: Vector) -> None:
     """Exchange moves of tasks without a copy at their target; changes ``target``.
+
+    Tasks without a target, those of other subtopologies, are counted in ``base``.
 
     The number of moves and the balance stay the same.  Each task is exchanged with one other; improvements
     that take several exchanges at once are not found.
     """
-    copies = history.copies
     sub, process = history.sub.tolist(), history.process
     cold = [  # tasks that move to a member without a copy, although enough other members have one
         t
         for t in np.flatnonzero(
             (target != standing) & (standing != NO_MEMBER) & (target != NO_MEMBER)
         ).tolist()
-        if process[target[t]] not in history.ready[t] and len(history.ready[t]) >= copies[sub[t]]
+        if process[target[t]] not in history.ready[t] and len(history.ready[t]) >= history.copies_of[t]
     ]
     if not cold:
         return
-    members = len(process)
-    cells = np.zeros((len(copies), members), np.int64)
-    mine = np.flatnonzero(np.isin(history.sub, kinds))
-    np.add.at(cells, (history.sub[mine], target[mine]), 1)
+    cells = history.counts(target)
     loads = base + cells.sum(axis=0)
     low, high = cells.min(axis=1), np.maximum(cells.max(axis=1), cells.min(axis=1) + 1)
     least, most = int(loads.min()), max(int(loads.max()), int(loads.min()) + 1)
     takers = {process[target[t]] for t in cold}
     warm: dict[int, list[int]] = {}  # process -> tasks that stay elsewhere and have a copy there
-    for task in mine.tolist():
-        if target[task] == standing[task]:
-            for there in history.ready[task]:
-                if there in takers:
-                    warm.setdefault(there, []).append(task)
+    for task in np.flatnonzero((target == standing) & (target != NO_MEMBER)).tolist():
+        for there in history.ready[task]:
+            if there in takers:
+                warm.setdefault(there, []).append(task)
 
     def apply(changes: list[tuple[int, int, int]]) -> bool:
         """Apply changes of cells if they keep the balance; return whether they do."""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from kafka_assignors.plan.arrays import Mask, Vector
+from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.model import NO_MEMBER
 from kafka_assignors.plan.stateful.model import StatefulGroup, Task, TaskPlanOptions
 
@@ -163,6 +163,18 @@ class TaskHistory:
     def best_rank(self, task: int) -> int:
         """The rank of the most caught-up process."""
         return min((self.absent[task], *self.ranks[task].values()))
+
+    def counts(self, owners: Vector) -> Matrix:
+        """Return how many tasks of each subtopology each member has, shape (subtopologies, members).
+
+        Args:
+            owners: by task, its owner; ``NO_MEMBER``: the task does not count.
+        """
+        rows, members = len(self.firsts) - 1, len(self.process)
+        known = owners != NO_MEMBER
+        cells = self.sub[known] * members + owners[known]
+        counts: Matrix = np.bincount(cells, minlength=rows * members).reshape(rows, members)
+        return counts
 
     def fits(self, others: Collection[int]) -> Mask:
         """By member: whether it may have a copy of a task if these other members have one.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from kafka_assignors.plan.arrays import Matrix, Vector
@@ -33,10 +31,10 @@ def is_within(cells: Matrix, base: Vector, factor: int) -> bool:
     return within and int(np.ptp(cells, axis=1).max(initial=0)) <= factor
 
 
-def undo_needless_moves(
-    history: TaskHistory, target: Vector, standing: Vector, kinds: Sequence[int], base: Vector
-) -> None:
+def undo_needless_moves(history: TaskHistory, target: Vector, standing: Vector, base: Vector) -> None:
     """Undo moves of a balanced ``target`` that the balance factor does not ask for; changes ``target``.
+
+    Tasks without a target, those of other subtopologies, are counted in ``base``.
 
     All moves are undone, then made again until members are within the factor, in the order in which they
     become possible: to caught-up copies, to warm-ups, to members without a copy.  A move to a member without
@@ -46,24 +44,23 @@ def undo_needless_moves(
     Cost: a few passes over the members for each move.
     """
     factor, process = history.options.balance_factor, history.process
-    sub, row_of = history.sub.tolist(), {kind: row for row, kind in enumerate(kinds)}
-    cells = np.zeros((len(kinds), len(process)), np.int64)
+    sub = history.sub.tolist()
     moves: list[tuple[bool, bool, int, int, int]] = []
-    for task in np.flatnonzero(np.isin(history.sub, kinds)).tolist():
+    for task in np.flatnonzero(target != NO_MEMBER).tolist():
         here, there = int(standing[task]), int(target[task])
         if here not in (NO_MEMBER, there):
             rank = history.rank(task, process[there])
             is_begun = history.is_standby(task, process[there])
             moves.append((rank > 0, not is_begun, rank, task, there))
             target[task] = here
-        cells[row_of[sub[task]], target[task]] += 1
+    cells = history.counts(target)
     loads = base + cells.sum(axis=0)
     fills_up = is_beyond(base, factor)
     uneven = (np.ptp(cells, axis=1) > factor) & (not fills_up)
 
     def go(task: int, there: int) -> bool:
         """Move a task; return whether members are within the factor now."""
-        row, here = row_of[sub[task]], int(target[task])
+        row, here = sub[task], int(target[task])
         cells[row, here] -= 1
         cells[row, there] += 1
         loads[here] -= 1
