@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
 from types import MappingProxyType
-from typing import Concatenate, NamedTuple, ParamSpec
+from typing import Any, Concatenate, NamedTuple, ParamSpec
 
 from kafka.metrics import AnonMeasurable, Metrics
 from kafka.metrics.measurable_stat import AbstractMeasurableStat
@@ -62,7 +62,7 @@ class Recorder:
     def __init__(
         self, registry: Metrics | None, prefix: str = "consumer", clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._registry = registry
+        self._registry: Any = registry
         self._clock = clock
         self._sensors: dict[str, Sensor] = {}
         self._has_failed = False
@@ -192,9 +192,8 @@ class Recorder:
                 self.log_failure()
                 return _NAN
 
-        if self._registry is not None:
-            add = partial(self._registry.add_metric, measurable=AnonMeasurable(measure))
-            self._register_metric(group, name, add)
+        add = partial(self._registry.add_metric, measurable=AnonMeasurable(measure))
+        self._register_metric(group, name, add)
 
     @_guarded
     def _register(self, group: str) -> None:
@@ -232,8 +231,6 @@ class Recorder:
         stats: Mapping[str, Callable[[], AbstractMeasurableStat]],
         tags: Mapping[str, str] | None = None,
     ) -> None:
-        if self._registry is None:
-            return
         sensor = self._sensors[sensor_name] = self._registry.sensor(f"kafka-assignors-{sensor_name}")
         for name, stat in stats.items():
             self._register_metric(group, name, partial(sensor.add, stat=stat()), tags)
@@ -242,8 +239,6 @@ class Recorder:
         self, group: str, name: str, add: Callable[..., None], tags: Mapping[str, str] | None = None
     ) -> None:
         """Register one metric; the others are registered even if a reporter refuses it."""
-        if self._registry is None:
-            return
         try:
             add(self._registry.metric_name(name, group, MEANINGS[name], dict(tags or {})))
         except Exception:

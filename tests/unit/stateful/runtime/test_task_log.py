@@ -28,6 +28,7 @@ def test_revoked_tasks_are_logged_with_the_number_left(
     task_log.write()
     task_log.revoked(("s", 1))
     task_log.revoked(("t", 1))
+    task_log.assigned(("s", 0))  # noted before
     task_log.assigned(("t", 0))
     caplog.clear()
     task_log.write()
