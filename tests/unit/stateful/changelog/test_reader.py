@@ -85,14 +85,10 @@ class Bench:
             {"bootstrap_servers": "b:1"}, fetch_max_bytes=4096, shutdown=self.shutdown
         )
 
-    def copy(self, task: Task) -> Copy:
-        copy = Copy(task, Changelog(OurPartition("log", task[1])), self.state_dir, self.stores)
-        self.mine.append(copy)
-        return copy
-
     def keep(self, task: Task, waiter: object = None) -> Copy:
         """Hand a new copy to the reader."""
-        copy = self.copy(task)
+        copy = Copy(task, Changelog(OurPartition("log", task[1])), self.state_dir, self.stores)
+        self.mine.append(copy)
         self.reader.keep(copy, waiter)
         return copy
 
@@ -137,9 +133,7 @@ def test_consumer_has_no_group_and_no_offset_reset(bench: Bench) -> None:
 def test_restored_copies_are_returned_and_standbys_stay(bench: Bench) -> None:
     bench.consumer.write(0, b"a", b"b")
     bench.consumer.write(1, b"c")
-    first, second = bench.copy(S0), bench.copy(S1)
-    bench.reader.keep(first, WAITER)
-    bench.reader.keep(second)
+    first, second = bench.keep(S0, WAITER), bench.keep(S1)
     assert bench.restored() == (first, WAITER)
     until(lambda: bench.reader.lags.get(S1) == 0)
     assert bench.reader.applied == 3
@@ -148,9 +142,7 @@ def test_restored_copies_are_returned_and_standbys_stay(bench: Bench) -> None:
 
 
 def test_copies_given_back_together_are_read_no_more(bench: Bench) -> None:
-    copies = [bench.copy(task) for task in (S0, S1, S2)]
-    for copy in copies:
-        bench.reader.keep(copy)
+    copies = [bench.keep(task) for task in (S0, S1, S2)]
     assert bench.reader.give_back([S0, S1, ("s", 9)]) == copies[:2]
     assert bench.consumer.positions.keys() == {TopicPartition("log", 2)}
     assert bench.reader.give_back([S0]) == []
@@ -256,9 +248,8 @@ def test_close_returns_restored_copies_that_were_not_taken(bench: Bench) -> None
 def test_failed_order_does_not_stop_the_others(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     plain = Copy(("own", 0), None, bench.state_dir, bench.stores)
     bench.mine.append(plain)
-    copy = bench.copy(S0)
     bench.reader.keep(plain)
-    bench.reader.keep(copy)
+    copy = bench.keep(S0)
     assert bench.reader.give_back([S0]) == [copy]
     assert "task own_0 has no changelog" in caplog.text
 

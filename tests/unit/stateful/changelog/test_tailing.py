@@ -252,9 +252,7 @@ def test_restore_is_not_limited_by_the_rate(bench: Bench) -> None:
 
 def test_standbys_pause_while_a_task_waits_for_its_state(bench: Bench) -> None:
     """Its records come sooner then.  A changelog without a leader pauses nothing."""
-    standby, wanted = bench.copy(S0), bench.copy(S1)
-    bench.tailing.begin(standby, None)
-    bench.tailing.begin(wanted, WAITER)
+    standby, wanted = bench.begin(S0), bench.begin(S1, WAITER)
     bench.consumer.write(0, b"a")
     bench.consumer.write(1, b"b")
     bench.tailing.read()
@@ -335,10 +333,9 @@ def test_flush_during_a_restore_keeps_the_doubt_after_a_wipe(bench: Bench) -> No
 
 
 def test_copy_without_room_does_not_stop_the_others(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
-    first, second = bench.copy(S0), bench.copy(S1)
-    for copy, partition in ((first, 0), (second, 1)):
+    first, second = bench.begin(S0), bench.begin(S1)
+    for partition in (0, 1):
         bench.consumer.write(partition, b"a")
-        bench.tailing.begin(copy, None)
     fail_once(monkeypatch, StateFullError("no room"), first.store)
     bench.turn()
     assert [task for task, _ in bench.failed] == [S0]
@@ -464,10 +461,10 @@ def test_ends_are_asked_for_once_a_second_and_for_new_copies_at_once(bench: Benc
 def test_changelog_without_a_leader_delays_no_other(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     """The others are restored and measured; it is asked again, and logged once."""
     bench.consumer.leaderless = {LOG_0}
-    stuck, fine, standby = bench.copy(S0), bench.copy(S1), bench.copy(S2)
-    for partition, (copy, waiter) in enumerate([(stuck, WAITER), (fine, WAITER), (standby, None)]):
+    for partition in range(3):
         bench.consumer.write(partition, b"a")
-        bench.tailing.begin(copy, waiter)
+    stuck, fine = bench.begin(S0, WAITER), bench.begin(S1, WAITER)
+    bench.begin(S2)
     bench.tailing.closed_copies = {("s", 3): ClosedCopy(Changelog(OurPartition("log", 3)), 0)}
     bench.consumer.write(3, b"a", b"b")
     bench.turn()
@@ -539,10 +536,9 @@ def test_copy_with_an_unexpected_error_is_read_again_and_delays_no_other(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The consumer is past its records, and the copy must not be returned without them."""
-    first, second = bench.copy(S0), bench.copy(S1)
-    for partition, copy in enumerate((first, second)):
+    for partition in (0, 1):
         bench.consumer.write(partition, b"a", b"b")
-        bench.tailing.begin(copy, WAITER)
+    first, second = bench.begin(S0, WAITER), bench.begin(S1, WAITER)
     fail_once(monkeypatch, ValueError("unexpected"), first.store)
     with pytest.raises(ValueError, match="unexpected"):
         bench.tailing.read()
@@ -651,7 +647,7 @@ def test_positions_are_read_for_ten_lagging_copies_at_a_time(bench: Bench) -> No
     assert bench.consumer.positions_asked == 0, "the copy is at the end offset"
     partitions = range(1, 26)
     for partition in partitions:
-        bench.tailing.begin(bench.copy(("s", partition)), WAITER)
+        bench.begin(("s", partition), WAITER)
         bench.consumer.ends[TopicPartition("log", partition)] = 5  # compaction removed all records
     counts = []
     for _ in range(3):
@@ -666,7 +662,7 @@ def test_each_lagging_copy_gets_its_turn(bench: Bench) -> None:
     stuck = {TopicPartition("log", partition) for partition in range(10)}
     for partition in range(11):
         bench.consumer.ends[TopicPartition("log", partition)] = 5
-        bench.tailing.begin(bench.copy(("s", partition)), WAITER)
+        bench.begin(("s", partition), WAITER)
     bench.tailing.update_lags()
     bench.consumer.leaderless = stuck
     for _ in range(2):

@@ -61,6 +61,9 @@ class Member:
     def hears(self, given: Mapping[str, ConsumerProtocolAssignment], generation: int) -> Duties:
         """Receive its assignment, through the wire format."""
         part = ConsumerProtocolAssignment.decode(given[self.name].encode())
+        return self.receives(part, generation)
+
+    def receives(self, part: ConsumerProtocolAssignment, generation: int = 1) -> Duties:
         self.assignor.on_assignment(part, generation)
         return self.duties[-1]
 
@@ -140,12 +143,8 @@ def subscription_of(member: Member) -> stateful_subscription.Subscription:
 def test_member_reports_tasks_and_copies() -> None:
     a = Member("a", Holdings({("s", 1): 5}, (("s", 1),)), endpoint="here:1", rack="r")
     subscription = subscription_of(a)
-    assert (subscription.lags, subscription.standbys, subscription.endpoint, subscription.rack) == (
-        {("s", 1): 5},
-        (("s", 1),),
-        "here:1",
-        "r",
-    )
+    assert (subscription.lags, subscription.standbys) == ({("s", 1): 5}, (("s", 1),))
+    assert (subscription.endpoint, subscription.rack) == ("here:1", "r")
     assert (subscription.actives, subscription.generation) == ((), NO_GENERATION)
     round_of(a)
     assert set(subscription_of(a).actives) == {*tasks(0, 1, 2, 3), ("free", 0), ("free", 1)}
@@ -192,23 +191,16 @@ def test_error_of_the_holdings_callback_is_logged(caplog: pytest.LogCaptureFixtu
 def test_unreadable_assignment_leaves_copies_as_they_were(data: bytes) -> None:
     """The partitions decide the active tasks."""
     a = Member("a")
-    a.assignor.on_assignment(
-        ConsumerProtocolAssignment(
-            0,
-            [],
-            stateful_assignment.encode(stateful_assignment.TaskAssignment(standbys=(("s", 1), ("s", 2)))),
-        ),
-        1,
-    )
-    a.assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [1]), ("u", [1])], data), 2)
-    assert a.duties[-1] == Duties((("s", 1),), standbys=(("s", 2),), generation=2)
+    asked = stateful_assignment.TaskAssignment(standbys=(("s", 1), ("s", 2)))
+    a.receives(ConsumerProtocolAssignment(0, [], stateful_assignment.encode(asked)))
+    duties = a.receives(ConsumerProtocolAssignment(0, [("t", [1]), ("u", [1])], data), 2)
+    assert duties == Duties((("s", 1),), standbys=(("s", 2),), generation=2)
 
 
 def test_copy_of_an_unknown_subtopology_is_not_kept() -> None:
     a = Member("a")
     data = stateful_assignment.encode(stateful_assignment.TaskAssignment(standbys=(("other", 1), ("s", 2))))
-    a.assignor.on_assignment(ConsumerProtocolAssignment(0, [], data), 1)
-    assert a.duties[-1].standbys == (("s", 2),)
+    assert a.receives(ConsumerProtocolAssignment(0, [], data)).standbys == (("s", 2),)
 
 
 def test_failing_callback_does_not_stop_the_assignment(caplog: pytest.LogCaptureFixture) -> None:
@@ -529,8 +521,8 @@ def test_assignment_of_a_newer_leader_keeps_copies_as_they_are(caplog: pytest.Lo
     caplog.set_level(logging.INFO)
     a = Member("a")
     newer = b"\0\3\0\3" + b"of another release"
-    a.assignor.on_assignment(ConsumerProtocolAssignment(0, [("t", [0]), ("u", [0])], newer), 1)
-    assert a.duties[-1] == Duties((("s", 0),), generation=1)
+    part = ConsumerProtocolAssignment(0, [("t", [0]), ("u", [0])], newer)
+    assert a.receives(part) == Duties((("s", 0),), generation=1)
     assert "has a newer version" in caplog.text
     assert subscription_of(a).latest_supported == 2
 

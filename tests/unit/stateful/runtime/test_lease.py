@@ -149,17 +149,11 @@ def test_static_member_waits_after_each_new_member_id(
     """The process that had its id before may write for that long."""
     now = 100.0
     monkeypatch.setattr("kafka_assignors.stateful.runtime.lease.time.monotonic", lambda: now)
-    waits = []
-    for seconds, member_id in (
-        (100.0, "m-1"),
-        (103.9, "m-1"),
-        (104.1, "m-1"),
-        (110.0, "m-2"),
-        (114.1, "m-2"),
-    ):
-        now, cluster.member_id = seconds, member_id
-        waits.append(not lease.is_alone())
-    assert waits == [True, True, False, True, False]
+    first = {100.0: False, 103.9: False, 104.1: True}
+    second = {110.0: False, 114.1: True}
+    for cluster.member_id, is_alone_at in (("m-1", first), ("m-2", second)):
+        for now, is_alone in is_alone_at.items():
+            assert lease.is_alone() is is_alone, now
 
 
 @IS_STATIC
