@@ -6,8 +6,6 @@ First the number of tasks of each subtopology for each member (``even``), then t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from kafka_assignors.plan.arrays import Matrix, Vector
@@ -53,7 +51,7 @@ def standing_owners(history: TaskHistory) -> Vector:
     return owners
 
 
-def balanced_owners(history: TaskHistory, standing: Vector, kinds: Sequence[int], base: Vector) -> Vector:
+def balanced_owners(history: TaskHistory, standing: Vector, kinds: list[int], base: Vector) -> Vector:
     """Return the target of the active tasks of some subtopologies.
 
     Goals in order: balance, in total and in each subtopology; the fewest tasks that leave their standing
@@ -73,16 +71,16 @@ def balanced_owners(history: TaskHistory, standing: Vector, kinds: Sequence[int]
         return target
     mine = np.isin(history.sub, kinds)
     target[mine] = standing[mine]
-    supply = np.diff(history.firsts)[list(kinds)]
-    owned = history.counts(target)[list(kinds)]
+    supply = np.diff(history.firsts)[kinds]
+    owned = history.counts(target)[kinds]
     factor = history.options.balance_factor
     if bool((target[mine] != NO_MEMBER).all()) and is_within(owned, base, factor):
         return target
     if is_beyond(base, factor):
         shares = even_loads(supply, owned, base)
     else:
-        shares = even_shares(supply, owned, base, _preference(history, target, list(kinds), owned, base))
-    pick_tasks(history, target, list(kinds), shares - owned)
+        shares = even_shares(supply, owned, base, _preference(history, target, kinds, owned, base))
+    pick_tasks(history, target, kinds, shares - owned)
     exchange(history, target, standing, base)
     if factor > 1:
         undo_needless_moves(history, target, standing, base)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -146,13 +146,8 @@ def test_empty_key_is_refused(store: Store) -> None:
 @pytest.mark.parametrize("wrong", ["AA", 5, bytearray(b"a"), memoryview(b"a"), None])
 def test_anything_but_bytes_is_refused(wrong: Any, store: Store) -> None:
     """The argument is at fault; an error of the store would wipe it.  None is only a bound of a range."""
-    uses = [
-        store.get,
-        store.delete,
-        store.prefix,
-        lambda it: store.put(it, b"1"),
-        lambda it: store.put(b"a", it),
-    ]
+    uses: list[Callable[[Any], object]] = [store.get, store.delete, store.prefix]
+    uses += [lambda it: store.put(it, b"1"), lambda it: store.put(b"a", it)]
     if wrong is not None:
         uses += [store.range, lambda it: store.range(None, it)]
     for use in uses:
