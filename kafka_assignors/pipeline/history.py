@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime, timedelta
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +23,7 @@ import numpy.typing as npt
 from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
-from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, frame_of
+from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, Span, frame_of
 from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder, in_memory
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import model_load
@@ -31,6 +33,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.validators import seconds
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 _HORIZON_S = 3600.0  # length of forecasts, rounded to whole steps; less if the steps are very short
@@ -88,12 +91,12 @@ def read_history(
         load = _load_of(spark, folder, step_s)
         load = _within(load, None if isinstance(since, timedelta) else since, until)
         wanted = load["group"].isin(*groups) if groups else load["group"] != ""  # "": a topic without a group
-        # Persisted, because each group is fetched separately and the model must not run for each.
         rows = load.where(wanted).select(
             *("group", "topic", "partition", "step_s", F.unix_micros("time").alias("time")),
             *(F.col(name).cast("double").alias(name) for name in _NUMBERS),
         )
-        rows.persist()
+        if not has_load(spark, folder):
+            rows.persist()  # the model must not run for each group
         try:
             recent = _last(rows, since) if isinstance(since, timedelta) else rows
             frames = _frames(recent, MOST if scratch is None else MOST_IN_FILES)
@@ -131,7 +134,7 @@ def _last(rows: DataFrame, span: timedelta) -> DataFrame:
 
 
 def _frames(rows: DataFrame, most: int) -> list[Frame]:
-    """Return the steps and partitions of each group, by name; no row is fetched.
+    """Return the steps and partitions of each group, by name, in one pass over the rows; none is fetched.
 
     Raises:
         HistoryError: a history has more than ``most`` steps x partitions, steps have different lengths or no
@@ -140,18 +143,13 @@ def _frames(rows: DataFrame, most: int) -> list[Frame]:
     from pyspark.sql import functions as F
 
     has_forecast = F.col("forecast").isNotNull() & (F.col("horizon_s") > 0)
-    spans = rows.groupBy("group").agg(
-        F.array(F.min("time"), F.max("time")).alias("times"),
-        F.array(F.min("step_s"), F.max("step_s")).alias("lengths_s"),
-        F.min("partition").alias("lowest_partition"),
-        F.mode(F.when(has_forecast, F.col("horizon_s")), deterministic=True).alias("horizon_s"),
+    horizon_s = F.when(has_forecast, F.col("horizon_s")).alias("horizon_s")
+    spans = rows.groupBy("group", "topic", horizon_s).agg(
+        *(F.array(F.min(name), F.max(name)).alias(name) for name in ("time", "step_s", "partition")),
+        F.count("*").alias("rows"),
     )
-    topics: dict[str, dict[str, int]] = {}
-    for row in rows.groupBy("group", "topic").agg(F.max("partition").alias("highest")).collect():
-        topics.setdefault(row.group, {})[row.topic] = row.highest + 1
-    frames = [
-        frame_of(**span.asDict(), topics=topics[span.group]) for span in spans.orderBy("group").collect()
-    ]
+    of_groups = groupby(spans.orderBy("group").collect(), key=itemgetter("group"))
+    frames = [frame_of(group, [Span(*span[1:]) for span in of_group]) for group, of_group in of_groups]
     for frame in frames:
         if frame.steps * frame.partitions > most:
             raise HistoryError(
@@ -165,20 +163,42 @@ def _recorded(rows: DataFrame, frame: Frame, recorded_members: int | None, make_
     """Fetch and arrange the rows of a group, in parts of up to `CELLS` cells or of one partition."""
     rows = rows.select(*(column.name for column in fields(LoadColumns)))
     width = max(CELLS // frame.steps, 1)
-    begins = range(0, frame.partitions, width)
-    if len(begins) > 1:
-        rows = rows.repartitionByRange(len(begins), "index").persist()
-    builder = RecordedBuilder(frame, make_array)
-    try:
-        for begin in begins:
-            end = min(begin + width, frame.partitions)
-            table = rows.where(rows["index"].between(begin, end - 1)).toArrow()
-            # Null becomes NaN.
-            columns = LoadColumns(**{name: table[name].to_numpy() for name in table.column_names})
-            builder.add(columns, begin, end)
-        return builder.recorded(recorded_members)
-    finally:
-        rows.unpersist()
+    parts = -(-frame.partitions // width)
+    builder, begin = RecordedBuilder(frame, make_array), 0
+    for table in _tables(rows.repartitionByRange(parts, "index")) if parts > 1 else [rows.toArrow()]:
+        # Null becomes NaN.
+        columns = {name: table[name].to_numpy() for name in table.column_names}
+        index = columns["index"]
+        end = int(index.max()) + 1
+        for first in range(begin, end, width):
+            after = min(first + width, end)
+            is_in = (index >= first) & (index < after)
+            part = {name: column[is_in] for name, column in columns.items()}
+            builder.add(LoadColumns(**part), first, after)
+        begin = end
+    return builder.recorded(recorded_members)
+
+
+def _tables(rows: DataFrame) -> Iterator[pa.Table]:
+    """Yield the rows of each of Spark's partitions that has some, one after the other.
+
+    ``DataFrame.toLocalIterator`` of Spark 4.2 keeps all rows in Java until its end, that of the RDD does not.
+    """
+    import pyarrow as pa
+    from pyspark import TaskContext
+
+    def packed(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        part = TaskContext.get().partitionId()
+        for batch in batches:
+            with pa.BufferOutputStream() as buffer, pa.ipc.new_stream(buffer, batch.schema) as stream:
+                stream.write_batch(batch)
+            packed_rows = buffer.getvalue().to_pybytes()
+            yield pa.RecordBatch.from_pydict({"part": [part], "rows": [packed_rows]}, schema)
+
+    schema = pa.schema([("part", pa.int32()), ("rows", pa.binary())])
+    batches = rows.mapInArrow(packed, "part int, rows binary").rdd.toLocalIterator()
+    for _, of_part in groupby(batches, key=itemgetter("part")):
+        yield pa.concat_tables(pa.ipc.open_stream(batch.rows).read_all() for batch in of_part)
 
 
 def array_files(folder: Path) -> MakeArray:

@@ -32,9 +32,10 @@ from kafka_assignors.pipeline.backtest.files import (
     read_series,
     results_folder,
 )
+from kafka_assignors.pipeline.backtest.frame import LoadColumns
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.pipeline.backtest.job import SERIES, TrialResult, run_trials, try_out
-from kafka_assignors.pipeline.backtest.recorded import Recorded
+from kafka_assignors.pipeline.backtest.recorded import Recorded, RecordedBuilder
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.tables.schemas import SAMPLES
 from kafka_assignors.pipeline.tables.storage import Storage
@@ -120,16 +121,25 @@ def test_history_in_files_is_read_in_parts(
     spark: SparkSession, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of two topics, with two partition numbers missing; a part has at most two partitions."""
+    widths = []
+
+    class Builder(RecordedBuilder):
+        def add(self, rows: LoadColumns, begin: int, end: int) -> None:
+            widths.append(end - begin)
+            super().add(rows, begin, end)
+
     two_topics = [of for of in busy_group("two") if of["partition"] not in (2, 3)]
     two_topics += [{**of, "topic": "payments"} for of in busy_group("two", partitions=4)]
     write_load(tmp_path, busy_group("g", forecasts=False) + busy_group("h", partitions=2) + two_topics)
     whole = read_history(spark, str(tmp_path), recorded_members=2)
     monkeypatch.setattr(history_module, "CELLS", 2 * 60)
+    monkeypatch.setattr(history_module, "RecordedBuilder", Builder)
     (tmp_path / "scratch").mkdir()
     parts = read_history(spark, str(tmp_path), recorded_members=2, scratch=tmp_path / "scratch")
     assert [one.history.group for one in parts] == ["g", "h", "two"]
     assert parts[2].history.topics == {"orders": 6, "payments": 4}
     assert parts[2].never_known == 2
+    assert max(widths) <= 2
     for one, other in zip(parts, whole, strict=True):
         assert is_mapped(one.history.arrivals)
         assert (one.history.expected is None) == (one.history.group == "g")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, frame_of
+from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, Span, frame_of
 from kafka_assignors.pipeline.backtest.recorded import Recorded, RecordedBuilder, in_memory
 
 Rows = dict[str, npt.NDArray[Any]]
@@ -16,18 +16,16 @@ Rows = dict[str, npt.NDArray[Any]]
 
 def framed(rows: Rows) -> tuple[Frame, LoadColumns]:
     """Return the frame of group ``g``, and its rows by index of partition."""
-    known = ~np.isnan(rows["forecast"]) & (rows["horizon_s"] > 0)
-    horizons, often = np.unique(rows["horizon_s"][known], return_counts=True)
-    frame = frame_of(
-        "g",
-        times=(int(rows["time"].min()), int(rows["time"].max())),
-        lengths_s=(float(rows["step_s"].min()), float(rows["step_s"].max())),
-        lowest_partition=int(rows["partition"].min()),
-        topics={
-            topic: int(rows["partition"][rows["topic"] == topic].max()) + 1 for topic in set(rows["topic"])
-        },
-        horizon_s=float(horizons[np.argmax(often)]) if horizons.size else None,
-    )
+    horizons = np.where(np.isnan(rows["forecast"]) | ~(rows["horizon_s"] > 0), 0.0, rows["horizon_s"])
+    spans = []
+    for topic, horizon_s in sorted(set(zip(rows["topic"], horizons.tolist(), strict=True))):
+        of_span = (rows["topic"] == topic) & (horizons == horizon_s)
+        times, lengths_s, partitions = (
+            (rows[name][of_span].min().item(), rows[name][of_span].max().item())
+            for name in ("time", "step_s", "partition")
+        )
+        spans.append(Span(topic, horizon_s or None, times, lengths_s, partitions, int(of_span.sum())))
+    frame = frame_of("g", spans)
     starts = np.array([frame.starts[topic] for topic in rows["topic"]])
     numbers = {name: rows[name] for name in ("time", "arrived", "served", "lag", "forecast", "horizon_s")}
     return frame, LoadColumns(index=starts + rows["partition"], **numbers)

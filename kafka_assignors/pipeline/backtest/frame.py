@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -74,21 +77,34 @@ class Frame:
         return round(self.step_s * MICROSECONDS)
 
 
-def frame_of(
-    group: str,
-    *,
-    times: tuple[int, int],
-    lengths_s: tuple[float, float],
-    lowest_partition: int,
-    topics: dict[str, int],
-    horizon_s: float | None,
-) -> Frame:
-    """Return the frame of the rows of a group, at least one.  Times are microseconds since 1970.
+class Span(NamedTuple):
+    """The rows of a topic with one horizon.
+
+    Attributes:
+        topic: the topic.
+        horizon_s: length of their forecasts, seconds; None: they have none.
+        times: end of the first and of the last step, microseconds since 1970.
+        lengths_s: the shortest and the longest step, seconds.
+        partitions: the lowest and the highest partition.
+        rows: number of rows.
+    """
+
+    topic: str
+    horizon_s: float | None
+    times: Sequence[int]
+    lengths_s: Sequence[float]
+    partitions: Sequence[int]
+    rows: int
+
+
+def frame_of(group: str, spans: Sequence[Span]) -> Frame:
+    """Return the frame of the rows of a group, at least one.
 
     Raises:
         HistoryError: steps have different lengths or no length, or a partition number is negative.
     """
-    (first, last), (shortest, longest) = times, lengths_s
+    first, last = min(span.times[0] for span in spans), max(span.times[1] for span in spans)
+    shortest, longest = min(span.lengths_s[0] for span in spans), max(span.lengths_s[1] for span in spans)
     if shortest != longest:
         raise HistoryError(
             f"group {group!r}: steps of {shortest:g} s and of {longest:g} s: "
@@ -96,8 +112,13 @@ def frame_of(
         )
     if (step_us := round(shortest * MICROSECONDS)) <= 0:
         raise HistoryError(f"group {group!r}: steps of {shortest:g} s")
-    if lowest_partition < 0:
-        raise HistoryError(f"group {group!r}: a partition with the number {lowest_partition}")
-    return Frame(
-        group, first, (last - first) // step_us + 1, shortest, dict(sorted(topics.items())), horizon_s
-    )
+    if (lowest := min(span.partitions[0] for span in spans)) < 0:
+        raise HistoryError(f"group {group!r}: a partition with the number {lowest}")
+    topics = dict.fromkeys(sorted(span.topic for span in spans), 0)
+    with_horizon: Counter[float] = Counter()
+    for span in spans:
+        topics[span.topic] = max(topics[span.topic], span.partitions[1] + 1)
+        if span.horizon_s is not None:
+            with_horizon[span.horizon_s] += span.rows
+    horizon_s = min(with_horizon, key=lambda length_s: (-with_horizon[length_s], length_s), default=None)
+    return Frame(group, first, (last - first) // step_us + 1, shortest, topics, horizon_s)
