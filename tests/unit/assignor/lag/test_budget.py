@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors import ConfigurationError, CooperativeLagAwareAssignor, LagAwareAssignor, PlanReport
+from kafka_assignors import CooperativeLagAwareAssignor, LagAwareAssignor, PlanReport
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.assignor.lag.budget import Budgets, Fitted, MemberSize, fit
@@ -279,12 +279,6 @@ def test_rates_are_left_out_of_a_record_that_is_too_large_with_them() -> None:
     sent = [sends_rates(limit) for limit in range(200, 2_000, 50)]
     assert sent == sorted(sent)
     assert 0 < sum(sent) < len(sent)
-
-
-@pytest.mark.parametrize("value", [1_023, 1e6, True, None])
-def test_wrong_limit_is_refused(value: object) -> None:
-    with pytest.raises(ConfigurationError, match="group_record_bytes"):
-        LagAwareAssignor.configured(group_record_bytes=value)
 
 
 # --- from sizes ---------------------------------------------------------------------------------------------

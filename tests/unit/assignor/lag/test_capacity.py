@@ -37,31 +37,25 @@ def of(*rates: float | None) -> list[MemberReport]:
 # --- the comparison ---------------------------------------------------------------------------------------
 
 
-def test_one_is_the_median_of_the_group() -> None:
-    assert capacities(of(100, 200, 400)) == pytest.approx([0.5, 1, 2])
-
-
-def test_two_members_are_as_far_from_one() -> None:
-    assert capacities(of(100, 400)) == pytest.approx([0.5, 2])
-
-
-def test_member_without_a_rate_counts_as_the_median() -> None:
-    assert capacities(of(0, 100, 200, 400)) == pytest.approx([1, 0.5, 1, 2])
-    assert capacities(of(0, 0)) == [1, 1]
-
-
-def test_number_is_compared_with_the_median() -> None:
-    reports = [*of(50, 100, 200), MemberReport(capacity=4.0), MemberReport()]
-    assert capacities(reports) == pytest.approx([0.5, 1, 2, 4, 1])
-
-
-def test_invalid_number_counts_as_1() -> None:
-    assert capacities([MemberReport(capacity=float("nan")), MemberReport(capacity=0.0)]) == [1, 1]
-
-
-def test_liar_counts_as_a_few_members() -> None:
-    assert capacities(of(100, 100, 3e6)) == pytest.approx([1, 1, MOST_RATIO])
-    assert capacities(of(100, 100, 0.001)) == pytest.approx([1, 1, 1 / MOST_RATIO])
+@pytest.mark.parametrize(
+    ("reports", "expected"),
+    [
+        (of(100, 200, 400), [0.5, 1, 2]),
+        (of(100, 400), [0.5, 2]),
+        (of(0, 100, 200, 400), [1, 0.5, 1, 2]),
+        (of(0, 0), [1, 1]),
+        ([*of(50, 100, 200), MemberReport(capacity=4.0), MemberReport()], [0.5, 1, 2, 4, 1]),
+        ([MemberReport(capacity=float("nan")), MemberReport(capacity=0.0)], [1, 1]),
+        (of(100, 100, 3e6), [1, 1, MOST_RATIO]),
+        (of(100, 100, 0.001), [1, 1, 1 / MOST_RATIO]),
+    ],
+    ids=[
+        *("one is the median", "two are as far from one", "without a rate", "no rate at all"),
+        *("numbers are compared with the median", "invalid numbers", "a fast liar", "a slow liar"),
+    ],
+)
+def test_capacity_is_the_ratio_to_the_median_rate(reports: list[MemberReport], expected: list[float]) -> None:
+    assert capacities(reports) == pytest.approx(expected)
 
 
 @given(st.lists(st.one_of(MEASURED, UNMEASURED, GIVEN), max_size=12))
