@@ -26,7 +26,7 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import compact_ownership, rates
-from kafka_assignors.wire.primitives import Reader, inflated, int32
+from kafka_assignors.wire.primitives import Reader, by_topic, inflated, int32
 
 VERSION = 1
 
@@ -104,7 +104,7 @@ def encode(
     def section(count: int) -> bytes:
         sent = set(heaviest[:count])
         partitions = claimed if are_claimed else sorted(sent)
-        partition_set = b"\0" if are_claimed else b"\1" + _pack_set(sent)
+        partition_set = b"\0" if are_claimed else b"\1" + compact_ownership.pack(by_topic(sent))
         packed = rates.pack(partitions, {p: rates_of[p] for p in sent if p in rates_of})
         lags_sent = _pack_lags([lags[p] if p in sent else None for p in partitions])
         return partition_set + lags_sent + int32(len(packed)) + packed
@@ -144,13 +144,6 @@ def read(reader: Reader) -> LagUserData:
         reads_budget=True,
         has_budget=True,
     )
-
-
-def _pack_set(partitions: set[TopicPartition]) -> bytes:
-    owned: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        owned.setdefault(topic, []).append(number)
-    return compact_ownership.pack(owned)
 
 
 def _pack_lags(lags: Sequence[int | None]) -> bytes:

@@ -35,7 +35,7 @@ from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, history, rates
 from kafka_assignors.wire.compact_lag_user_data import LagUserData
-from kafka_assignors.wire.primitives import Reader, int32, named, string
+from kafka_assignors.wire.primitives import Reader, by_topic, int32, named, string
 
 MOST_REPORTED_LAGS = 1_000
 """A member sends at most this many lags, the largest: 6 KB in most cases.  The leader fetches the others."""
@@ -124,17 +124,15 @@ def _pack_lags(
     rates_of: Mapping[TopicPartition, float],
 ) -> bytes:
     """Encode the lag section, version 0."""
-    heaviest = rates.heaviest_first(lags, rates_of)[:MOST_REPORTED_LAGS]
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(heaviest):
-        by_topic.setdefault(topic, []).append(partition)
-    packed = rates.pack(sorted(heaviest), rates_of)
+    sent = sorted(rates.heaviest_first(lags, rates_of)[:MOST_REPORTED_LAGS])
+    topics = by_topic(sent)
+    packed = rates.pack(sent, rates_of)
     properties = [*properties, *([_RATES + b85encode(packed).decode()] if packed else [])]
     parts = [
         _HEAD.pack(_VERSION, min(max(int(age_ms), 0), _LONGEST_AGE)),
-        int32(len(by_topic) + len(properties)),
+        int32(len(topics) + len(properties)),
     ]
-    for topic, numbers in by_topic.items():
+    for topic, numbers in topics.items():
         values = [min(lags[TopicPartition(topic, p)], _MOST_LAG) for p in numbers]
         widths = _width(max(numbers)), _width(max(values))
         parts += [

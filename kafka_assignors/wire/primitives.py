@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from kafka_assignors.errors import CodecError
@@ -161,6 +161,14 @@ def string(value: str) -> bytes:
     """Encode a string with a 16-bit length."""
     raw = value.encode()
     return _INT16.pack(len(raw)) + raw
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Group the numbers of partitions by topic; topics and numbers keep their order."""
+    numbers: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        numbers.setdefault(topic, []).append(number)
+    return numbers
 
 
 def pack_ownership(owned: Mapping[str, Sequence[int]]) -> bytes:

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.members import JoinedMember
 from kafka_assignors.assignor.record_size import RecordWatch, fixed_bytes, plain_bytes, sent_bytes
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
@@ -96,7 +96,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budg
 
 
 def sizes_of(
-    members: Iterable[JoinGroupResponse.JoinGroupResponseMember],
+    members: Iterable[JoinedMember],
     assignments: Mapping[str, ConsumerProtocolAssignment],
 ) -> list[MemberSize]:
     """Return the members' parts of the record."""
@@ -131,7 +131,7 @@ class Budgets:
     def add(
         self,
         assignments: dict[str, ConsumerProtocolAssignment],
-        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+        members: Sequence[JoinedMember],
         throughput: Throughput | None,
         *,
         some_have_budgets: bool,

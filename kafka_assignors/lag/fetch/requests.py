@@ -14,6 +14,7 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetFetc
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.wire.primitives import by_topic
 
 BEGIN, END = int(OffsetSpec.EARLIEST), int(OffsetSpec.LATEST)
 
@@ -57,16 +58,14 @@ def coordinators_request(group_ids: Sequence[str], version: int) -> Any:
     return FindCoordinatorRequest(key=group_id, key_type=kind, max_version=KEYS_VERSION - 1)
 
 
-def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
-    """Add the coordinator to kafka-python's cluster metadata; return its node id.
+def add_coordinator(cluster: Any, coordinator: Any) -> int:
+    """Add a coordinator of the response to kafka-python's cluster metadata; return its node id.
 
     Raises:
         BrokerResponseError: there is no coordinator, or access is denied.
     """
-    coordinator = response.coordinators[0] if response.API_VERSION >= KEYS_VERSION else response
-    node_id: int = cluster.add_coordinator(
-        coordinator, CoordinatorType.GROUP, group_id, synthesize_node_id=False
-    )
+    # kafka-python keeps every name that it is given, and a link may see many, so pass none.
+    node_id: int = cluster.add_coordinator(coordinator, CoordinatorType.GROUP, "", synthesize_node_id=False)
     return node_id
 
 
@@ -182,11 +181,3 @@ def read_fetch(response: Any) -> Iterator[tuple[TopicPartition, Any]]:
         name = topic.topic
         for p in topic.partitions:
             yield TopicPartition(name, p.partition_index), p
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return topic -> partition numbers."""
-    numbers: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        numbers.setdefault(topic, []).append(number)
-    return numbers
