@@ -18,6 +18,12 @@ _LONGEST = 2**15 - 1  # bytes of a string
 MAX_BYTES = 64 * 1024 * 1024
 """Limit of one member's user data.  Kafka's default limit of a group's whole record is 1 MiB."""
 
+MAX_INFLATED = 4 * 1024 * 1024
+"""Limit of a part of user data after decompression; enough for the names and numbers of a large group."""
+
+WIDTHS = {1: "B", 2: "H", 4: "I", 8: "q"}
+"""Bytes of a number of variable width -> its format character in the struct module."""
+
 
 class Reader:
     """A cursor over bytes.  Every method raises ``CodecError`` instead of reading past the end."""
@@ -103,6 +109,10 @@ class Reader:
             owned.setdefault(topic, []).extend(struct.unpack(f">{count}i", self.raw(4 * count)))
         return owned
 
+    def sized(self) -> bytes:
+        """Read an int32 number of bytes, and these bytes."""
+        return self.raw(self.int32())
+
     def end(self) -> None:
         """Raise an error if bytes are left."""
         if self.left:
@@ -140,11 +150,11 @@ def named(what: str) -> Iterator[None]:
         raise CodecError(f"{what}: {error}") from None
 
 
-def inflated(packed: bytes, most: int, what: str) -> bytes:
-    """Decompress zlib's untrusted bytes to ``most`` bytes at most; error messages begin with ``what``."""
+def inflated(packed: bytes, what: str) -> bytes:
+    """Decompress zlib's untrusted bytes, up to ``MAX_INFLATED``; error messages begin with ``what``."""
     inflater = zlib.decompressobj()
     try:
-        raw = inflater.decompress(packed, most)
+        raw = inflater.decompress(packed, MAX_INFLATED)
     except zlib.error as error:
         raise CodecError(f"{what}: {error}") from None
     if not inflater.eof or inflater.unused_data:
@@ -155,6 +165,16 @@ def inflated(packed: bytes, most: int, what: str) -> bytes:
 def int32(value: int) -> bytes:
     """Encode a signed 32-bit number."""
     return _INT32.pack(value)
+
+
+def sized(data: bytes) -> bytes:
+    """Encode bytes after their int32 number."""
+    return _INT32.pack(len(data)) + data
+
+
+def narrowest(largest: int) -> int:
+    """Return the bytes of the narrowest number in ``WIDTHS`` that holds ``largest``."""
+    return next(width for width in WIDTHS if largest < 2 ** (8 * width))
 
 
 def string(value: str) -> bytes:

@@ -34,29 +34,18 @@ _LAG_BYTES = 10
 
 
 class MemberSize(NamedTuple):
-    """A member's part of the record, before the leader chooses budgets.
+    """A member's part of the record, before the leader chooses budgets."""
 
-    Attributes:
-        fixed: bytes of its ids, its topics and the broker's fields.
-        sent: bytes of the claims and the user data that it joined with.
-        assigned: the partitions of its new assignment.
-    """
-
-    fixed: int
-    sent: int
-    assigned: Ownership
+    fixed: int  # bytes of its ids, its topics and the broker's fields
+    sent: int  # bytes of the claims and the user data that it joined with
+    assigned: Ownership  # the partitions of its new assignment
 
 
 class Fitted(NamedTuple):
-    """The budgets that the leader chooses.
+    """The budgets that the leader chooses."""
 
-    Attributes:
-        budgets: one for each member; None: the group is small, and needs none.
-        size: estimated bytes of this round's record.
-    """
-
-    budgets: list[MemberBudget] | None
-    size: int
+    budgets: list[MemberBudget] | None  # one for each member; None: the group is small, and needs none
+    size: int  # estimated bytes of this round's record
 
 
 def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budgets: bool = False) -> Fitted:
