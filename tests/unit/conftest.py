@@ -11,7 +11,7 @@ MakeConsumer = Callable[..., Any]
 
 
 def joining(made: Any) -> Any:
-    """Let a consumer of ``t`` request its only strategy's subscription, as a join does; return the strategy."""
+    """Subscribe a consumer to ``t``, and call its only strategy as a join does; return the strategy."""
     made.subscribe(["t"])
     made._coordinator.group_protocols()
     (assignor,) = made._coordinator._assignors.values()

@@ -26,6 +26,7 @@ from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
 from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.logged import warnings
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer, joining
 
@@ -77,10 +78,6 @@ def make() -> Iterator[Make]:
     yield of_kind
     for assignor in made:
         assignor.close()
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
 
 
 @KINDS

@@ -21,6 +21,7 @@ from kafka_assignors.plan import Member, TopicPartition
 from kafka_assignors.wire import lag_user_data
 from kafka_assignors.wire.compact_lag_user_data import OwnClaims
 from tests.support.joining import cluster, joined, raw
+from tests.support.logged import warnings
 
 KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
 MEASURED = st.floats(0.001, 3e6).map(lambda rate: MemberReport(service_rate=rate))
@@ -135,7 +136,7 @@ def test_unreadable_rate_counts_as_1_with_one_warning(caplog: pytest.LogCaptureF
     broken = joined("b", raw(["t"], data))
     report = planned(CooperativeLagAwareAssignor, [member("a", 64.0), broken, member("c", 128.0)])
     assert [m.capacity for m in report.target.group.members] == pytest.approx([2**-0.5, 1, 2**0.5])
-    (warning,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    (warning,) = warnings(caplog)
     assert "member b reports a capacity of nan" in warning
 
 
@@ -226,6 +227,6 @@ def test_member_that_cannot_measure_warns_once(caplog: pytest.LogCaptureFixture)
     )
     for generation in (1, 2):
         assignor.on_assignment(ConsumerProtocolAssignment(0, [], b""), generation)
-    (warning,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    (warning,) = warnings(caplog)
     assert "capacity cannot be measured: option 'group_id'" in warning
     assignor.close()

@@ -28,6 +28,7 @@ from kafka_assignors.plan import Group, Reason, TopicPartition
 from kafka_assignors.plan.cause import Cause
 from tests.support.feed_messages import Feed, forecast, record
 from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.logged import ours
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer, joining
 
@@ -111,11 +112,6 @@ def made() -> Any:
 
 
 Make = Callable[..., World]
-
-
-def ours(caplog: pytest.LogCaptureFixture, least: int = logging.INFO) -> list[str]:
-    messages = [r.getMessage() for r in caplog.records if r.name == "kafka_assignors" and r.levelno >= least]
-    return [line for line in messages if not line.startswith("rebalance ")]
 
 
 @pytest.fixture(autouse=True)
@@ -324,25 +320,6 @@ def test_hanging_load_source_holds_up_neither_plan_nor_lag(
         ]
     finally:
         go_on.set()
-
-
-def test_late_answer_of_load_source_counts_from_then_on(made: Make) -> None:
-    go_on = threading.Event()
-
-    def late(partitions: object) -> dict[TopicPartition, float]:
-        go_on.wait()
-        return HEAVY
-
-    world = made(late)
-    world.hangs = True
-    world.rebalance()
-    assert world.loads == [0] * 4
-    go_on.set()
-    assert world.assignor._forecasts is not None
-    source = world.assignor._forecasts.source
-    until(lambda: source.look(ALL).arrivals)
-    world.rebalance()
-    assert world.loads == [100, 10, 10, 90]
 
 
 def test_broken_source_costs_forecasts_but_not_lag(

@@ -122,13 +122,6 @@ def test_committed_raises_when_no_broker_can_be_reached(member: Any) -> None:
     assert isinstance(committed.exception, KafkaConnectionError)
 
 
-def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
-    m = rebalancing(member, 0, 1)
-    assert m.poll(1000)
-    assert m.owned == [0, 1]
-    assert len(m.of(JoinGroupRequest)) == 1
-
-
 def test_join_that_ends_between_two_polls_is_applied_once(member: Any) -> None:
     m = rebalancing(member, 0, 1)
     m.joined(0, 1, 2)
