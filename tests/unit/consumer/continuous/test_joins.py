@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import FencedInstanceIdError, KafkaConnectionError, UnstableOffsetCommitError
+from kafka.errors import KafkaConnectionError, UnstableOffsetCommitError
 from kafka.future import Future
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, OffsetFetchRequest
 from kafka.structs import MemberState, TopicPartition
@@ -189,14 +189,6 @@ def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest
     m.joined(0)
     assert m.poll()
     assert m.coordinator.state is MemberState.STABLE
-
-
-def test_fenced_member_gets_the_error_in_poll(member: Any) -> None:
-    m = member(0, group_instance_id="i")
-    m.rebalance()
-    m.answer_join(FencedInstanceIdError.errno)
-    with pytest.raises(FencedInstanceIdError):
-        m.poll()
 
 
 def test_rejoin_requested_while_the_assignment_waits_is_kept(member: Any) -> None:
