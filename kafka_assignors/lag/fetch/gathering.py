@@ -150,11 +150,11 @@ class Gathering:
         return None
 
     async def _find_coordinator(self) -> int:
-        version = self._sender.version(FindCoordinatorRequest)
-        request = requests.coordinators_request([self._settings.group_id], version)
-        response = await self._sender.send(request)
-        coordinator = response.coordinators[0] if response.API_VERSION >= requests.KEYS_VERSION else response
-        return requests.add_coordinator(self._manager.cluster, coordinator)
+        group_id = self._settings.group_id
+        response = await self._sender.send(
+            requests.coordinators_request([group_id], self._sender.version(FindCoordinatorRequest))
+        )
+        return requests.add_coordinator(self._manager.cluster, response, group_id)
 
     async def _locate(self, partitions: Collection[TopicPartition]) -> None:
         """Look up missing leaders; note the errors of partitions that have none."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from kafka.errors import KafkaError, KafkaTimeoutError, for_code
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
-from kafka.protocol.metadata import FindCoordinatorRequest
+from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag.fetch import requests
@@ -149,7 +149,10 @@ class GroupsFetch:
 
     def _add_coordinator(self, nodes: dict[str, int], group_id: str, row: Any) -> None:
         try:
-            nodes[group_id] = requests.add_coordinator(self._manager.cluster, row)
+            # kafka-python keeps every name that it is given, and a link may see many, so pass none.
+            nodes[group_id] = self._manager.cluster.add_coordinator(
+                row, CoordinatorType.GROUP, "", synthesize_node_id=False
+            )
         except KafkaError as error:
             self.failures[group_id] = error
 

@@ -58,14 +58,16 @@ def coordinators_request(group_ids: Sequence[str], version: int) -> Any:
     return FindCoordinatorRequest(key=group_id, key_type=kind, max_version=KEYS_VERSION - 1)
 
 
-def add_coordinator(cluster: Any, coordinator: Any) -> int:
-    """Add a coordinator of the response to kafka-python's cluster metadata; return its node id.
+def add_coordinator(cluster: Any, response: Any, group_id: str) -> int:
+    """Add the coordinator to kafka-python's cluster metadata; return its node id.
 
     Raises:
         BrokerResponseError: there is no coordinator, or access is denied.
     """
-    # kafka-python keeps every name that it is given, and a link may see many, so pass none.
-    node_id: int = cluster.add_coordinator(coordinator, CoordinatorType.GROUP, "", synthesize_node_id=False)
+    coordinator = response.coordinators[0] if response.API_VERSION >= KEYS_VERSION else response
+    node_id: int = cluster.add_coordinator(
+        coordinator, CoordinatorType.GROUP, group_id, synthesize_node_id=False
+    )
     return node_id
 
 
