@@ -27,6 +27,11 @@ LOST = [
 Join = Callable[[type[Assignor], list[int]], Scripted]
 
 
+def waits_for(m: Scripted, kind: type) -> bool:
+    m.drain()
+    return any(not sent.future.is_done for sent in m.of(kind))
+
+
 @pytest.fixture
 def join(consumer: MakeConsumer) -> Iterator[Join]:
     """A member of partitions 0 and 1 joins again, and gets 1 and 2 after answers with these codes."""
@@ -47,10 +52,10 @@ def join(consumer: MakeConsumer) -> Iterator[Join]:
         joined = m.in_background(m.coordinator.join_group_async, 20_000)
         left = list(codes)
         while not joined.is_done:
-            if any(not sent.future.is_done for sent in m.of(SyncGroupRequest)):
+            if waits_for(m, SyncGroupRequest):
                 m.answer_sync(1, 2, code=left.pop(0) if left else 0)
             else:
-                until(lambda: m.drain() or any(not sent.future.is_done for sent in m.of(JoinGroupRequest)))
+                until(lambda: waits_for(m, JoinGroupRequest))
                 m.answer_join(left.pop(0) if left else 0)
         return m
 
