@@ -18,7 +18,7 @@ _MAX_LAG = 2**63 - 1
 
 
 class LagAnswer(NamedTuple):
-    """The answer of a source.  A user's function has no offsets."""
+    """The answer of a source.  ``ends`` and ``commits`` are empty from a user's function."""
 
     lags: Lags  # records left to read
     problem: str = ""  # why some lags are unknown, as a line for the user; empty if all are known
