@@ -15,7 +15,6 @@ from typing import Any
 from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import RebalanceProtocol
 from kafka.errors import UnknownMemberIdError
-from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors.assignor import convert
@@ -135,7 +134,7 @@ class Assignor(StrategyHooks):
         )
 
     def assign(
-        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
+        self, cluster: ClusterMetadata, members: Sequence[JoinedMember]
     ) -> dict[str, ConsumerProtocolAssignment]:
         """Plan for the group, on the leader.  Never raises."""
         classic_only = self.is_classic_only or self.options.is_classic_only
@@ -205,9 +204,7 @@ class Assignor(StrategyHooks):
         joined = self._access.generation()
         return owned, NO_GENERATION if joined is None else joined
 
-    def _assign(
-        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
-    ) -> Assignment:
+    def _assign(self, cluster: ClusterMetadata, members: Sequence[JoinedMember]) -> Assignment:
         started, complaints = self._now(), Complaints()
         with paused_collector():
             reports = self._read(members, complaints)
@@ -221,7 +218,7 @@ class Assignor(StrategyHooks):
             return self._plan_round(group, complaints, started)
 
     def _read(
-        self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember], complaints: Complaints
+        self, members: Sequence[JoinedMember], complaints: Complaints
     ) -> list[tuple[Member, MemberReport]]:
         cooperative = RebalanceProtocol.COOPERATIVE in self.protocols
         joining = self._access.generation()
@@ -231,7 +228,7 @@ class Assignor(StrategyHooks):
             for joined, report in read
         ]
 
-    def _held_by(self, joined: JoinGroupResponse.JoinGroupResponseMember) -> Ownership:
+    def _held_by(self, joined: JoinedMember) -> Ownership:
         """Return the partitions that a member holds, for the fallback."""
         report = MemberReport()
         with self._guarded("reading a member"):

@@ -43,19 +43,12 @@ _FIRST_WITH_GENERATION = 2
 
 @dataclass(frozen=True, slots=True)
 class _Round:
-    """A round that this member leads.
+    """A round that this member leads."""
 
-    Attributes:
-        group: the group it plans for; without members if the plan failed before the group was known.
-        began: time at which this member began to join, seconds.
-        requests: causes for which this member itself requested the rebalance.
-        has_second: whether its plan needs another round.
-    """
-
-    group: GroupSnapshot
-    began: float
-    requests: frozenset[Cause] = frozenset()
-    has_second: bool = False
+    group: GroupSnapshot  # without members if the plan failed before the group was known
+    began: float  # time at which this member began to join, seconds
+    requests: frozenset[Cause] = frozenset()  # causes for which this member itself requested the rebalance
+    has_second: bool = False  # whether its plan needs another round
 
 
 class Causes:

@@ -11,17 +11,14 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 from kafka_assignors.assignor.coordinator_access.consumer import replicas
 from kafka_assignors.plan import NO_GENERATION, Assignment, Ownership
 from kafka_assignors.wire import assignment
-from kafka_assignors.wire.primitives import string
+from kafka_assignors.wire.primitives import by_topic, string
 
 SUBSCRIPTION_VERSION = 3  # owned partitions (v1), generation (v2) and rack (v3); older readers skip the rest
 
 
 def ownership(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
-    """Group partitions by topic."""
-    owned: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        owned.setdefault(topic, []).append(partition)
-    return owned
+    """Group partitions by topic, in order."""
+    return by_topic(sorted(partitions))
 
 
 def owned_in(subscription: ConsumerProtocolSubscription) -> dict[str, list[int]]:

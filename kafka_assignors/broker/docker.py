@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import subprocess
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -13,13 +11,13 @@ from pathlib import Path
 from kafka_assignors.broker.jars.lock import kafka_version
 from kafka_assignors.broker.settings import environment, new_cluster_id
 from kafka_assignors.broker.supervised import Spec
-from kafka_assignors.broker.supervisor import run_cleanup
+from kafka_assignors.broker.supervisor import failure_of
 from kafka_assignors.errors import BrokerError
 
 PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
 VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 
-_ANSWER_S = 10  # timeout of `_works`
+_ANSWER_S = 10  # timeout of a command that only looks
 # Seconds from SIGTERM to SIGKILL in the container; shorter than `Spec.grace_s`, after which the supervisor
 # kills the compose command.
 _STOP_S = 5
@@ -36,10 +34,10 @@ def compose_command() -> tuple[str, ...] | None:
 
     ``docker`` may be installed without an engine that runs, so ``docker info`` checks for one.
     """
-    if not (shutil.which("docker") and _works("docker", "info")):
+    if failure_of(["docker", "info"], _ANSWER_S):
         return None
     for command in (("docker", "compose"), ("docker-compose",)):
-        if shutil.which(command[0]) and _works(*command, "version"):
+        if not failure_of([*command, "version"], _ANSWER_S):
             return command
     return None
 
@@ -79,7 +77,7 @@ def project(root: Path) -> str:
 def remove_container(name: str) -> None:
     """Remove the container of the project ``name``, if it exists."""
     compose = compose_command()
-    why = run_cleanup(_down(compose, name), _DOWN_S) if compose else "no Docker engine answers"
+    why = failure_of(_down(compose, name), _DOWN_S) if compose else "no Docker engine answers"
     if why:
         raise BrokerError(
             f"cannot remove the broker's container ({why}): when Docker answers, run "
@@ -91,20 +89,3 @@ def _down(compose: tuple[str, ...], name: str) -> list[str]:
     # Without the file of extra properties, because it may be deleted by now.
     down = ["down", "--volumes", "--timeout", str(_STOP_S)]
     return [*compose, "-p", name, "-f", str(compose_file()), *down]
-
-
-def _works(*command: str) -> bool:
-    try:
-        return (
-            subprocess.run(
-                command,
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                timeout=_ANSWER_S,
-                check=False,
-            ).returncode
-            == 0
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import uuid
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -69,8 +70,5 @@ def _escape(text: str, special: str) -> str:
     escaped = "".join(known.get(c, c) for c in text)
     if escaped.startswith(" "):  # Java would skip it as space around the "="
         escaped = f"\\{escaped}"
-    utf16 = (escaped[i : i + 1].encode("utf-16-be").hex() for i in range(len(escaped)))
-    return "".join(
-        c if " " <= c <= "~" else "".join(f"\\u{code[i : i + 4]}" for i in range(0, len(code), 4))
-        for c, code in zip(escaped, utf16, strict=True)
-    )
+    # JSON has Java's escapes of other characters, also of those with two units of UTF-16.
+    return "".join(c if " " <= c <= "~" else json.dumps(c)[1:-1] for c in escaped)

@@ -158,7 +158,7 @@ class Supervised:
             self._process.wait()
         if self._process.returncode != 0:  # clean up, perhaps again: a killed supervisor has not
             for command in self._spec.afterwards:
-                supervisor.run_cleanup(command, self._spec.afterwards_s, self._env)
+                supervisor.failure_of(command, self._spec.afterwards_s, self._env)
         if self._spec.scratch is not None:
             # A killed supervisor leaves the directory, and a supervisor whose broker failed leaves the log.
             supervisor.clear(Path(self._spec.scratch), Path(self._spec.log) if keep_log else None)

@@ -67,7 +67,7 @@ class Supervisor:
                     break
         finally:
             for command in self.spec["afterwards"]:
-                if why := run_cleanup(command, self.spec["afterwards_s"]):
+                if why := failure_of(command, self.spec["afterwards_s"]):
                     print(f"{' '.join(command)}: {why}", file=sys.stderr, flush=True)
                     is_clean = False
             if self.spec["scratch"] is not None:
@@ -117,8 +117,8 @@ class Supervisor:
                     self.keep_log = message == b"k"
 
 
-def run_cleanup(command: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None) -> str:
-    """Run a command that cleans up; return the reason if it failed, else an empty string."""
+def failure_of(command: Sequence[str], timeout_s: float, env: Mapping[str, str] | None = None) -> str:
+    """Run a command; return the reason if it failed, else an empty string."""
     try:
         done = subprocess.run(
             command,

@@ -18,17 +18,11 @@ WINDOW_S = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """The rates of a partition, or the sum of several.
+    """The rates of a partition, or the sum of several."""
 
-    Attributes:
-        records_in: records written a second.
-        records_out: records committed a second; None: no commit, or the commit went back.
-        commit_unchanged_s: seconds since a look first saw the present commit.  (Brokers do not return the
-            time of a commit.)  None: no commit.
-    """
-
-    records_in: float
-    records_out: float | None
+    records_in: float  # records written a second
+    records_out: float | None  # records committed a second; None: no commit, or the commit went back
+    # Seconds since a look first saw the present commit, as brokers do not return its time.  None: no commit.
     commit_unchanged_s: float | None
 
     def catch_up_s(self, lag: int) -> float | None:

@@ -10,17 +10,11 @@ NEAR = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """The limits by which a broker deletes old records of a partition; None: no limit, or unknown.
+    """The limits by which a broker deletes old records of a partition; None: no limit, or unknown."""
 
-    Attributes:
-        limit_ms: the topic's ``retention.ms``.
-        limit_bytes: the topic's ``retention.bytes``, which is for each partition.
-        record_bytes: mean size of a record of the partition; None: unknown.
-    """
-
-    limit_ms: int | None = None
-    limit_bytes: int | None = None
-    record_bytes: float | None = None
+    limit_ms: int | None = None  # the topic's `retention.ms`
+    limit_bytes: int | None = None  # the topic's `retention.bytes`, which is for each partition
+    record_bytes: float | None = None  # mean size of a record of the partition; None: unknown
 
 
 def share_left(

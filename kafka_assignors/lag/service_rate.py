@@ -98,9 +98,7 @@ class ServiceRate:
     def report(self) -> float:
         """Return the records/s to report; 0: not measured yet.  A change within ``_CHANGE`` is ignored."""
         with self._lock:
-            if self._measured_s >= LEAST_S and not self._is_near(self._reported):
+            is_near = self._reported / _CHANGE <= self._rate <= self._reported * _CHANGE
+            if self._measured_s >= LEAST_S and not is_near:
                 self._reported = self._rate
             return self._reported
-
-    def _is_near(self, rate: float) -> bool:
-        return rate / _CHANGE <= self._rate <= rate * _CHANGE

@@ -52,24 +52,14 @@ class _Secret(str):
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """The settings of a lag fetcher.
+    """The settings of a lag fetcher."""
 
-    Attributes:
-        client: keyword arguments for kafka-python's admin client; its repr hides secrets.
-        group_id: the group whose commits are fetched.
-        reset: where the group's consumers start without a commit.
-        isolation: Kafka's number of the isolation level.  With 0 the end of a log is the high watermark, with
-            1 the last stable offset.
-        request_timeout_ms: longest time of a single request.
-        retry_backoff_ms: pause before the first retry.
-    """
-
-    client: Mapping[str, Any]
-    group_id: str
-    reset: Reset
-    isolation: int
-    request_timeout_ms: float
-    retry_backoff_ms: float
+    client: Mapping[str, Any]  # keyword arguments for kafka-python's admin client; its repr hides secrets
+    group_id: str  # the group whose commits are fetched
+    reset: Reset  # where the group's consumers start without a commit
+    isolation: int  # Kafka's number: a log ends at the high watermark (0), or the last stable offset (1)
+    request_timeout_ms: float  # longest time of a single request
+    retry_backoff_ms: float  # pause before the first retry
 
 
 def fetch_settings(

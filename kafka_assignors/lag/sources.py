@@ -18,19 +18,12 @@ _MAX_LAG = 2**63 - 1
 
 
 class LagAnswer(NamedTuple):
-    """The answer of a source.
+    """The answer of a source.  ``ends`` and ``commits`` are empty from a user's function."""
 
-    Attributes:
-        lags: records left to read.
-        problem: why some lags are unknown, as a line for the user; empty if all are known.
-        ends: offsets of the next records to be written; empty from a user's function.
-        commits: offsets of the next records that the group would read; empty from a user's function.
-    """
-
-    lags: Lags
-    problem: str = ""
-    ends: Mapping[TopicPartition, int] = MappingProxyType({})
-    commits: Mapping[TopicPartition, int] = MappingProxyType({})
+    lags: Lags  # records left to read
+    problem: str = ""  # why some lags are unknown, as a line for the user; empty if all are known
+    ends: Mapping[TopicPartition, int] = MappingProxyType({})  # next offsets to be written
+    commits: Mapping[TopicPartition, int] = MappingProxyType({})  # next offsets that the group would read
 
 
 class LagSource(Protocol):

@@ -20,21 +20,13 @@ _LEAST_PART = 1 / 15
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """The rate of a partition.
+    """The rate of a partition."""
 
-    Attributes:
-        rate: records a second; 0 without a measurement.
-        measured_s: seconds for which it was measured; the window, if another member reported it.
-        end: end offset at ``at_s``; None: another member reported the rate.
-        at_s: when it was measured or reported, seconds.
-        is_own: whether this member has measured any part of it.
-    """
-
-    rate: float
-    measured_s: float
-    end: int | None
-    at_s: float
-    is_own: bool = False
+    rate: float  # records a second; 0 without a measurement
+    measured_s: float  # seconds for which it was measured; the window, if another member reported it
+    end: int | None  # end offset at `at_s`; None: another member reported the rate
+    at_s: float  # when it was measured or reported, seconds
+    is_own: bool = False  # whether this member has measured any part of it
 
     def after(self, end: int, at_s: float, window_s: float) -> _Rate:
         """Return the rate after one more measurement."""

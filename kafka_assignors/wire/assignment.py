@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from kafka_assignors.wire.primitives import int32
+from kafka_assignors.wire.primitives import sized
 
 VERSION = 0  # later versions have the same fields
 CLASSIC_ONLY = b"\x00"
@@ -44,4 +44,4 @@ def encode(
     for name, end in zip(names, ends, strict=False):
         pieces += (name, raw[start:end])
         start = end
-    return b"".join([*pieces, int32(len(user_data)), user_data])
+    return b"".join([*pieces, sized(user_data)])

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from kafka_assignors.plan.model import Ownership
 from kafka_assignors.wire import compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from kafka_assignors.wire.primitives import Reader, int32, named, pack_ownership
+from kafka_assignors.wire.primitives import Reader, named, pack_ownership, sized
 
 _MARK = CLASSIC_ONLY + b"KAB\x01"
 _NONE = -1
@@ -46,7 +46,7 @@ def encode(budget: MemberBudget) -> bytes:
     """Encode the user data of an assignment."""
     partitions = b"" if budget.owned is None else compact_ownership.pack(budget.owned)
     head = _HEAD.pack(_NONE if budget.size is None else budget.size, budget.owned is not None)
-    return b"".join([_MARK, head, partitions, int32(len(budget.rates)), budget.rates])
+    return _MARK + head + partitions + sized(budget.rates)
 
 
 def decode(user_data: bytes) -> MemberBudget | None:
@@ -57,7 +57,7 @@ def decode(user_data: bytes) -> MemberBudget | None:
     with named("budget"):
         size, follow = reader.int32(), reader.uint8()
         owned = compact_ownership.read(reader) if follow else None
-        return MemberBudget(None if size == _NONE else size, owned, reader.raw(reader.int32()))
+        return MemberBudget(None if size == _NONE else size, owned, reader.sized())
 
 
 def unfold(assignment: bytes) -> bytes:
@@ -70,9 +70,4 @@ def unfold(assignment: bytes) -> bytes:
     if budget is None or budget.owned is None or listed:
         return assignment
     user_data = encode(MemberBudget(budget.size, rates=budget.rates))
-    return (
-        version.to_bytes(2, "big", signed=True)
-        + pack_ownership(budget.owned)
-        + int32(len(user_data))
-        + user_data
-    )
+    return version.to_bytes(2, "big", signed=True) + pack_ownership(budget.owned) + sized(user_data)

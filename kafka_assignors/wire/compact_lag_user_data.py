@@ -26,13 +26,12 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import compact_ownership, rates
-from kafka_assignors.wire.primitives import Reader, inflated, int32
+from kafka_assignors.wire.primitives import Reader, by_topic, inflated, int32, sized
 
 VERSION = 1
 
 _HEAD = struct.Struct(">hiB")
 _LONGEST_AGE = 2**31 - 1  # ms, int32
-_MOST_LAGS = 4 * 1024 * 1024  # maximum bytes of lags, uncompressed
 _MOST_LAG = 2**63 - 1
 _STEPS = 4  # for each doubling
 
@@ -104,10 +103,10 @@ def encode(
     def section(count: int) -> bytes:
         sent = set(heaviest[:count])
         partitions = claimed if are_claimed else sorted(sent)
-        partition_set = b"\0" if are_claimed else b"\1" + _pack_set(sent)
+        partition_set = b"\0" if are_claimed else b"\1" + compact_ownership.pack(by_topic(sent))
         packed = rates.pack(partitions, {p: rates_of[p] for p in sent if p in rates_of})
         lags_sent = _pack_lags([lags[p] if p in sent else None for p in partitions])
-        return partition_set + lags_sent + int32(len(packed)) + packed
+        return partition_set + lags_sent + sized(packed)
 
     room = budget - len(head)
     if len(all_lags := section(len(heaviest))) <= room:
@@ -126,11 +125,11 @@ def read(reader: Reader) -> LagUserData:
     if age_ms < 0 or still_owns > 1 or has_set > 1:
         raise CodecError("a negative age, or an unknown flag")
     partitions = compact_ownership.in_order(compact_ownership.read(reader) if has_set else claimed)
-    codes = inflated(reader.raw(reader.int32()), _MOST_LAGS, "lags")
+    codes = inflated(reader.sized(), "lags")
     if len(codes) not in {0, len(partitions)}:
         raise CodecError(f"{len(codes)} lags of {len(partitions)} partitions")
     lags = {p: _LAG_OF[code] for p, code in zip(partitions, codes, strict=False) if code}
-    rates_of = rates.unpack(partitions, reader.raw(reader.int32()))
+    rates_of = rates.unpack(partitions, reader.sized())
     service_rate = rates.of_code(-units) if units < 0 else None
     return LagUserData(
         claimed=claimed,
@@ -146,17 +145,9 @@ def read(reader: Reader) -> LagUserData:
     )
 
 
-def _pack_set(partitions: set[TopicPartition]) -> bytes:
-    owned: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        owned.setdefault(topic, []).append(number)
-    return compact_ownership.pack(owned)
-
-
 def _pack_lags(lags: Sequence[int | None]) -> bytes:
     codes = bytes(0 if lag is None else _code(lag) for lag in lags)
-    packed = zlib.compress(codes, 9) if any(codes) else zlib.compress(b"")
-    return int32(len(packed)) + packed
+    return sized(zlib.compress(codes, 9) if any(codes) else zlib.compress(b""))
 
 
 def _code(lag: int) -> int:

@@ -18,10 +18,7 @@ import numpy.typing as npt
 
 from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.model import Ownership, TopicPartition
-from kafka_assignors.wire.primitives import Reader, inflated, int32, string
-
-_MOST_INFLATED = 4 * 1024 * 1024
-"""Maximum bytes of the topics and their partitions, before compression."""
+from kafka_assignors.wire.primitives import Reader, inflated, int32, sized, string
 
 _MOST_PARTITIONS = 2**20
 """Maximum partitions of a member: four times what a record of 1 MiB holds in Kafka's own form.
@@ -45,8 +42,7 @@ def pack(owned: Ownership) -> bytes:
     raw = [int32(len(topics))]
     for topic, numbers in topics.items():
         raw += [string(topic), _pack_numbers(numbers)]
-    packed = zlib.compress(b"".join(raw), 9)
-    return int32(len(packed)) + packed
+    return sized(zlib.compress(b"".join(raw), 9))
 
 
 def in_order(owned: Ownership) -> list[TopicPartition]:
@@ -56,9 +52,9 @@ def in_order(owned: Ownership) -> list[TopicPartition]:
 
 def read(reader: Reader) -> dict[str, list[int]]:
     """Read an ownership inside a larger message; partitions ascend."""
-    if not (length := reader.int32()):
+    if not (packed := reader.sized()):
         return {}
-    inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "partitions"))
+    inside = Reader(inflated(packed, "partitions"))
     owned: dict[str, list[int]] = {}
     left = _MOST_PARTITIONS
     for _ in range(inside.count(11)):
@@ -79,17 +75,13 @@ def _pack_numbers(numbers: _Numbers) -> bytes:
     quotients[np.cumsum((gaps >> k) + 1) - 1] = 1
     remainders = gaps[:, np.newaxis] >> np.arange(k - 1, -1, -1) & 1
     unary = np.packbits(quotients).tobytes()
-    return b"".join(
-        [
-            *(int32(len(numbers)), bytes([k]), int32(len(unary)), unary),
-            np.packbits(remainders.astype(np.uint8).ravel()).tobytes(),
-        ]
-    )
+    packed = np.packbits(remainders.astype(np.uint8).ravel()).tobytes()
+    return int32(len(numbers)) + bytes([k]) + sized(unary) + packed
 
 
 def _read_numbers(reader: Reader, most: int) -> list[int]:
     count, k = reader.int32(), reader.uint8()
-    quotient_bits = _bits(reader.raw(reader.int32()))
+    quotient_bits = _bits(reader.sized())
     ones = int(np.count_nonzero(quotient_bits))
     if k > _MOST_BITS or not 0 < count <= most or ones != count:
         raise CodecError(f"{ones} codes with {k}-bit remainders for {count} partitions, at most {most}")

@@ -35,7 +35,7 @@ from kafka_assignors.plan.capacity import UNIT, in_units
 from kafka_assignors.plan.model import Ownership, TopicPartition
 from kafka_assignors.wire import compact_lag_user_data, history, rates
 from kafka_assignors.wire.compact_lag_user_data import LagUserData
-from kafka_assignors.wire.primitives import Reader, int32, named, string
+from kafka_assignors.wire.primitives import WIDTHS, Reader, by_topic, int32, named, narrowest, string
 
 MOST_REPORTED_LAGS = 1_000
 """A member sends at most this many lags, the largest: 6 KB in most cases.  The leader fetches the others."""
@@ -43,7 +43,6 @@ MOST_REPORTED_LAGS = 1_000
 _VERSION = 0
 _HEAD = struct.Struct(">hi")
 _TOPIC = struct.Struct(">iBB")
-_CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
 _LONGEST_AGE = 2**31 - 1  # ms, int32
 _MOST_LAG = 2**63 - 1
 _PROPERTY = ":"
@@ -124,24 +123,22 @@ def _pack_lags(
     rates_of: Mapping[TopicPartition, float],
 ) -> bytes:
     """Encode the lag section, version 0."""
-    heaviest = rates.heaviest_first(lags, rates_of)[:MOST_REPORTED_LAGS]
-    by_topic: dict[str, list[int]] = {}
-    for topic, partition in sorted(heaviest):
-        by_topic.setdefault(topic, []).append(partition)
-    packed = rates.pack(sorted(heaviest), rates_of)
+    sent = sorted(rates.heaviest_first(lags, rates_of)[:MOST_REPORTED_LAGS])
+    topics = by_topic(sent)
+    packed = rates.pack(sent, rates_of)
     properties = [*properties, *([_RATES + b85encode(packed).decode()] if packed else [])]
     parts = [
         _HEAD.pack(_VERSION, min(max(int(age_ms), 0), _LONGEST_AGE)),
-        int32(len(by_topic) + len(properties)),
+        int32(len(topics) + len(properties)),
     ]
-    for topic, numbers in by_topic.items():
+    for topic, numbers in topics.items():
         values = [min(lags[TopicPartition(topic, p)], _MOST_LAG) for p in numbers]
-        widths = _width(max(numbers)), _width(max(values))
+        widths = narrowest(max(numbers)), narrowest(max(values))
         parts += [
             string(topic),
             _TOPIC.pack(len(numbers), *widths),
-            struct.pack(f">{len(numbers)}{_CODES[widths[0]]}", *numbers),
-            struct.pack(f">{len(numbers)}{_CODES[widths[1]]}", *values),
+            struct.pack(f">{len(numbers)}{WIDTHS[widths[0]]}", *numbers),
+            struct.pack(f">{len(numbers)}{WIDTHS[widths[1]]}", *values),
         ]
     parts += [string(name) + _TOPIC.pack(0, 1, 1) for name in properties]
     return b"".join(parts)
@@ -157,7 +154,7 @@ def _read_lags(reader: Reader) -> tuple[dict[TopicPartition, int], int, list[str
     for _ in range(reader.count(8)):
         topic = reader.string()
         count = reader.count(0)
-        codes = [_CODES.get(reader.uint8()) for _ in range(2)]
+        codes = [WIDTHS.get(reader.uint8()) for _ in range(2)]
         if None in codes:
             raise CodecError("numbers of an unknown width")
         numbers, values = (reader.array(count, str(code)) for code in codes)
@@ -180,8 +177,3 @@ def _whole(text: str) -> int | None:
     """Read a whole number; None if the text is not one, or too long."""
     is_whole = text.isascii() and text.isdecimal() and len(text) < _LONGEST_NUMBER
     return int(text) if is_whole else None
-
-
-def _width(largest: int) -> int:
-    """Return the bytes of the narrowest type that holds ``largest``."""
-    return next(width for width in _CODES if largest < 2 ** (8 * width))

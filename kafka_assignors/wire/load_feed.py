@@ -34,25 +34,15 @@ class Key(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """A forecast for one partition.
+    """A forecast for one partition."""
 
-    Attributes:
-        time_ms: the event time it was made for, milliseconds since 1970.
-        horizon_ms: milliseconds after ``time_ms`` that it covers.
-        arrivals: records expected within the horizon.
-        error: standard error of ``arrivals``, records; None if unknown.
-        arrival_rate: records/s that arrived at ``time_ms``.
-        service_rate: records/s that the group processed; None if unknown.
-        lag: records left to read at ``time_ms``; None if unknown.
-    """
-
-    time_ms: int
-    horizon_ms: int
-    arrivals: float
-    error: float | None
-    arrival_rate: float
-    service_rate: float | None
-    lag: float | None
+    time_ms: int  # the event time it was made for, milliseconds since 1970
+    horizon_ms: int  # milliseconds after `time_ms` that it covers
+    arrivals: float  # records expected within the horizon
+    error: float | None  # standard error of `arrivals`, records; None if unknown
+    arrival_rate: float  # records/s that arrived at `time_ms`
+    service_rate: float | None  # records/s that the group processed; None if unknown
+    lag: float | None  # records left to read at `time_ms`; None if unknown
 
 
 FIELDS = tuple(field.name for field in fields(Forecast))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from kafka_assignors.errors import CodecError
@@ -17,6 +17,12 @@ _LONGEST = 2**15 - 1  # bytes of a string
 
 MAX_BYTES = 64 * 1024 * 1024
 """Limit of one member's user data.  Kafka's default limit of a group's whole record is 1 MiB."""
+
+MAX_INFLATED = 4 * 1024 * 1024
+"""Limit of a part of user data after decompression; enough for the names and numbers of a large group."""
+
+WIDTHS = {1: "B", 2: "H", 4: "I", 8: "q"}
+"""Bytes of a number of variable width -> its format character in the struct module."""
 
 
 class Reader:
@@ -103,6 +109,10 @@ class Reader:
             owned.setdefault(topic, []).extend(struct.unpack(f">{count}i", self.raw(4 * count)))
         return owned
 
+    def sized(self) -> bytes:
+        """Read an int32 number of bytes, and these bytes."""
+        return self.raw(self.int32())
+
     def end(self) -> None:
         """Raise an error if bytes are left."""
         if self.left:
@@ -140,11 +150,11 @@ def named(what: str) -> Iterator[None]:
         raise CodecError(f"{what}: {error}") from None
 
 
-def inflated(packed: bytes, most: int, what: str) -> bytes:
-    """Decompress zlib's untrusted bytes to ``most`` bytes at most; error messages begin with ``what``."""
+def inflated(packed: bytes, what: str) -> bytes:
+    """Decompress zlib's untrusted bytes, up to ``MAX_INFLATED``; error messages begin with ``what``."""
     inflater = zlib.decompressobj()
     try:
-        raw = inflater.decompress(packed, most)
+        raw = inflater.decompress(packed, MAX_INFLATED)
     except zlib.error as error:
         raise CodecError(f"{what}: {error}") from None
     if not inflater.eof or inflater.unused_data:
@@ -157,10 +167,28 @@ def int32(value: int) -> bytes:
     return _INT32.pack(value)
 
 
+def sized(data: bytes) -> bytes:
+    """Encode bytes after their int32 number."""
+    return _INT32.pack(len(data)) + data
+
+
+def narrowest(largest: int) -> int:
+    """Return the bytes of the narrowest number in ``WIDTHS`` that holds ``largest``."""
+    return next(width for width in WIDTHS if largest < 2 ** (8 * width))
+
+
 def string(value: str) -> bytes:
     """Encode a string with a 16-bit length."""
     raw = value.encode()
     return _INT16.pack(len(raw)) + raw
+
+
+def by_topic(partitions: Iterable[tuple[str, int]]) -> dict[str, list[int]]:
+    """Group the numbers of partitions by topic; topics and numbers keep their order."""
+    numbers: dict[str, list[int]] = {}
+    for topic, number in partitions:
+        numbers.setdefault(topic, []).append(number)
+    return numbers
 
 
 def pack_ownership(owned: Mapping[str, Sequence[int]]) -> bytes:

@@ -14,7 +14,6 @@ from kafka_assignors.plan.model import TopicPartition
 from kafka_assignors.wire.primitives import inflated
 
 _STEPS, _LEAST = 8, -10  # codes for each doubling of the rate; the exponent of code 2
-_MOST_INFLATED = 4 * 1024 * 1024  # bytes, uncompressed
 
 
 def pack(partitions: Sequence[TopicPartition], rates: Mapping[TopicPartition, float]) -> bytes:
@@ -27,7 +26,7 @@ def unpack(partitions: Sequence[TopicPartition], packed: bytes) -> dict[TopicPar
     """Decode the rates of partitions."""
     if not packed:
         return {}
-    codes = inflated(packed, _MOST_INFLATED, "rates")
+    codes = inflated(packed, "rates")
     if len(codes) != len(partitions):
         raise CodecError(f"{len(codes)} rates for {len(partitions)} partitions")
     return {p: _RATE_OF[code] for p, code in zip(partitions, codes, strict=True) if code}

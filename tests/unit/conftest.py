@@ -10,6 +10,14 @@ from kafka import KafkaConsumer
 MakeConsumer = Callable[..., Any]
 
 
+def joining(made: Any) -> Any:
+    """Subscribe a consumer to ``t``, and call its only strategy as a join does; return the strategy."""
+    made.subscribe(["t"])
+    made._coordinator.group_protocols()
+    (assignor,) = made._coordinator._assignors.values()
+    return assignor
+
+
 @pytest.fixture
 def consumer() -> Iterator[MakeConsumer]:
     """Makes real consumers that never join: with a fixed API version they need no broker."""

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 import numpy as np
 from kafka.cluster import ClusterMetadata
-from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
 from kafka_assignors.assignor import convert
@@ -167,9 +166,7 @@ class LagAssignor(Assignor):
             if self._watcher is not None and planned is not None and not self._second_round.is_settling:
                 self._watcher.lead(planned, joined_generation)
 
-    def _assign(
-        self, cluster: ClusterMetadata, members: Sequence[JoinGroupResponse.JoinGroupResponseMember]
-    ) -> Assignment:
+    def _assign(self, cluster: ClusterMetadata, members: Sequence[JoinedMember]) -> Assignment:
         self._planned = None
         timeout_s = self.options.lag_timeout_ms / 1000
         if (session_s := self._access.session_timeout_s()) is not None:
@@ -186,7 +183,7 @@ class LagAssignor(Assignor):
         return self._planned
 
     def _read(
-        self, members: Sequence[JoinGroupResponse.JoinGroupResponseMember], complaints: Complaints
+        self, members: Sequence[JoinedMember], complaints: Complaints
     ) -> list[tuple[Member, MemberReport]]:
         self._all_read_budgets = False  # in case the next line fails
         read = super()._read(members, complaints)

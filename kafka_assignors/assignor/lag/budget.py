@@ -12,10 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from kafka.protocol.consumer.group import JoinGroupResponse
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors.assignor import convert
+from kafka_assignors.assignor.members import JoinedMember
 from kafka_assignors.assignor.record_size import RecordWatch, fixed_bytes, plain_bytes, sent_bytes
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import Ownership
@@ -34,29 +34,18 @@ _LAG_BYTES = 10
 
 
 class MemberSize(NamedTuple):
-    """A member's part of the record, before the leader chooses budgets.
+    """A member's part of the record, before the leader chooses budgets."""
 
-    Attributes:
-        fixed: bytes of its ids, its topics and the broker's fields.
-        sent: bytes of the claims and the user data that it joined with.
-        assigned: the partitions of its new assignment.
-    """
-
-    fixed: int
-    sent: int
-    assigned: Ownership
+    fixed: int  # bytes of its ids, its topics and the broker's fields
+    sent: int  # bytes of the claims and the user data that it joined with
+    assigned: Ownership  # the partitions of its new assignment
 
 
 class Fitted(NamedTuple):
-    """The budgets that the leader chooses.
+    """The budgets that the leader chooses."""
 
-    Attributes:
-        budgets: one for each member; None: the group is small, and needs none.
-        size: estimated bytes of this round's record.
-    """
-
-    budgets: list[MemberBudget] | None
-    size: int
+    budgets: list[MemberBudget] | None  # one for each member; None: the group is small, and needs none
+    size: int  # estimated bytes of this round's record
 
 
 def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budgets: bool = False) -> Fitted:
@@ -96,7 +85,7 @@ def fit(sizes: Sequence[MemberSize], limit: int, *, claims: bool, some_have_budg
 
 
 def sizes_of(
-    members: Iterable[JoinGroupResponse.JoinGroupResponseMember],
+    members: Iterable[JoinedMember],
     assignments: Mapping[str, ConsumerProtocolAssignment],
 ) -> list[MemberSize]:
     """Return the members' parts of the record."""
@@ -131,7 +120,7 @@ class Budgets:
     def add(
         self,
         assignments: dict[str, ConsumerProtocolAssignment],
-        members: Sequence[JoinGroupResponse.JoinGroupResponseMember],
+        members: Sequence[JoinedMember],
         throughput: Throughput | None,
         *,
         some_have_budgets: bool,

@@ -24,19 +24,12 @@ _BUSY_S = 300.0
 
 @dataclass(frozen=True, slots=True)
 class _Wait:
-    """How long a hold has lasted.
+    """How long a hold has lasted."""
 
-    Attributes:
-        rounds: number of rounds that ended with this hold, without those in which the member was busy.
-        since: generation of the first round that held the partition back.
-        until: time up to which the member's application may be busy.
-        is_busy: whether the member still sends the claims it had before that first round.
-    """
-
-    rounds: int
-    since: int
-    until: float
-    is_busy: bool = False
+    rounds: int  # number of rounds that ended with this hold, without those in which the member was busy
+    since: int  # generation of the first round that held the partition back
+    until: float  # time up to which the member's application may be busy
+    is_busy: bool = False  # whether the member still sends the claims it had before that first round
 
 
 class SecondRound:

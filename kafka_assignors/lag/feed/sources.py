@@ -24,23 +24,14 @@ _END_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """Forecasts for a set of partitions.
+    """Forecasts for a set of partitions, over the same period for all of them."""
 
-    Attributes:
-        arrivals: records expected to arrive, over the same period for all partitions.
-        lags: records left to read when the forecast was made.
-        problem: why some forecasts are missing, as a line for the user; empty if none is missing.
-        is_logged: whether the problem needs no warning, because it is logged already, or passes soon.
-        period_s: length of the period, seconds; 0: unknown.
-        age_s: age of the oldest forecast, seconds; 0: unknown.
-    """
-
-    arrivals: Mapping[TopicPartition, float] = field(default_factory=dict)
-    lags: Lags = field(default_factory=dict)
-    problem: str = ""
-    is_logged: bool = False
-    period_s: float = 0.0
-    age_s: float = 0.0
+    arrivals: Mapping[TopicPartition, float] = field(default_factory=dict)  # records expected to arrive
+    lags: Lags = field(default_factory=dict)  # records left to read when the forecast was made
+    problem: str = ""  # why some forecasts are missing, as a line for the user; empty if none is missing
+    is_logged: bool = False  # the problem needs no warning, because it is logged already, or passes soon
+    period_s: float = 0.0  # length of the period, seconds; 0: unknown
+    age_s: float = 0.0  # age of the oldest forecast, seconds; 0: unknown
 
 
 class LoadSource(Protocol):
@@ -66,7 +57,6 @@ class PolledLoad:
         function: takes partitions and returns the expected records of each partition that it knows.
         refresh_s: seconds from one answer to the next call.
         max_age_s: older answers are ignored.
-        now: seconds, as ``time.monotonic``.
     """
 
     def __init__(

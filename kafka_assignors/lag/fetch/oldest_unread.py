@@ -271,17 +271,11 @@ class OldestUnreadFetch:
 
 @dataclass
 class _Responses:
-    """One leader's responses to requests that ask for the same number of bytes of each partition.
+    """One leader's responses to requests that ask for the same number of bytes of each partition."""
 
-    Attributes:
-        too_small: positions that need more bytes.
-        unfinished: positions that need another request, from a later offset.
-        largest: bytes of the largest response.
-    """
-
-    too_small: list[Position] = field(default_factory=list)
-    unfinished: list[Position] = field(default_factory=list)
-    largest: int = 0
+    too_small: list[Position] = field(default_factory=list)  # they need more bytes
+    unfinished: list[Position] = field(default_factory=list)  # they need another request, from a later offset
+    largest: int = 0  # bytes of the largest response
 
 
 def _chunks(positions: Iterable[Position], size: int) -> list[list[Position]]:

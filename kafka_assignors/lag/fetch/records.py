@@ -19,15 +19,10 @@ _HAS_DELETE_HORIZON = 0x40
 
 
 class FirstRecord(NamedTuple):
-    """The result of ``first_record``.
+    """The result of ``first_record``."""
 
-    Attributes:
-        timestamp_ms: the record's timestamp; -1: it has none; None: there is no such record in these bytes.
-        offset: the record's offset; without a record, the offset to fetch from next.
-    """
-
-    timestamp_ms: int | None
-    offset: int
+    timestamp_ms: int | None  # -1: the record has none; None: there is no such record in these bytes
+    offset: int  # the record's offset; without a record, the offset to fetch from next
 
 
 def first_record(data: bytes, offset: int, aborted: Iterable[tuple[int, int]] = ()) -> FirstRecord:

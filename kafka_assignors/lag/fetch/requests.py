@@ -14,6 +14,7 @@ from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest, OffsetFetc
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest, MetadataRequest
 
 from kafka_assignors.plan import TopicPartition
+from kafka_assignors.wire.primitives import by_topic
 
 BEGIN, END = int(OffsetSpec.EARLIEST), int(OffsetSpec.LATEST)
 
@@ -182,11 +183,3 @@ def read_fetch(response: Any) -> Iterator[tuple[TopicPartition, Any]]:
         name = topic.topic
         for p in topic.partitions:
             yield TopicPartition(name, p.partition_index), p
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    """Return topic -> partition numbers."""
-    numbers: dict[str, list[int]] = {}
-    for topic, number in partitions:
-        numbers.setdefault(topic, []).append(number)
-    return numbers

@@ -16,11 +16,11 @@ from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
 
 from kafka_assignors.lag.fetch.errors import is_retriable_error, lag_error
 from kafka_assignors.lag.fetch.link import Link
-from kafka_assignors.lag.fetch.requests import by_topic
 from kafka_assignors.lag.fetch.sending import Sender
 from kafka_assignors.lag.reading import Offsets
 from kafka_assignors.lag.retention import Retention
 from kafka_assignors.plan import TopicPartition, shown
+from kafka_assignors.wire.primitives import by_topic
 
 AGAIN_S = 600.0
 """Seconds after which the limits of a topic, or the size of a log, are requested again."""
@@ -38,7 +38,6 @@ class Retentions:
 
     Args:
         note: called once for each cause, with a line for the user.
-        clock: seconds, as ``time.monotonic``.
     """
 
     def __init__(self, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 
 from kafka_assignors.errors import CodecError
-from kafka_assignors.wire.primitives import Reader, inflated, int32
+from kafka_assignors.wire.primitives import MAX_INFLATED, Reader, inflated, int32, sized
 from kafka_assignors.wire.stateful.task_section import LONGEST_ID, MOST_TASKS, Task, pack_text
 
 LONGEST_ENDPOINT = 255
@@ -35,7 +35,6 @@ NO_OWNERS = int32(0)
 
 _UINT16 = struct.Struct(">H")
 _MOST = 2**16 - 1  # endpoints, and subtopologies
-_MOST_INFLATED = 4 * 1024 * 1024  # bytes; enough for the endpoints, ids and tasks of a large group
 
 
 def owners_if_small_enough(section: bytes, members: int) -> bytes:
@@ -77,17 +76,16 @@ def pack_owners(owners: Mapping[str, Iterable[Task]]) -> bytes:
         column = np.zeros(size, _number_type(len(endpoints)))
         column[list(endpoint_of[name])] = list(endpoint_of[name].values())
         parts.append(column.tobytes())
-    if len(raw := b"".join(parts)) > _MOST_INFLATED:
-        raise CodecError(f"owners: {len(raw)} bytes, more than {_MOST_INFLATED}")
-    packed = zlib.compress(raw)
-    return int32(len(packed)) + packed
+    if len(raw := b"".join(parts)) > MAX_INFLATED:
+        raise CodecError(f"owners: {len(raw)} bytes, more than {MAX_INFLATED}")
+    return sized(zlib.compress(raw))
 
 
 def read_owners(reader: Reader) -> dict[str, tuple[Task, ...]]:
     """Read the section: endpoint -> its active tasks, by subtopology and partition."""
-    if not (length := reader.int32()):
+    if not (packed := reader.sized()):
         return {}
-    inside = Reader(inflated(reader.raw(length), _MOST_INFLATED, "owners"))
+    inside = Reader(inflated(packed, "owners"))
     (count,) = inside.array(1, "H")
     endpoints = [inside.string() for _ in range(count)]
     if not count or len(set(endpoints)) != count or not all(endpoints):

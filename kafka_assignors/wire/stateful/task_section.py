@@ -17,7 +17,7 @@ from itertools import accumulate, repeat
 from operator import sub
 
 from kafka_assignors.errors import CodecError
-from kafka_assignors.wire.primitives import Reader, string
+from kafka_assignors.wire.primitives import WIDTHS, Reader, narrowest, string
 
 Task = tuple[str, int]
 """Id of the subtopology, number of the partition."""
@@ -32,7 +32,6 @@ _MOST_SUBTOPOLOGIES = 2**16 - 1
 _MOST_PARTITION = 2**31 - 1
 MOST_LAG = 2**63 - 1
 """Largest lag (records); also the lag of a copy whose lag is unknown."""
-_CODES = {1: "B", 2: "H", 4: "I", 8: "q"}
 _NOTHING = b"\0"
 _UINT16 = struct.Struct(">H")
 
@@ -143,15 +142,14 @@ def _section(numbers: Mapping[str, Sequence[int]]) -> bytes:
 
 def _packed(numbers: Sequence[int]) -> bytes:
     """Encode a column of at least one number."""
-    largest = max(numbers)
-    size = next(size for size in _CODES if largest < 2 ** (8 * size))
-    return struct.pack(f">B{len(numbers)}{_CODES[size]}", size, *numbers)
+    size = narrowest(max(numbers))
+    return struct.pack(f">B{len(numbers)}{WIDTHS[size]}", size, *numbers)
 
 
 def _column(reader: Reader, size: int, count: int, widest: int = 4) -> Sequence[int]:
     """Read ``count`` numbers of ``size`` bytes; those of 8 bytes are signed, and the caller checks them."""
     if size == 1:
         return reader.raw(count)
-    if (code := _CODES.get(size)) is None or size > widest:
+    if (code := WIDTHS.get(size)) is None or size > widest:
         raise CodecError("numbers of an unknown width")
     return reader.array(count, code)

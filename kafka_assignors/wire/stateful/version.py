@@ -25,17 +25,11 @@ LATEST_VERSION = 2
 
 @dataclass(frozen=True, slots=True)
 class NewerHeader:
-    """The header of bytes that a newer release wrote.
+    """The header of bytes that a newer release wrote."""
 
-    Attributes:
-        version: the version of the bytes.
-        latest_supported: the latest version the sender supports; in an assignment, the version to join with.
-        process_id: the sender's process id; None in an assignment.
-    """
-
-    version: int
-    latest_supported: int
-    process_id: UUID | None = None
+    version: int  # of the bytes
+    latest_supported: int  # the latest version of the sender; in an assignment, the version to join with
+    process_id: UUID | None = None  # the sender's process id; None in an assignment
 
 
 def check_header(version: int, latest_supported: int) -> None:

@@ -14,14 +14,11 @@ from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import sticky_user_data
 from tests.support.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
+from tests.support.logged import warnings
 
 TOPICS = {"t": 4, "u": 2}
 every_strategy = pytest.mark.parametrize("kind", STRATEGIES.values(), ids=STRATEGIES)
 Kind = type[Assignor]
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
 
 
 @every_strategy

@@ -71,6 +71,12 @@ def subscribed(consumer: MakeConsumer, *strategies: Any, **config: Any) -> Any:
     return made
 
 
+@pytest.fixture
+def made(consumer: MakeConsumer) -> Any:
+    """A consumer of ``t`` with cooperative-sticky."""
+    return subscribed(consumer)
+
+
 def only_assignor(made: Any) -> Any:
     (assignor,) = made._coordinator._assignors.values()
     return assignor
@@ -116,9 +122,8 @@ def test_cooperative_strategy_beside_an_eager_one_sends_history_only(
     assert (dict(owned), generation) == ({"t": [1, 2]}, 5)
 
 
-def test_member_that_lost_its_membership_claims_nothing(consumer: MakeConsumer) -> None:
+def test_member_that_lost_its_membership_claims_nothing(made: Any) -> None:
     """kafka-python notifies the consumer, not the assignor; a claim would keep partitions from others."""
-    made = subscribed(consumer)
     hold(made, 1, 2)
     made._coordinator.reset_generation()
     made._net.run(made._coordinator._on_join_prepare_async, -1, "")
@@ -165,9 +170,8 @@ def test_unknown_kafka_python_is_not_asked_to_rejoin(
     assignor._access.request_rejoin_with_metadata()
 
 
-def test_request_rejoin_makes_the_consumer_rejoin(consumer: MakeConsumer) -> None:
+def test_request_rejoin_makes_the_consumer_rejoin(made: Any) -> None:
     """kafka-python has no public call for it."""
-    made = subscribed(consumer)
     coordinator = made._coordinator
     coordinator.rejoin_needed = False
     assignor = only_assignor(made)
@@ -214,8 +218,7 @@ def test_join_caused_by_metadata_survives_a_poll_timeout(consumer: MakeConsumer)
     assert made._coordinator.rejoin_needed
 
 
-def test_close_of_the_consumer_calls_back(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
+def test_close_of_the_consumer_calls_back(made: Any) -> None:
     assert not is_closing(made)
     made.close()
     assert is_closing(made)
@@ -238,9 +241,8 @@ def test_assignor_without_a_consumer_offers_both_protocols() -> None:
 @pytest.mark.parametrize(
     "part", ["_rebalance_protocol", "_subscription", "_generation", "_net", "_assignors"]
 )
-def test_unknown_kafka_python_gets_one_protocol(part: str, consumer: MakeConsumer) -> None:
+def test_unknown_kafka_python_gets_one_protocol(part: str, made: Any) -> None:
     """So that a mixed list is refused."""
-    made = consumer(CooperativeStickyAssignor)
     coordinator, assignor = made._coordinator, only_assignor(made)
     kept = vars(coordinator).pop(part)
     assert assignor.supported_protocols() == [RebalanceProtocol.COOPERATIVE]
@@ -255,9 +257,8 @@ def test_one_instance_in_two_consumers_is_refused(consumer: MakeConsumer) -> Non
         consumer(instance)
 
 
-def test_join_that_never_took_effect_does_not_date_claims(consumer: MakeConsumer) -> None:
+def test_join_that_never_took_effect_does_not_date_claims(made: Any) -> None:
     """kafka-python drops a join that ends between two polls, and joins again with its earlier assignment."""
-    made = subscribed(consumer)
     hold(made, 1, generation=5)
     made._coordinator._generation = Generation(6, "m", "cooperative-sticky")
     assert sent(made).generation_id == 5
@@ -282,9 +283,8 @@ def test_replicas_are_read_from_the_metadata() -> None:
     assert replicas(known, "gone", 1) == [()]
 
 
-def test_on_close_runs_before_close_returns(consumer: MakeConsumer) -> None:
+def test_on_close_runs_before_close_returns(made: Any) -> None:
     """The consumer's event loop ends, and cancels waiting coroutines."""
-    made = subscribed(consumer)
     sent(made)
     done: list[str] = []
     only_assignor(made)._access.on_close(lambda: done.append("closed"))
@@ -302,8 +302,7 @@ def test_lag_ends_where_the_consumer_stops_reading(consumer: MakeConsumer, level
     assert only_assignor(made)._source()._fetcher._settings.isolation == 1
 
 
-def test_config_has_the_connection_settings(consumer: MakeConsumer) -> None:
-    made = subscribed(consumer)
+def test_config_has_the_connection_settings(made: Any) -> None:
     sent(made)
     config = only_assignor(made)._access.config()
     for name in ("bootstrap_servers", "security_protocol", "client_id", "request_timeout_ms"):
@@ -314,8 +313,7 @@ def test_config_has_the_connection_settings(consumer: MakeConsumer) -> None:
     assert access.max_poll_interval_s() == made.config["max_poll_interval_ms"] / 1000
 
 
-def test_rejoin_can_be_requested_from_another_thread(consumer: MakeConsumer) -> None:
-    made = subscribed(consumer)
+def test_rejoin_can_be_requested_from_another_thread(made: Any) -> None:
     sent(made)
     access = only_assignor(made)._access
     coordinator = made._coordinator
@@ -323,10 +321,7 @@ def test_rejoin_can_be_requested_from_another_thread(consumer: MakeConsumer) -> 
     coordinator.rejoin_needed = False
     access.request_rejoin_threadsafe(Cause.FORECAST, 4)  # a rebalance later
     access.request_rejoin_threadsafe(Cause.SKEW, 5)
-    deadline = time.monotonic() + 20
-    while not made._coordinator.rejoin_needed:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    until(lambda: coordinator.rejoin_needed)
     assert access.rejoin_causes == {Cause.SKEW}
     made.close()
     access.request_rejoin_threadsafe(Cause.SKEW, 5)  # the consumer is closed: no error
@@ -339,9 +334,8 @@ def test_access_without_a_consumer_answers_none() -> None:
     access.request_rejoin_threadsafe(Cause.SKEW, 5)
 
 
-def test_membership_age_counts_from_the_last_answered_heartbeat(consumer: MakeConsumer) -> None:
+def test_membership_age_counts_from_the_last_answered_heartbeat(made: Any) -> None:
     """It counts from the send time: an answer may wait while the process is suspended."""
-    made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     assert heartbeat_age_s(made) is None, "it is in no group"
     settle(coordinator)
@@ -370,9 +364,8 @@ def test_timeouts_are_the_ones_of_the_join(consumer: MakeConsumer) -> None:
 
 
 def test_poll_age_counts_from_the_last_poll_or_coordinator_lookup(
-    consumer: MakeConsumer, monkeypatch: pytest.MonkeyPatch
+    made: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = consumer(CooperativeStickyAssignor)
     assert poll_age_s(made) == float("inf")
     made._coordinator.poll_heartbeat()
     made._coordinator.heartbeat.last_poll -= 100
@@ -383,11 +376,8 @@ def test_poll_age_counts_from_the_last_poll_or_coordinator_lookup(
     assert poll_age_s(made) < 100, "a lookup of the coordinator counts as a poll"
 
 
-def test_stable_heartbeat_is_the_last_one_answered_without_rebalance(
-    consumer: MakeConsumer,
-) -> None:
+def test_stable_heartbeat_is_the_last_one_answered_without_rebalance(made: Any) -> None:
     """It is None before the answer, and after an answer that reports a rebalance."""
-    made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     beat = coordinator.heartbeat
     answer = [NoError]
@@ -433,8 +423,7 @@ def test_fenced_static_member_is_no_member(consumer: MakeConsumer) -> None:
     assert not is_fenced(made), "a join stops heartbeats, too"
 
 
-def test_dynamic_member_is_never_fenced(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
+def test_dynamic_member_is_never_fenced(made: Any) -> None:
     made._coordinator.state = MemberState.STABLE
     assert not is_fenced(made)
     assert static_member_id(made) is None
@@ -454,16 +443,14 @@ def test_dropped_producer_sends_nothing_more() -> None:
         producer.close(timeout=0)
 
 
-def test_rejoin_can_be_requested_for_a_consumer(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
+def test_rejoin_can_be_requested_for_a_consumer(made: Any) -> None:
     made._coordinator.rejoin_needed = False
     request_rejoin(made)
     assert made._coordinator.rejoin_needed
 
 
-def test_batch_read_to_its_end_is_forgotten(consumer: MakeConsumer) -> None:
+def test_batch_read_to_its_end_is_forgotten(made: Any) -> None:
     """Else kafka-python never returns to a batch of a partition that was paused; a begun batch stays."""
-    made = consumer(CooperativeStickyAssignor)
     assert {"_next_partition_records", "_paused_partition_records"} <= vars(made._fetcher).keys()
     for batch, kept in (([], None), (["unread"], ["unread"])):
         made._fetcher._next_partition_records = batch
@@ -472,9 +459,8 @@ def test_batch_read_to_its_end_is_forgotten(consumer: MakeConsumer) -> None:
     made._fetcher._next_partition_records = None
 
 
-def test_waiting_for_a_job_does_not_block_the_loop(consumer: MakeConsumer) -> None:
+def test_waiting_for_a_job_does_not_block_the_loop(made: Any) -> None:
     """Otherwise no heartbeat would be sent meanwhile."""
-    made = consumer(CooperativeStickyAssignor)
     may_end, turned = threading.Event(), threading.Event()
     background = Background("test-job")
     job = background.submit(may_end.wait)
@@ -493,9 +479,8 @@ def test_waiting_for_a_job_does_not_block_the_loop(consumer: MakeConsumer) -> No
 # --- state read by a leader and by a static member ----------------------------------------------------------
 
 
-def test_leader_id_comes_from_the_join_response(consumer: MakeConsumer) -> None:
+def test_leader_id_comes_from_the_join_response(made: Any) -> None:
     """kafka-python drops it.  A group of the new protocol has no leader (KIP-848)."""
-    made = consumer(CooperativeStickyAssignor)
     coordinator = made._coordinator
     assignor = only_assignor(made)
     assert assignor._access.leader_id() is None
@@ -510,8 +495,7 @@ def test_leader_id_comes_from_the_join_response(consumer: MakeConsumer) -> None:
     coordinator.state = MemberState.UNJOINED
 
 
-def test_synced_generation_comes_from_an_answer_without_an_error(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
+def test_synced_generation_comes_from_an_answer_without_an_error(made: Any) -> None:
     coordinator = made._coordinator
     assignor = only_assignor(made)
     assert assignor._access.synced_generation() is None
@@ -527,9 +511,8 @@ def test_synced_generation_comes_from_an_answer_without_an_error(consumer: MakeC
     assert assignor._access.synced_generation() == 3
 
 
-def test_metadata_update_under_way_does_not_answer_a_new_request(consumer: MakeConsumer) -> None:
+def test_metadata_update_under_way_does_not_answer_a_new_request(made: Any) -> None:
     """It may have been requested for other topics."""
-    made = consumer(CooperativeStickyAssignor)
     assignor = only_assignor(made)
     access, metadata = assignor._access, made._coordinator._cluster
     before = time.monotonic()
@@ -541,8 +524,7 @@ def test_metadata_update_under_way_does_not_answer_a_new_request(consumer: MakeC
     metadata._refresh_future = None
 
 
-def test_metadata_update_calls_back_with_its_partition_counts(consumer: MakeConsumer) -> None:
-    made = consumer(CooperativeStickyAssignor)
+def test_metadata_update_calls_back_with_its_partition_counts(made: Any) -> None:
     made.subscribe(["t", "gone"])
     assignor = only_assignor(made)
     listed: list[dict[str, int]] = []
@@ -599,14 +581,6 @@ def test_consumer_and_its_strategies_have_one_recorder(consumer: MakeConsumer) -
     recorder.add_gauge("g", "copy-lag", lambda _now_ms: 7)
     assert made.metrics()["g"] == {"copy-lag": 7}
     assert not consumer_recorder(consumer(RangeAssignor, metrics_enabled=False)).is_enabled
-
-
-def test_coordinator_has_the_methods_whose_calls_are_recorded(consumer: MakeConsumer) -> None:
-    made = consumer(RangeAssignor)
-    kind = type(made._coordinator)
-    for name in ("_do_join_and_sync_async", "_invoke_rebalance_listener_async"):
-        assert callable(getattr(kind, name))
-        assert vars(made._coordinator)[name].__name__.endswith("_and_record")
 
 
 @pytest.mark.parametrize("metrics_enabled", [True, False])

@@ -44,13 +44,6 @@ def planned(
     return {name: dict(topics) for name, topics in report.target.items()}, report
 
 
-@every_strategy
-def test_rack_is_sent_with_the_subscription(kind: type[Assignor]) -> None:
-    """Without the option none is sent."""
-    assert joined("a", kind(rack="zone-a").metadata(TOPICS)).metadata.rack_id == "zone-a"
-    assert joined("a", kind().metadata(TOPICS)).metadata.rack_id is None
-
-
 @by_rack
 def test_fresh_plan_puts_partitions_near_their_replicas(kind: type[Assignor]) -> None:
     """Fairness first: four each; a partition without a replica in any rack fills the gap."""

@@ -64,10 +64,6 @@ def asked(docker: Path) -> list[str]:
     return (docker / "asked").read_text().splitlines()
 
 
-def test_answering_engine_is_found(docker: Path) -> None:
-    assert compose_command() == ("docker", "compose")
-
-
 @pytest.mark.parametrize("fault", ["no-engine", "no-compose"])
 def test_docker_without_an_engine_is_not_used(docker: Path, fault: str) -> None:
     (docker / fault).touch()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -11,6 +10,7 @@ from kafka_assignors import ConfigurationError, FailoverAssignor, PlanReport
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.wire import failover_user_data, history
 from tests.support.joining import Plan, cluster, joined, own, plan_of, raw
+from tests.support.logged import warnings
 
 TOPICS = {"t": 3, "u": 2}
 Owned = Mapping[str, Sequence[int]]
@@ -37,10 +37,6 @@ def chosen(members: Mapping[str, object], *, preempt: bool = True) -> str:
     return active(
         plan_of(leader.assign(cluster(TOPICS), [joined(name, sent) for name, sent in members.items()]))
     )
-
-
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
 
 
 # --- options -----------------------------------------------------------------------------------------------

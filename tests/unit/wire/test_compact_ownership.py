@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import zlib
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -125,10 +124,3 @@ def test_each_topic_is_counted_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compact_ownership, "_read_numbers", lambda *args: Numbers(original(*args)))
     assert len(read(compact_ownership.pack({f"t{number}": [1] for number in range(50)}))) == 50
     assert len(counted) <= 50
-
-
-@given(st.binary(max_size=60))
-def test_random_bytes_are_read_or_refused(raw: bytes) -> None:
-    for data in (raw, compressed(raw), compressed(TOPIC + raw)):
-        with suppress(CodecError):
-            read(data)

@@ -6,7 +6,7 @@ import gc
 import logging
 import threading
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -22,11 +22,13 @@ from kafka_assignors import (
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
+from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
 from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.logged import warnings
 from tests.support.waiting import until
-from tests.unit.conftest import MakeConsumer
+from tests.unit.conftest import MakeConsumer, joining
 
 KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
 
@@ -61,23 +63,35 @@ def member(
     return joined(name, raw(topics.split(), data))
 
 
-def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+Make = Callable[..., Any]
+
+
+@pytest.fixture
+def make() -> Iterator[Make]:
+    """Makes assignors, and closes them."""
+    made: list[LagAssignor] = []
+
+    def of_kind(kind: type[LagAssignor], **options: Any) -> LagAssignor:
+        made.append(kind(**options))
+        return made[-1]
+
+    yield of_kind
+    for assignor in made:
+        assignor.close()
 
 
 @KINDS
-def test_example_of_kip_169(kind: type[LagAssignor]) -> None:
+def test_example_of_kip_169(kind: type[LagAssignor], make: Make) -> None:
     """100,000 for one; 60,000 and 50,000 for the other."""
-    assignor = kind(lag_source=LagSource())
+    assignor = make(kind, lag_source=LagSource())
     plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
     assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
-    assignor.close()
 
 
 @KINDS
-def test_leader_fetches_only_unreported_lag(kind: type[LagAssignor]) -> None:
+def test_leader_fetches_only_unreported_lag(kind: type[LagAssignor], make: Make) -> None:
     source = LagSource({TopicPartition("t", 2): 50_000})
-    assignor = kind(lag_source=source)
+    assignor = make(kind, lag_source=source)
     reports = [
         member("c0", {TopicPartition("t", 0): 100_000}),
         member("c1", {TopicPartition("t", 1): 60_000}),
@@ -85,23 +99,21 @@ def test_leader_fetches_only_unreported_lag(kind: type[LagAssignor]) -> None:
     plan = plan_of(assignor.assign(cluster({"t": 3}), reports))
     assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
     assert source.asked == [{("t", 2)}]
-    assignor.close()
 
 
-def test_old_report_is_ignored() -> None:
+def test_old_report_is_ignored(make: Make) -> None:
     source = LagSource()
-    assignor = LagAwareAssignor(lag_source=source, lag_max_age_ms=1_000)
+    assignor = make(LagAwareAssignor, lag_source=source, lag_max_age_ms=1_000)
     members = [
         member("c0", {TopicPartition("t", 0): 1}, 1_001),
         member("c1", {TopicPartition("t", 1): 2}, 1_000),
     ]
     assignor.assign(cluster({"t": 3}), members)
     assert source.asked == [{("t", 0), ("t", 2)}]
-    assignor.close()
 
 
 @pytest.mark.parametrize("backwards", [False, True])
-def test_newest_report_counts_and_of_equally_old_ones_the_larger(backwards: bool) -> None:
+def test_newest_report_counts_and_of_equally_old_ones_the_larger(backwards: bool, make: Make) -> None:
     """In any order of members.  p0 has 9 records left, p1 has 8, p2 has 7."""
     a, b, c = (TopicPartition("t", p) for p in range(3))
     members = [
@@ -110,32 +122,29 @@ def test_newest_report_counts_and_of_equally_old_ones_the_larger(backwards: bool
         member("c2", {c: 7}, 5),
     ]
     seen: list[PlanReport] = []
-    assignor = LagAwareAssignor(lag_source=LagSource({}), on_plan=seen.append)
+    assignor = make(LagAwareAssignor, lag_source=LagSource({}), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), members[::-1] if backwards else members)
     assert seen[0].target.group.lags == {"t": [9, 8, 7]}
-    assignor.close()
 
 
-def test_second_round_plans_with_the_lag_of_the_first() -> None:
+def test_second_round_plans_with_the_lag_of_the_first(make: Make) -> None:
     """It follows at once; new records must not change the target within one rebalance."""
     source = LagSource()
     seen: list[PlanReport] = []
-    assignor = LagAwareAssignor(lag_source=source, on_plan=seen.append)
+    assignor = make(LagAwareAssignor, lag_source=source, on_plan=seen.append)
     for lag in (50_000, 0):
         source.answer[TopicPartition("t", 2)] = lag
         assignor.assign(cluster({"t": 3}), [member("c0"), member("c1", {TopicPartition("t", 0): 7}, 3_000)])
     assert [report.target.group.lags["t"] for report in seen] == [[7, 60_000, 50_000]] * 2
     assert len(source.asked) == 1
-    assignor.close()
 
 
 @KINDS
-def test_topics_with_one_subscriber_need_no_lag(kind: type[LagAssignor]) -> None:
+def test_topics_with_one_subscriber_need_no_lag(kind: type[LagAssignor], make: Make) -> None:
     source = LagSource()
-    assignor = kind(lag_source=source)
+    assignor = make(kind, lag_source=source)
     assignor.assign(cluster({"t": 3, "u": 2}), [member("c0"), member("c1", topics="u")])
     assert source.asked == []
-    assignor.close()
 
 
 @pytest.mark.parametrize(
@@ -146,48 +155,45 @@ def test_topics_with_one_subscriber_need_no_lag(kind: type[LagAssignor]) -> None
     ],
 )
 def test_topic_with_one_subscriber_counts_in_a_members_total_load(
-    kind: type[LagAssignor], asked: set[str], shared: dict[str, list[int]]
+    kind: type[LagAssignor], asked: set[str], shared: dict[str, list[int]], make: Make
 ) -> None:
     """c0's own topic is heavy, so c0 gets the lightest shared partitions."""
     lags = {("u", 0): 1_000, ("t", 0): 300, ("t", 1): 300, ("t", 2): 1}
     source = LagSource({TopicPartition(*partition): lag for partition, lag in lags.items()})
-    assignor = kind(lag_source=source)
+    assignor = make(kind, lag_source=source)
     members = [member("c0", topics="t u"), member("c1")]
     plan = plan_of(assignor.assign(cluster({"t": 3, "u": 1}), members))
     assert {topic for topic, _ in source.asked[0]} == asked
     assert {name: topics["t"] for name, topics in plan.items()} == shared
-    assignor.close()
 
 
-def test_reports_for_unknown_partitions_are_ignored() -> None:
+def test_reports_for_unknown_partitions_are_ignored(make: Make) -> None:
     lies = {TopicPartition("t", 3): 5, TopicPartition("gone", 0): 5, TopicPartition("t", 2**31 - 1): 5}
     seen: list[PlanReport] = []
-    assignor = LagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
+    assignor = make(LagAwareAssignor, lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0", lies), member("c1")])
     assert seen[0].target.group.lags == {"t": [100_000, 60_000, 50_000]}
-    assignor.close()
 
 
 @KINDS
 def test_undecodable_user_data_costs_one_warning(
-    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
-    assignor = kind(lag_source=LagSource())
+    assignor = make(kind, lag_source=LagSource())
     broken = joined("c0", raw(["t"], b"\x00\x00garbage"))
     nothing = joined("c1", raw(["t"], None))
     plan = plan_of(assignor.assign(cluster({"t": 3}), [broken, nothing]))
     assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
     assert len(warnings(caplog)) == 1
-    assignor.close()
 
 
 @KINDS
 def test_group_without_lag_is_planned_by_count_with_one_warning(
-    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
     source = LagSource()
     source.error = OSError("no broker")
-    assignor = kind(lag_source=source)
+    assignor = make(kind, lag_source=source)
     for _ in range(3):
         plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
         assert sorted(len(topics["t"]) for topics in plan.values()) == [1, 2]
@@ -205,12 +211,11 @@ def test_group_without_lag_is_planned_by_count_with_one_warning(
     source.error, source.answer = None, {}
     assignor.assign(cluster({"t": 4}), [member("c0"), member("c1")])
     assert len(warnings(caplog)) == 2
-    assignor.close()
 
 
 @KINDS
 def test_leader_waits_for_a_hanging_source_until_the_timeout(
-    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture
+    kind: type[LagAssignor], caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
     go_on = threading.Event()
 
@@ -218,14 +223,13 @@ def test_leader_waits_for_a_hanging_source_until_the_timeout(
         go_on.wait(60)
         return {}
 
-    assignor = kind(lag_source=hang, lag_timeout_ms=50)
+    assignor = make(kind, lag_source=hang, lag_timeout_ms=50)
     began = time.monotonic()
     plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
     assert time.monotonic() - began < 30  # and not the 60 it would hang
     assert sum(len(topics["t"]) for topics in plan.values()) == 3
     assert "no answer within 0.0" in caplog.text
     go_on.set()
-    assignor.close()
 
 
 def test_leader_waits_for_a_third_of_its_session_at_most(consumer: MakeConsumer) -> None:
@@ -256,36 +260,31 @@ def test_assignor_without_a_consumer_plans_without_lag(
     assert not warnings(caplog)
 
 
-@KINDS
-def test_member_reports_the_lag_of_its_partitions(kind: type[LagAssignor]) -> None:
-    source = LagSource()
-    assignor = kind(lag_source=source)
-    assert assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags == {}
-    own(assignor, {"t": [0, 2]}, 5)
-    deadline = time.monotonic() + 20
-    while not (report := assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data))).lags:
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+def reported(assignor: LagAssignor) -> MemberReport:
+    """Own partitions 0 and 2 until the assignor has measured their lag; return its report."""
+    reports: list[MemberReport] = []
+
+    def has_lag() -> bool:
         own(assignor, {"t": [0, 2]}, 5)
+        reports.append(assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)))
+        return bool(reports[-1].lags)
+
+    until(has_lag, "lag")
+    return reports[-1]
+
+
+@KINDS
+def test_member_reports_the_lag_of_its_partitions(kind: type[LagAssignor], make: Make) -> None:
+    source = LagSource()
+    assignor = make(kind, lag_source=source)
+    assert assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags == {}
+    report = reported(assignor)
     assert report.lags == {TopicPartition("t", 0): 100_000, TopicPartition("t", 2): 50_000}
     assert 0 <= report.lag_age_ms < 20_000
     assert source.asked[0] == {("t", 0), ("t", 2)}
-    assignor.close()
 
 
 # --- in a consumer ------------------------------------------------------------------------------------------
-
-
-@KINDS
-def test_lag_fetcher_uses_the_consumers_configuration(
-    kind: type[LagAssignor], consumer: MakeConsumer
-) -> None:
-    made = consumer(kind)
-    made.subscribe(["t"])
-    made._coordinator.group_protocols()
-    config = made._coordinator._assignors[kind.name]._access.config()
-    assert config["bootstrap_servers"] == made.config["bootstrap_servers"]
-    assert (config["group_id"], config["auto_offset_reset"]) == ("g", "latest")
 
 
 @KINDS
@@ -293,9 +292,7 @@ def test_no_thread_survives_the_consumer(kind: type[LagAssignor], consumer: Make
     """A fetch is under way at close, because no broker answers."""
     before = set(threading.enumerate())
     made = consumer(kind)
-    made.subscribe(["t"])
-    made._coordinator.group_protocols()
-    assignor = made._coordinator._assignors[kind.name]
+    assignor = joining(made)
     own(assignor, {"t": [0]}, 5)
     assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
     names = {thread.name for thread in set(threading.enumerate()) - before}
@@ -314,9 +311,7 @@ def test_invalid_fetch_configuration_does_not_fail_the_rebalance(
     """The consumer accepts settings that the fetcher refuses."""
     made = consumer(LagAwareAssignor)
     made._manager.config["security_protocol"] = "NONE"
-    made.subscribe(["t"])
-    made._coordinator.group_protocols()
-    assignor = made._coordinator._assignors["lag-aware"]
+    assignor = joining(made)
     plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
     assert sum(len(topics["t"]) for topics in plan.values()) == 3
     own(assignor, {"t": [0]}, 5)
@@ -327,23 +322,27 @@ def test_invalid_fetch_configuration_does_not_fail_the_rebalance(
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
+    ("name", "values"),
     [
-        *[
-            ("lag_timeout_ms", 0),
-            ("lag_timeout_ms", float("inf")),
-            ("lag_timeout_ms", "2s"),
-            ("lag_timeout_ms", True),
-        ],
-        *[("lag_refresh_ms", -1), ("lag_max_age_ms", 0), ("lag_source", {}), ("rebalance_on_skew", 1.5)],
-        *[("consumer_config", []), ("consumer_config", {"security_protocol": "NONE"})],
-        *[("max_partition_skew", 0), ("max_partition_skew", 1.0), ("max_partition_skew", True)],
-        *[("min_improvement", 1), ("min_improvement", -0.1), ("min_improvement", "10 %")],
+        ("lag_timeout_ms", [0, float("inf"), "2s", True]),
+        ("lag_refresh_ms", [-1]),
+        ("lag_max_age_ms", [0]),
+        ("lag_source", [{}]),
+        ("rebalance_on_skew", [1.5]),
+        ("consumer_config", [[], {"security_protocol": "NONE"}]),
+        ("group_record_bytes", [1_023, 1e6, True, None]),
+        ("max_partition_skew", [0, 1.0, True]),
+        ("min_improvement", [1, -0.1, "10 %"]),
+        ("load_source", ["", "no spaces", "..", "x" * 250, 5, True, ["feed"], {}]),
+        ("load_max_age_ms", [0, -1, float("inf"), float("nan"), "5s", True, None]),
+        ("load_horizon_ms", [0, "soon"]),
     ],
 )
-def test_wrong_option_is_refused_by_name(name: str, value: object) -> None:
-    with pytest.raises(ConfigurationError, match=name):
-        CooperativeLagAwareAssignor.configured(**{name: value})
+def test_wrong_option_is_refused_by_name(name: str, values: list[object]) -> None:
+    for value in values:
+        with pytest.raises(ConfigurationError, match=name) as refused:
+            CooperativeLagAwareAssignor.configured(**{name: value})
+        assert refused.value.option == name
 
 
 @pytest.mark.parametrize("value", [True, False, RebalanceOnSkew(threshold=3)])
@@ -353,15 +352,14 @@ def test_rebalance_on_skew_takes_a_bool_or_a_policy(value: Any) -> None:
     )
 
 
-def test_skew_watcher_uses_the_strategys_min_improvement() -> None:
+def test_skew_watcher_uses_the_strategys_min_improvement(make: Make) -> None:
     """It requests no rebalance that the plan would ignore."""
-    assignor = CooperativeLagAwareAssignor(
-        lag_source=LagSource(), min_improvement=0.25, rebalance_on_skew=True
+    assignor = make(
+        CooperativeLagAwareAssignor, lag_source=LagSource(), min_improvement=0.25, rebalance_on_skew=True
     )
     own(assignor, {"t": [0]}, 5)
     assert assignor._watcher is not None
     assert assignor._watcher._watch._worth_ratio == 0.75
-    assignor.close()
 
 
 def test_repr_hides_secrets() -> None:
@@ -410,9 +408,7 @@ def test_unknown_kafka_python_gets_no_threads(
     """No call would end them; partitions are planned by count, with one warning."""
     before = set(threading.enumerate())
     made = consumer(LagAwareAssignor.configured(**options))
-    made.subscribe(["t"])
-    made._coordinator.group_protocols()
-    assignor = made._coordinator._assignors["lag-aware"]
+    assignor = joining(made)
     monkeypatch.setattr(assignor._access, "is_unknown_version", lambda: True)
     for _ in range(2):
         plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")]))
@@ -426,30 +422,28 @@ def test_unknown_kafka_python_gets_no_threads(
 # --- valid reports, and the skew watcher --------------------------------------------------------------------
 
 
-def test_report_for_an_unsubscribed_topic_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+def test_report_for_an_unsubscribed_topic_is_ignored(caplog: pytest.LogCaptureFixture, make: Make) -> None:
     """A lie would move the partitions of others."""
     lie = {TopicPartition("t", p): 2**63 - 1 for p in range(3)}
     liar = joined("z", raw(["u"], lag_user_data.encode({}, NO_GENERATION, lie, 0)))
     for kind in (LagAwareAssignor, CooperativeLagAwareAssignor):
         source, seen = LagSource({**KIP, TopicPartition("u", 0): 1}), list[PlanReport]()
-        assignor = kind(lag_source=source, on_plan=seen.append)
+        assignor = make(kind, lag_source=source, on_plan=seen.append)
         assignor.assign(cluster({"t": 3, "u": 1}), [member("c0"), member("c1"), liar])
         assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 50_000]
         assert "member z reports the lag of 3 partitions that are not its own" in caplog.text
         caplog.clear()
-        assignor.close()
 
 
-def test_report_for_an_unowned_partition_is_ignored(caplog: pytest.LogCaptureFixture) -> None:
+def test_report_for_an_unowned_partition_is_ignored(caplog: pytest.LogCaptureFixture, make: Make) -> None:
     """Unless members send no claims, as with ``lag-aware``."""
     lie = {TopicPartition("t", p): 2**40 for p in range(3)}
     liar = joined("z", raw(["t"], lag_user_data.encode({"t": [2]}, 1, lie, 0)))
     seen = list[PlanReport]()
-    assignor = CooperativeLagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
+    assignor = make(CooperativeLagAwareAssignor, lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0"), liar])
     assert list(seen[0].target.group.lags["t"]) == [100_000, 60_000, 2**40]
     assert "member z reports the lag of 2 partitions that are not its own" in caplog.text
-    assignor.close()
 
 
 @KINDS
@@ -469,44 +463,41 @@ def test_faster_member_gets_the_heaviest_partition(kind: type[LagAssignor]) -> N
     fast.close()
 
 
-def test_all_partitions_follow_capacity_without_a_limit_of_counts() -> None:
+def test_all_partitions_follow_capacity_without_a_limit_of_counts(make: Make) -> None:
     lags = {TopicPartition("t", p): 10 for p in range(7)}
-    assignor = CooperativeLagAwareAssignor(lag_source=LagSource(lags), max_partition_skew=None)
+    assignor = make(CooperativeLagAwareAssignor, lag_source=LagSource(lags), max_partition_skew=None)
     members = [member("c0"), member("c1", capacity=2), member("c2", capacity=4)]
     plan = plan_of(assignor.assign(cluster({"t": 7}), members))
     assert [len(plan[name]["t"]) for name in ("c0", "c1", "c2")] == [1, 2, 4]
-    assignor.close()
 
 
 @pytest.mark.parametrize("units", [0, 2**20 + 1, 10**15, "nan", "-1024"])
 @KINDS
 def test_invalid_capacity_counts_as_1_with_one_warning(
-    kind: type[LagAssignor], units: object, caplog: pytest.LogCaptureFixture
+    kind: type[LagAssignor], units: object, caplog: pytest.LogCaptureFixture, make: Make
 ) -> None:
     data = lag_user_data.encode({}, NO_GENERATION, {}, 0, 2.0)
     name = f":capacity={units}".encode()
     start = data.index(b"\0\x0e:capacity=2048")
     data = data[:start] + len(name).to_bytes(2, "big") + name + data[start + 16 :]
     seen = list[PlanReport]()
-    assignor = kind(lag_source=LagSource(), on_plan=seen.append)
+    assignor = make(kind, lag_source=LagSource(), on_plan=seen.append)
     plan = plan_of(assignor.assign(cluster({"t": 3}), [member("c0"), joined("c1", raw(["t"], data))]))
     assert plan == {"c0": {"t": [0]}, "c1": {"t": [1, 2]}}
     assert [m.capacity for m in seen[0].target.group.members] == [1.0, 1.0]
     (warning,) = warnings(caplog)
     assert "member c1 reports a capacity of" in warning
-    assignor.close()
 
 
-def test_leaders_own_reading_counts_before_reports() -> None:
+def test_leaders_own_reading_counts_before_reports(make: Make) -> None:
     seen = list[PlanReport]()
-    assignor = LagAwareAssignor(lag_source=LagSource(), on_plan=seen.append)
+    assignor = make(LagAwareAssignor, lag_source=LagSource(), on_plan=seen.append)
     assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
     assignor.assign(cluster({"t": 3}), [member("c0", {TopicPartition("t", 0): 7}), member("c1")])
     assert [list(report.target.group.lags["t"]) for report in seen] == [[100_000, 60_000, 50_000]] * 2
-    assignor.close()
 
 
-def test_collector_runs_while_the_leader_waits_for_lag() -> None:
+def test_collector_runs_while_the_leader_waits_for_lag(make: Make) -> None:
     """It is the whole process's, and the wait can take seconds."""
     on: list[bool] = []
 
@@ -514,33 +505,24 @@ def test_collector_runs_while_the_leader_waits_for_lag() -> None:
         on.append(gc.isenabled())
         return dict.fromkeys(partitions, 0)
 
-    assignor = LagAwareAssignor(lag_source=source)
+    assignor = make(LagAwareAssignor, lag_source=source)
     assignor.assign(cluster({"t": 3}), [member("c0"), member("c1")])
     assert on == [True]
-    assignor.close()
 
 
 @KINDS
-def test_retried_join_sends_the_same_bytes(kind: type[LagAssignor]) -> None:
+def test_retried_join_sends_the_same_bytes(kind: type[LagAssignor], make: Make) -> None:
     """Lag and its age change meanwhile, but other bytes make a broker start a rebalance."""
     source = LagSource()
-    assignor = kind(lag_source=lambda tps: dict.fromkeys(source(tps), len(source.asked)), lag_refresh_ms=10)
-    own(assignor, {"t": [0, 2]}, 5)
-
-    def lags() -> Any:
-        return assignor.decode_user_data(bytes(assignor.metadata(["t"]).user_data)).lags
-
-    deadline = time.monotonic() + 20
-    while not lags():
-        assert time.monotonic() < deadline
-        own(assignor, {"t": [0, 2]}, 5)
-        time.sleep(0.01)
+    assignor = make(
+        kind, lag_source=lambda tps: dict.fromkeys(source(tps), len(source.asked)), lag_refresh_ms=10
+    )
+    reported(assignor)
     first, fetches = assignor.metadata(["t"]).encode(), len(source.asked)
     until(lambda: len(source.asked) > fetches + 5, "more fetches")
     assert assignor.metadata(["t"]).encode() == first
     own(assignor, {"t": [0, 2]}, 5)
     assert assignor.metadata(["t"]).encode() != first, "the next join"
-    assignor.close()
 
 
 def test_lag_aware_sends_no_history() -> None:
@@ -551,24 +533,20 @@ def test_lag_aware_sends_no_history() -> None:
 
 
 @pytest.mark.parametrize(
-    ("leads", "holds", "interrupted", "watches"),
-    [
-        *[(True, [0, 1], False, True), (True, [0, 1, 2, 3], False, False)],
-        *[(False, [], False, False), (True, [0, 1], True, False)],
-    ],
+    ("holds", "interrupted", "watches"),
+    [([0, 1], False, True), ([0, 1, 2, 3], False, False), (None, False, False), ([0, 1], True, False)],
     ids=["leads", "not settled", "follows", "its plan never took effect"],
 )
 def test_leader_of_a_settled_group_watches_its_lag(
-    leads: bool, holds: list[int], interrupted: bool, watches: bool, monkeypatch: pytest.MonkeyPatch
+    holds: list[int] | None, interrupted: bool, watches: bool, make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watched: list[object] = []
     monkeypatch.setattr(SkewWatcher, "lead", lambda _self, given, _still: watched.append(given))
-    assignor = CooperativeLagAwareAssignor(lag_source=LagSource({}), rebalance_on_skew=True)
-    if leads:
+    assignor = make(CooperativeLagAwareAssignor, lag_source=LagSource({}), rebalance_on_skew=True)
+    if holds is not None:
         members = [joined("a", raw(["t"], b"", {"t": holds}, 1)), joined("b", raw(["t"], b""))]
         assignor.assign(cluster({"t": 4}), members)
     if interrupted:
         assignor.metadata(["t"])
     own(assignor, {"t": [0, 1]}, 2)
     assert bool(watched) == watches
-    assignor.close()

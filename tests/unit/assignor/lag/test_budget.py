@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import random
-import threading
-import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,18 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
-from kafka_assignors import ConfigurationError, CooperativeLagAwareAssignor, LagAwareAssignor, PlanReport
+from kafka_assignors import CooperativeLagAwareAssignor, LagAwareAssignor, PlanReport
 from kafka_assignors.assignor import convert
 from kafka_assignors.assignor.lag.base import LagAssignor
 from kafka_assignors.assignor.lag.budget import Budgets, Fitted, MemberSize, fit
 from kafka_assignors.assignor.record_size import plain_bytes
-from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.budget import NO_LIMIT, MemberBudget
 from tests.support.joining import Plan, cluster, every, joined, owner_of, raw
+from tests.support.logged import warnings
 from tests.support.waiting import until
 
 TOPICS = {"orders": 6_000}
@@ -187,31 +184,6 @@ def test_budget_ends_when_the_group_is_small_again(restarted: Sequence[str]) -> 
             assert ConsumerProtocolAssignment.decode(data).user_data == CLASSIC_ONLY
 
 
-def test_leader_does_not_wait_for_missing_lag_beyond_its_deadline() -> None:
-    """Members report little, and the source does not answer: the leader plans with what it has."""
-    released = threading.Event()
-
-    def late(*_: object) -> LagAnswer:
-        released.wait(60)
-        return LagAnswer({})
-
-    with members_of(CooperativeLagAwareAssignor, group_record_bytes=12_000) as members:
-        members.restart("m9", lag_timeout_ms=2000)
-        before = members.rebalance()
-        members.wait_for_lag()
-        leader = members.assignors["m9"]
-        leader._keeper._fetched.clear()
-        leader._keeper._source.lags = late
-        began = time.monotonic()
-        after = members.rebalance(leader="m9")
-        took_s = time.monotonic() - began
-        answered = leader._keeper._late_request
-        released.set()
-    assert answered is not None, "the leader stopped waiting for it"
-    assert took_s < 30
-    assert owner_of(after).keys() == owner_of(before).keys() == every(TOPICS)
-
-
 def test_no_budget_while_a_member_does_not_read_it() -> None:
     """A member of an older release, or a consumer of an unknown kafka-python version."""
     with members_of(CooperativeLagAwareAssignor, group_record_bytes=LIMIT) as members:
@@ -260,7 +232,7 @@ def test_record_over_the_limit_is_one_warning(caplog: pytest.LogCaptureFixture) 
     with members_of(CooperativeLagAwareAssignor, group_record_bytes=2_000) as members:
         for _ in range(3):
             members.rebalance()
-        lines = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+        lines = warnings(caplog)
         assert sum("more than group_record_bytes (2000)" in line for line in lines) == 1
 
 
@@ -279,12 +251,6 @@ def test_rates_are_left_out_of_a_record_that_is_too_large_with_them() -> None:
     sent = [sends_rates(limit) for limit in range(200, 2_000, 50)]
     assert sent == sorted(sent)
     assert 0 < sum(sent) < len(sent)
-
-
-@pytest.mark.parametrize("value", [1_023, 1e6, True, None])
-def test_wrong_limit_is_refused(value: object) -> None:
-    with pytest.raises(ConfigurationError, match="group_record_bytes"):
-        LagAwareAssignor.configured(group_record_bytes=value)
 
 
 # --- from sizes ---------------------------------------------------------------------------------------------

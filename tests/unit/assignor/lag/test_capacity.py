@@ -21,6 +21,7 @@ from kafka_assignors.plan import Member, TopicPartition
 from kafka_assignors.wire import lag_user_data
 from kafka_assignors.wire.compact_lag_user_data import OwnClaims
 from tests.support.joining import cluster, joined, raw
+from tests.support.logged import warnings
 
 KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])
 MEASURED = st.floats(0.001, 3e6).map(lambda rate: MemberReport(service_rate=rate))
@@ -37,31 +38,25 @@ def of(*rates: float | None) -> list[MemberReport]:
 # --- the comparison ---------------------------------------------------------------------------------------
 
 
-def test_one_is_the_median_of_the_group() -> None:
-    assert capacities(of(100, 200, 400)) == pytest.approx([0.5, 1, 2])
-
-
-def test_two_members_are_as_far_from_one() -> None:
-    assert capacities(of(100, 400)) == pytest.approx([0.5, 2])
-
-
-def test_member_without_a_rate_counts_as_the_median() -> None:
-    assert capacities(of(0, 100, 200, 400)) == pytest.approx([1, 0.5, 1, 2])
-    assert capacities(of(0, 0)) == [1, 1]
-
-
-def test_number_is_compared_with_the_median() -> None:
-    reports = [*of(50, 100, 200), MemberReport(capacity=4.0), MemberReport()]
-    assert capacities(reports) == pytest.approx([0.5, 1, 2, 4, 1])
-
-
-def test_invalid_number_counts_as_1() -> None:
-    assert capacities([MemberReport(capacity=float("nan")), MemberReport(capacity=0.0)]) == [1, 1]
-
-
-def test_liar_counts_as_a_few_members() -> None:
-    assert capacities(of(100, 100, 3e6)) == pytest.approx([1, 1, MOST_RATIO])
-    assert capacities(of(100, 100, 0.001)) == pytest.approx([1, 1, 1 / MOST_RATIO])
+@pytest.mark.parametrize(
+    ("reports", "expected"),
+    [
+        (of(100, 200, 400), [0.5, 1, 2]),
+        (of(100, 400), [0.5, 2]),
+        (of(0, 100, 200, 400), [1, 0.5, 1, 2]),
+        (of(0, 0), [1, 1]),
+        ([*of(50, 100, 200), MemberReport(capacity=4.0), MemberReport()], [0.5, 1, 2, 4, 1]),
+        ([MemberReport(capacity=float("nan")), MemberReport(capacity=0.0)], [1, 1]),
+        (of(100, 100, 3e6), [1, 1, MOST_RATIO]),
+        (of(100, 100, 0.001), [1, 1, 1 / MOST_RATIO]),
+    ],
+    ids=[
+        *("one is the median", "two are as far from one", "without a rate", "no rate at all"),
+        *("numbers are compared with the median", "invalid numbers", "a fast liar", "a slow liar"),
+    ],
+)
+def test_capacity_is_the_ratio_to_the_median_rate(reports: list[MemberReport], expected: list[float]) -> None:
+    assert capacities(reports) == pytest.approx(expected)
 
 
 @given(st.lists(st.one_of(MEASURED, UNMEASURED, GIVEN), max_size=12))
@@ -141,7 +136,7 @@ def test_unreadable_rate_counts_as_1_with_one_warning(caplog: pytest.LogCaptureF
     broken = joined("b", raw(["t"], data))
     report = planned(CooperativeLagAwareAssignor, [member("a", 64.0), broken, member("c", 128.0)])
     assert [m.capacity for m in report.target.group.members] == pytest.approx([2**-0.5, 1, 2**0.5])
-    (warning,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    (warning,) = warnings(caplog)
     assert "member b reports a capacity of nan" in warning
 
 
@@ -232,6 +227,6 @@ def test_member_that_cannot_measure_warns_once(caplog: pytest.LogCaptureFixture)
     )
     for generation in (1, 2):
         assignor.on_assignment(ConsumerProtocolAssignment(0, [], b""), generation)
-    (warning,) = [r.getMessage() for r in caplog.records if r.levelno >= logging.WARNING]
+    (warning,) = warnings(caplog)
     assert "capacity cannot be measured: option 'group_id'" in warning
     assignor.close()

@@ -84,38 +84,25 @@ def test_lasting_skew_requests_a_rebalance() -> None:
     assert (world.looks, world.asked) == ([10, 20, 30], [30])
 
 
-def test_skew_in_one_partition_requests_nothing() -> None:
-    """Its owner carries all lag under any plan."""
-    world = World()
-    world.lags = (200, 0, 0, 0)
+@pytest.mark.parametrize(
+    ("lags", "policy", "min_improvement", "plans"),
+    [
+        ((200, 0, 0, 0), POLICY, 0.1, False),
+        (UNEVEN, POLICY, 0.6, True),
+        ((100, 100, 100, 100), replace(POLICY, threshold=1, at_least=0), 0, True),
+        ((0, 0, 0, 0), replace(POLICY, at_least=0), 0, False),
+    ],
+    ids=["one partition has all lag", "small improvement", "no improvement", "no lag"],
+)
+def test_rebalance_that_does_not_pay_is_not_requested(
+    lags: tuple[int, ...], policy: RebalanceOnSkew, min_improvement: float, plans: bool
+) -> None:
+    """The owner of the only partition with lag carries it under any plan."""
+    world = World(policy, min_improvement)
+    world.lags = lags
     world.watcher.lead(GIVEN, 5)
     world.run(1000)
-    assert not world.asked
-
-
-def test_small_improvement_requests_nothing() -> None:
-    world = World(min_improvement=0.6)
-    world.watcher.lead(GIVEN, 5)
-    world.run(1000)
-    assert world.planned
-    assert not world.asked
-
-
-def test_no_improvement_requests_nothing_even_with_a_zero_threshold() -> None:
-    world = World(replace(POLICY, threshold=1, at_least=0), min_improvement=0)
-    world.lags = (100, 100, 100, 100)
-    world.watcher.lead(GIVEN, 5)
-    world.run(1000)
-    assert world.planned
-    assert not world.asked
-
-
-def test_idle_group_requests_nothing() -> None:
-    world = World(replace(POLICY, at_least=0), min_improvement=0)
-    world.lags = (0, 0, 0, 0)
-    world.watcher.lead(GIVEN, 5)
-    world.run(1000)
-    assert not world.planned
+    assert (bool(world.planned), world.asked) == (plans, [])
 
 
 def test_watcher_is_idle_before_it_leads() -> None:
@@ -124,22 +111,16 @@ def test_watcher_is_idle_before_it_leads() -> None:
     assert not world.looks
 
 
-def test_watcher_is_idle_during_a_rebalance() -> None:
-    """Another member may lead after it."""
+@pytest.mark.parametrize("event", ["rebalance", "lost membership"])
+def test_watcher_is_idle_when_another_member_may_lead(event: str) -> None:
+    """An assignor is not notified of a lost membership."""
     world = World()
     world.watcher.lead(GIVEN, 5)
     world.run(25)
-    world.watcher.stop()
-    world.run(1000)
-    assert (world.looks, world.asked) == ([10, 20], [])
-
-
-def test_watcher_is_idle_after_a_lost_membership() -> None:
-    """An assignor is not notified of it."""
-    world = World()
-    world.watcher.lead(GIVEN, 5)
-    world.run(25)
-    world.current = None
+    if event == "rebalance":
+        world.watcher.stop()
+    else:
+        world.current = None
     world.run(1000)
     assert (world.looks, world.asked) == ([10, 20], [])
 

@@ -130,9 +130,6 @@ def test_source_expects_what_arrives_now() -> None:
     source.close()
 
 
-@pytest.mark.parametrize(
-    "options", [{"lag_source": lambda _partitions: {}}, {"load_horizon_ms": 0}, {"load_horizon_ms": "soon"}]
-)
-def test_wrong_options_are_refused(options: dict[str, Any]) -> None:
-    with pytest.raises(ConfigurationError, match=r"load_source|load_horizon_ms"):
-        CooperativeLagAwareAssignor.configured(load_source="throughput", **options)
+def test_throughput_needs_the_offsets_of_the_cluster() -> None:
+    with pytest.raises(ConfigurationError, match="'load_source': throughput needs the cluster's offsets"):
+        CooperativeLagAwareAssignor.configured(load_source="throughput", lag_source=lambda _partitions: {})

@@ -23,21 +23,21 @@ from tests.unit.consumer.continuous.scripted import FIRST, SECOND
 from tests.unit.consumer.continuous.situations import REBALANCE, STALE, T0, closing, commit, rebalancing
 
 
-def test_commit_during_join_group_takes_the_second_connection(member: Any) -> None:
+@pytest.mark.parametrize(
+    ("is_answered", "node_id", "generation"),
+    [(False, SECOND, 7), (True, FIRST, 8)],
+    ids=["during JoinGroup", "while the assignment waits"],
+)
+def test_commit_takes_the_connection_and_the_generation_that_the_broker_accepts(
+    is_answered: bool, node_id: str, generation: int, member: Any
+) -> None:
     m = rebalancing(member)
+    if is_answered:
+        m.joined(0)
     done = commit(m)
     sent = m.open(OffsetCommitRequest)
-    assert (sent.node_id, sent.request.generation_id_or_member_epoch, sent.offsets) == (SECOND, 7, {0: 150})
-    m.answer_commit()
-    assert done.succeeded()
-
-
-def test_commit_while_the_assignment_waits_takes_the_new_generation(member: Any) -> None:
-    m = rebalancing(member)
-    m.joined(0)
-    done = commit(m)
-    sent = m.open(OffsetCommitRequest)
-    assert (sent.node_id, sent.request.generation_id_or_member_epoch) == (FIRST, 8)
+    assert (sent.node_id, sent.request.generation_id_or_member_epoch) == (node_id, generation)
+    assert sent.offsets == {0: 150}
     m.answer_commit()
     assert done.succeeded()
 
@@ -178,31 +178,25 @@ def test_commit_is_sent_again_without_the_partitions_of_a_newer_one(member: Any)
     assert isinstance(older.exception, RebalanceInProgressError)  # its caller cannot know about the rest
 
 
-def test_commit_waits_for_an_older_one_on_the_second_connection(member: Any) -> None:
+@pytest.mark.parametrize(("is_join_over", "node_id"), [(True, FIRST), (False, SECOND)])
+def test_commit_waits_for_an_older_one_on_the_other_connection(
+    is_join_over: bool, node_id: str, member: Any
+) -> None:
     """That may still be connecting: the older commit would arrive after the newer one."""
-    m = rebalancing(member)
-    m.answer_join()
-    older = commit(m, 150)
-    m.answer_sync(0)
-    newer = commit(m, 160)
-    assert m.open(OffsetCommitRequest).offsets == {0: 150}
-    m.answer_commit()
-    sent = m.open(OffsetCommitRequest)
-    assert (sent.node_id, sent.offsets) == (FIRST, {0: 160})
-    m.answer_commit()
-    assert older.succeeded()
-    assert newer.succeeded()
-
-
-def test_commit_waits_for_an_older_one_on_the_first_connection(member: Any) -> None:
     m = member(0)
+    if is_join_over:
+        m.rebalance()
+        m.answer_join()
     older = commit(m, 150)
-    m.rebalance()
+    if is_join_over:
+        m.answer_sync(0)
+    else:
+        m.rebalance()
     newer = commit(m, 160)
     assert m.open(OffsetCommitRequest).offsets == {0: 150}
     m.answer_commit()
     sent = m.open(OffsetCommitRequest)
-    assert (sent.node_id, sent.offsets) == (SECOND, {0: 160})
+    assert (sent.node_id, sent.offsets) == (node_id, {0: 160})
     m.answer_commit()
     assert older.succeeded()
     assert newer.succeeded()

@@ -42,7 +42,12 @@ def cut(m: Scripted, kind: type = JoinGroupRequest) -> None:
     until(lambda: len(m.of(JoinGroupRequest)) == joins + 1)
 
 
-@pytest.mark.parametrize("begins", [lambda m: m.beat(REBALANCE), Scripted.rebalance])
+both_ways = pytest.mark.parametrize(
+    "begins", [lambda m: m.beat(REBALANCE), Scripted.rebalance], ids=["without poll", "in poll"]
+)
+
+
+@both_ways
 @pytest.mark.parametrize("kind", [JoinGroupRequest, SyncGroupRequest])
 def test_failed_join_is_repeated_without_poll(
     kind: type, begins: Callable[[Scripted], None], member: Any
@@ -198,9 +203,12 @@ def test_failed_join_for_another_subscription_is_repeated(member: Any) -> None:
     m.open(JoinGroupRequest)
 
 
-def test_fatal_error_of_a_join_without_poll_is_raised_by_the_next_one(member: Any) -> None:
+@both_ways
+def test_fatal_error_of_a_join_is_raised_by_the_next_poll(
+    begins: Callable[[Scripted], None], member: Any
+) -> None:
     m = member(0, group_instance_id="i")
-    m.beat(REBALANCE)
+    begins(m)
     m.answer_join(FencedInstanceIdError.errno)
     with pytest.raises(FencedInstanceIdError):
         m.poll()

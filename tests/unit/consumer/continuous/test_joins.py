@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from kafka.errors import FencedInstanceIdError, KafkaConnectionError, UnstableOffsetCommitError
+from kafka.errors import KafkaConnectionError, UnstableOffsetCommitError
 from kafka.future import Future
 from kafka.protocol.consumer import HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest, OffsetFetchRequest
 from kafka.structs import MemberState, TopicPartition
@@ -122,13 +122,6 @@ def test_committed_raises_when_no_broker_can_be_reached(member: Any) -> None:
     assert isinstance(committed.exception, KafkaConnectionError)
 
 
-def test_poll_delivers_while_a_join_is_in_flight(member: Any) -> None:
-    m = rebalancing(member, 0, 1)
-    assert m.poll(1000)
-    assert m.owned == [0, 1]
-    assert len(m.of(JoinGroupRequest)) == 1
-
-
 def test_join_that_ends_between_two_polls_is_applied_once(member: Any) -> None:
     m = rebalancing(member, 0, 1)
     m.joined(0, 1, 2)
@@ -196,14 +189,6 @@ def test_assignor_that_crashes_is_reported_once(member: Any, monkeypatch: pytest
     m.joined(0)
     assert m.poll()
     assert m.coordinator.state is MemberState.STABLE
-
-
-def test_fenced_member_gets_the_error_in_poll(member: Any) -> None:
-    m = member(0, group_instance_id="i")
-    m.rebalance()
-    m.answer_join(FencedInstanceIdError.errno)
-    with pytest.raises(FencedInstanceIdError):
-        m.poll()
 
 
 def test_rejoin_requested_while_the_assignment_waits_is_kept(member: Any) -> None:

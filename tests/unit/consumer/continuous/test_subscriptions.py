@@ -50,14 +50,6 @@ def test_topic_subscribed_again_during_the_join_is_delivered_again(member: Any) 
     assert m.consumer._subscription.fetchable_partitions() == [T0]
 
 
-def test_pattern_waits_for_metadata_and_delivers_meanwhile(member: Any) -> None:
-    m = member(0)
-    m.consumer._subscription.subscribed_pattern = object()
-    m.rebalance()
-    assert m.poll()
-    assert m.of(JoinGroupRequest) == []
-
-
 def test_topic_subscribed_again_before_any_join_is_delivered_again(member: Any) -> None:
     """No join starts while the coordinator is unknown.
 
@@ -100,6 +92,7 @@ def test_pattern_joins_with_metadata_that_comes_between_two_polls(
     m.consumer._subscription.subscribed_pattern = object()
     m.rebalance()
     assert m.poll()
+    assert m.of(JoinGroupRequest) == []
     if fails:
         updates[0].failure(KafkaConnectionError("gone"))
         m.poll()

@@ -18,6 +18,7 @@ from kafka_assignors.lag.feed.sources import expected_of
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
 from tests.support.feed_messages import HOUR_MS, MAX_AGE_MS, NOW_S, Feed, forecast, record
+from tests.support.logged import ours
 from tests.support.threads import thread_limit_reached
 
 PARTITIONS = [TopicPartition("t", p) for p in range(3)]
@@ -38,10 +39,6 @@ def read(feed: Feed) -> FeedReader:
         reader.step()
     reader.step()
     return reader
-
-
-def ours(caplog: pytest.LogCaptureFixture, least: int = logging.INFO) -> list[str]:
-    return [r.getMessage() for r in caplog.records if r.name == "kafka_assignors" and r.levelno >= least]
 
 
 @pytest.fixture(autouse=True)

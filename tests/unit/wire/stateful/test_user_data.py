@@ -321,13 +321,6 @@ def test_invalid_assignments_are_not_written(assignment: TaskAssignment) -> None
         stateful_assignment.encode(assignment)
 
 
-@given(st.binary(max_size=200))
-def test_random_bytes_are_read_or_refused(data: bytes) -> None:
-    for decode in (stateful_subscription.decode, stateful_assignment.decode):
-        with suppress(CodecError):
-            decode(data)
-
-
 @given(subscriptions, assignments, st.data())
 def test_changed_bytes_are_read_or_refused(
     subscription: Subscription, assignment: TaskAssignment, data: st.DataObject
