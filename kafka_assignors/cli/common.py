@@ -33,12 +33,10 @@ def connection_options(command: F) -> F:
 def reset_option(text: str) -> Callable[[F], F]:
     """Return a decorator that adds ``--reset``, the group's ``auto_offset_reset``; ``text`` is the help."""
     choices = click.Choice(["earliest", "latest"])
-    return click.option("--reset", type=choices, default="earliest", show_default=True, help=text)
+    return click.option("--reset", type=choices, default="earliest", help=text)
 
 
-output_option = click.option(
-    "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+output_option = click.option("--output", type=click.Choice(["table", "json"]), default="table")
 """Adds ``--output`` to a command."""
 
 

@@ -105,7 +105,6 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     metavar="N",
     type=click.IntRange(1, 500),
     default=1,
-    show_default=True,
     help="Number of draws of the times of each churn; above 1, figures get an interval.",
 )
 @click.option(
@@ -113,7 +112,6 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    show_default=True,
     help="Seed of these draws.",
 )
 @click.option(
@@ -139,7 +137,6 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
-    show_default=True,
     help="Step of the history made from samples, if no load model ran.",
 )
 @spark_size_options

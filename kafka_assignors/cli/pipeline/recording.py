@@ -126,7 +126,6 @@ _OPTIONS = (
         "root",
         metavar="FOLDER",
         default="pipeline",
-        show_default=True,
         help="The pipeline's folder, new or one to continue; any that Spark can write to.",
     ),
     click.option(
@@ -135,7 +134,6 @@ _OPTIONS = (
         metavar="SECONDS",
         type=click.FloatRange(0.1, 3600),
         default=10.0,
-        show_default=True,
         help="Interval between two samples of the groups.",
     ),
     click.option(

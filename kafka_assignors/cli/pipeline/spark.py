@@ -25,7 +25,6 @@ def spark_size_options(command: F) -> F:
         metavar="SIZE",
         callback=_checked,
         default=MEMORY,
-        show_default=True,
         help="Memory of the local Spark, as 512m or 4g.",
     )(command)
     return click.option(

@@ -79,6 +79,7 @@ def _read_strategy(ctx: click.Context, param: click.Parameter, given: str | None
     metavar="N",
     type=click.IntRange(0, 10_000),
     default=0,
+    show_default=False,
     help="What if N members joined.",
 )
 @click.option(

@@ -72,14 +72,12 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     metavar="TIME",
     callback=_seconds,
     default="1h",
-    show_default=True,
     help="How far ahead the size must hold the time lag.",
 )
 @click.option(
     "--headroom",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.2,
-    show_default=True,
     help="Part of a member's rate to keep free.",
 )
 @click.option(
@@ -98,7 +96,6 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     metavar="TIME",
     callback=_seconds,
     default="1m",
-    show_default=True,
     help="Time between two looks at the group.  "
     "Arrivals and rates are measured over it; with --serve and without --rate, over at least 1m.",
 )
