@@ -132,7 +132,7 @@ def command(
         _plan_stateful(file, content, options, as_json=output == "json", everything=everything)
         return
     settings = {} if file is not None else client_settings(bootstrap, config)
-    problem = _from_file(file, content) if file is not None else _from_cluster(settings, str(group_id))
+    problem = _from_file(file, content) if file else Problem(*read_live_group(settings, str(group_id)))
     given = dict(named_value(text) for text in options)
     with as_usage_error("--strategy"):
         own = [load_strategy(strategy)] if strategy is not None and strategy not in STRATEGIES else []
@@ -162,9 +162,8 @@ def command(
     group = joined(group, joiners, departed)
 
     lag_only = group
-    group, forecast_notes = with_forecasts(
-        lag_only, _expected(problem, settings, group_id, load_topic), assignors
-    )
+    forecasts = _expected(problem, settings, group_id, load_topic)
+    group, forecast_notes = with_forecasts(lag_only, forecasts, assignors)
     without_forecasts = None if group is lag_only else lag_only
 
     by_counts = [] if no_lag else about_planning_by_counts(group, assignors)
@@ -221,17 +220,12 @@ def _name(file: BinaryIO) -> str:
     return shown(name) if isinstance(name, str) and name != "<stdin>" else "standard input"
 
 
-def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
-    group, strategy = read_live_group(settings, group_id)
-    return Problem(group, strategy)
-
-
 def _expected(
     problem: Problem, settings: Mapping[str, Any], group_id: str | None, topic: str | None
 ) -> Expected | None:
     """Return the forecasts of the feed or of the file; None: there are none."""
     if group_id is not None and topic is not None:
-        return read_feed(problem.group, settings, group_id, topic)
+        return read_feed(settings, group_id, topic, problem.group.topics)
     return None if problem.expected is None else Expected(problem.expected)
 
 

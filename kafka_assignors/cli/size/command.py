@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import closing
 from datetime import datetime
 from functools import partial
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 from click.core import ParameterSource
@@ -38,10 +37,8 @@ from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
 from kafka_assignors.cli.tables import duration, show
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.lag import Reset
-from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.rates import WINDOW_S
 from kafka_assignors.pipeline.session import session
-from kafka_assignors.plan import Group
 from kafka_assignors.simulation.sizing import Target
 from kafka_assignors.strategies import load_strategy
 
@@ -183,7 +180,7 @@ def command(
     if until or recorded_members:
         raise click.UsageError("--until and --recorded-members need --recording")
     settings = client_settings(bootstrap, config)
-    feed = None if load_topic is None else partial(_forecasts, settings, group_id, load_topic)
+    feed = None if load_topic is None else partial(read_feed, settings, group_id, load_topic)
     # A member's rate is measured over a longer time, because members commit only every few seconds.
     with closing(LagReader(settings, reset, WINDOW_S if rate is None else every_s)) as reader:
         sizes = GroupSizes(lambda: reader.read([group_id]).reports[0], request, feed)
@@ -228,9 +225,3 @@ def _recorded(source: RecordingRequest, request: SizeRequest, cores: int | None,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
         return recorded_size(spark, source, request)
-
-
-def _forecasts(
-    settings: Mapping[str, Any], group_id: str, topic: str, partitions: Mapping[str, int]
-) -> Expected:
-    return read_feed(Group((), partitions), settings, group_id, topic)
