@@ -106,10 +106,8 @@ def recording_command(command: Callable[..., None]) -> Callable[..., None]:
     return click.argument("groups", metavar="[GROUP]...", nargs=-1)(connection_options(with_options))
 
 
-def _days(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+def _days(text: str) -> int:
     """Parse a number of days, such as ``90d``."""
-    if text is None:
-        return None
     if (match := re.fullmatch(r"([1-9]\d{0,4})d?", text)) is None:
         raise click.BadParameter(f"expected a number of days such as 90d, got {text}")
     return int(match[1])
@@ -140,7 +138,7 @@ _OPTIONS = (
         "--keep",
         "keep_days",
         metavar="DAYS",
-        callback=_days,
+        type=_days,
         help="Keep samples and load of so many days besides today, such as 90d.  [default: all]",
     ),
     click.option(

@@ -6,7 +6,7 @@ import importlib.util
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import click
 
@@ -23,7 +23,7 @@ def spark_size_options(command: F) -> F:
     command = click.option(
         "--memory",
         metavar="SIZE",
-        callback=_checked,
+        type=_memory,
         default=MEMORY,
         help="Memory of the local Spark, as 512m or 4g.",
     )(command)
@@ -32,9 +32,7 @@ def spark_size_options(command: F) -> F:
     )(command)
 
 
-def _checked(context: Any, parameter: Any, size: str) -> str:
-    """Refuse sizes that are not like 512m or 4g."""
-    del context, parameter
+def _memory(size: str) -> str:
     if not _SIZE.fullmatch(size):
         raise click.BadParameter(f"{size!r} is not a size such as 512m or 4g")
     return size

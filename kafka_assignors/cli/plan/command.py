@@ -44,11 +44,11 @@ from kafka_assignors.strategies import STRATEGIES, load_strategy
 _DEFAULT = "cooperative-sticky"  # for a file that names no strategy
 
 
-def _read_strategy(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+def _checked_name(strategy: str) -> str:
     """Check a strategy's name; ``MODULE:CLASS`` is imported later."""
-    if given is not None and given not in STRATEGIES and ":" not in given:
-        raise click.BadParameter(f"unknown {given!r}, expected {KNOWN}", ctx, param)
-    return given
+    if strategy not in STRATEGIES and ":" not in strategy:
+        raise click.BadParameter(f"unknown {strategy!r}, expected {KNOWN}")
+    return strategy
 
 
 @click.command("plan")
@@ -60,7 +60,7 @@ def _read_strategy(ctx: click.Context, param: click.Parameter, given: str | None
 @click.option(
     "--strategy",
     metavar=f"[{'|'.join(STRATEGIES)}|MODULE:CLASS]",
-    callback=_read_strategy,
+    type=_checked_name,
     help="The strategy; MODULE:CLASS is your own.  "
     f"[default: the file's, else {_DEFAULT}; the one the live group runs]",
 )

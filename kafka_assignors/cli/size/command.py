@@ -14,7 +14,7 @@ import click
 from click.core import ParameterSource
 from rich.console import Console
 
-from kafka_assignors.cli.backtest.options import read_moment
+from kafka_assignors.cli.backtest.options import parse_moment
 from kafka_assignors.cli.common import (
     Address,
     as_usage_error,
@@ -45,7 +45,7 @@ from kafka_assignors.strategies import load_strategy
 _MOST_DAYS = 365  # of a time; ``time.sleep`` refuses much longer ones
 
 
-def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
+def _seconds(value: str) -> float:
     seconds = (milliseconds(value) or 0) / 1000
     if not 0 < seconds <= 86_400 * _MOST_DAYS:
         raise click.BadParameter(f"{value!r}: expected a time (30s, 5m, 2h, 1d) of at most {_MOST_DAYS}d")
@@ -59,7 +59,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--max-time-lag",
     "max_time_lag_s",
     metavar="TIME",
-    callback=_seconds,
+    type=_seconds,
     required=True,
     help="How long a record may wait: 30s, 5m.",
 )
@@ -67,7 +67,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--horizon",
     "horizon_s",
     metavar="TIME",
-    callback=_seconds,
+    type=_seconds,
     default="1h",
     help="How far ahead the size must hold the time lag.",
 )
@@ -91,7 +91,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--every",
     "every_s",
     metavar="TIME",
-    callback=_seconds,
+    type=_seconds,
     default="1m",
     help="Time between two looks at the group.  "
     "Arrivals and rates are measured over it; with --serve and without --rate, over at least 1m.",
@@ -105,7 +105,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
 @click.option(
     "--until",
     metavar="TIME",
-    callback=read_moment,
+    type=parse_moment,
     help="End of the recording, as 2026-11-22T10:30 (UTC).  [default: its last step]",
 )
 @click.option(

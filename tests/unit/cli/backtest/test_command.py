@@ -14,7 +14,7 @@ from rich.console import Console
 from kafka_assignors.broker import Progress
 from kafka_assignors.cli import cli
 from kafka_assignors.cli.backtest import command as cli_backtest
-from kafka_assignors.cli.backtest.options import read_moment, read_parameters
+from kafka_assignors.cli.backtest.options import parse_moment, read_parameters
 from kafka_assignors.cli.backtest.view import backtest_lines, progress_line, show_scenarios
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import MissingExtraError
@@ -124,9 +124,7 @@ def test_parameters_are_choices_or_surroundings_and_their_values_json_or_text() 
     ],
 )
 def test_time_without_a_zone_is_utc(given: str, means: str) -> None:
-    parsed = read_moment(CONTEXT, PARAM, given)
-    assert parsed is not None
-    assert parsed.isoformat() == means
+    assert parse_moment(given).isoformat() == means
 
 
 # --- progress ----------------------------------------------------------------------------------------------
