@@ -663,6 +663,7 @@ def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatc
         (("--max-time-lag", "0s"), "expected a time"),
         (("--max-time-lag", "30s", "--every", "999999d"), "of at most 365d"),
         (("--headroom", "1"), "--headroom"),
+        (("--serve", "8001"), "Invalid value for '--serve': expected HOST:PORT, got '8001'"),
         (("--strategy", "unknown"), "--strategy"),
         (("--option", "skew"), "--option skew: expected NAME=VALUE"),
         (("--option", "skew=1"), "--option skew: unknown, expected one of"),
