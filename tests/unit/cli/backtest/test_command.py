@@ -19,6 +19,7 @@ from kafka_assignors.cli.backtest.view import backtest_lines, progress_line, sho
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, verdict
+from tests.unit.cli.printed import printed
 from tests.unit.pipeline.backtest.trials import small_results
 
 CONTEXT = click.Context(cli_backtest.command)
@@ -151,23 +152,11 @@ def test_progress_lines_are_5_s_apart_and_one_is_at_the_end() -> None:
     ]
 
 
-def test_terminal_shows_a_bar() -> None:
-    out = io.StringIO()
-    with ProgressView(console=Console(file=out, force_terminal=True, width=100)) as view:
-        view.step(Progress("reading the history"))
-        show_scenarios(view, 50, 1000, 25.0)
-    assert "scenarios" in out.getvalue()
-    assert "50/1000" in out.getvalue()
-    assert "2.0/s" in out.getvalue()
-
-
 # --- the table ---------------------------------------------------------------------------------------------
 
 
 def shown(width: int) -> str:
-    out = io.StringIO()
-    Console(file=out, width=width).print(backtest_lines(small_results()))
-    return out.getvalue()
+    return "\n".join(printed(backtest_lines(small_results()), width=width))
 
 
 def test_table_fits_100_columns_uncut() -> None:
@@ -195,6 +184,4 @@ def test_recommendation_follows_the_table() -> None:
 def test_left_out_groups_are_listed() -> None:
     results = small_results()
     results["left_out"] = [{"group": "idle", "why": "it never had a backlog"}]
-    out = io.StringIO()
-    Console(file=out, width=100).print(backtest_lines(results))
-    assert "\nleft out: idle (it never had a backlog)\n" in out.getvalue()
+    assert "left out: idle (it never had a backlog)" in printed(backtest_lines(results), width=100)

@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from rich.console import Console
 
 from kafka_assignors.cli.group_lag import owners_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
@@ -38,6 +37,7 @@ from kafka_assignors.simulation import Scenario, simulate
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.wire import lag_user_data
 from tests.support.examples import ROOT
+from tests.unit.cli.printed import printed
 
 TIME = "2026-11-23T12:00:00.000+00:00"
 REQUEST = SizeRequest("billing", Target(30), 3600)
@@ -562,10 +562,7 @@ def shown_report() -> SizeReport:
 
 
 def lines(report: SizeReport) -> list[str]:
-    console = Console(width=120, highlight=False, color_system=None)
-    with console.capture() as captured:
-        console.print(size_lines(report))
-    return [line.rstrip() for line in captured.get().splitlines()]
+    return printed(size_lines(report), width=120)
 
 
 def test_report_says_from_which_step_its_sizes_use_a_mean() -> None:
