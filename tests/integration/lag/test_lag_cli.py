@@ -113,24 +113,6 @@ def test_group_without_members_shows_its_commits(fresh: FreshNames) -> None:
     assert table.stdout.splitlines()[0] == f"{group_id}: Empty, 0 members, 1 partition of 1 topic"
 
 
-@pytest.mark.parametrize(
-    ("kind", "message", "given"),
-    [("consumer", UNREADABLE, b"\xff\xff\xffnonsense"), ("connect", b"x", b"x")],
-    ids=["no text", "no consumer"],
-)
-def test_members_with_unreadable_assignments_are_marked(
-    fresh: FreshNames, kind: str, message: bytes, given: bytes
-) -> None:
-    group_id, tp = fresh.group(), TopicPartition(fresh.topic(), 0)
-    write(fresh.bootstrap, {tp: 5})
-    commit(fresh.bootstrap, group_id, {tp: 3})
-    with raw_member(fresh.bootstrap, group_id, kind, message, given):
-        report = lag(fresh.bootstrap, group_id)
-    (member,) = report["members"]
-    assert (member["readable"], member["partitions"]) == (False, 0)
-    assert report["lag"] == 2
-
-
 def test_member_with_unreadable_subscription_keeps_its_assignment(fresh: FreshNames) -> None:
     """``plan`` fails for such a group, because its subscriptions are unknown."""
     group_id, tp = fresh.group(), TopicPartition(fresh.topic(2), 1)
