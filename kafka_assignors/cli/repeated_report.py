@@ -17,13 +17,11 @@ from rich.console import Group as Lines
 from rich.live import Live
 from rich.text import Text
 
-from kafka_assignors.cli.common import sigterm_as_interrupt
+from kafka_assignors.cli.common import Command, sigterm_as_interrupt
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError
 
 INTERVAL_S = 2.0
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class JsonReport(Protocol):

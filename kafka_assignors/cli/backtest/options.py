@@ -30,15 +30,14 @@ _LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The values of ``--param``.
+    """The values of ``--param``."""
 
-    Attributes:
-        choices: values that differ between candidates: strategies' options, and `CHOICES`.
-        surroundings: values that all candidates are tried with, in seconds (`SURROUNDINGS`).
-    """
-
-    choices: Mapping[str, Sequence[Parameter]]
-    surroundings: Mapping[str, Sequence[float]]
+    choices: Mapping[
+        str, Sequence[Parameter]
+    ]  # of strategies' options and `CHOICES`: candidates differ in them
+    surroundings: Mapping[
+        str, Sequence[float]
+    ]  # of `SURROUNDINGS`, seconds: all candidates are tried with them
 
 
 def read_parameters(ctx: click.Context, _: click.Parameter, given: Iterable[str]) -> Parameters:

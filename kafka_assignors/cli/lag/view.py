@@ -33,14 +33,14 @@ def lag_lines(report: Report, *, everything: bool, timed: bool = False) -> Lines
     """Return totals, members and partitions; of a large group those with the largest lag."""
     view = _View(report, timed=timed)
     if everything:
-        return view.lines(len(report.members), len(report.partitions))
+        return view.lines(len(report.group.members), len(report.partitions))
     return view.lines(MEMBERS, ROWS)
 
 
 def watched_lines(report: Report, console: Console, height: int) -> RenderableType:
     """Return the report with its time, and as many members and partitions as fit into ``height`` lines."""
     view = _View(report, timed=True)
-    members, partitions = len(report.members), len(report.partitions)
+    members, partitions = len(report.group.members), len(report.partitions)
 
     def draw(rows: int) -> Lines:
         member_rows = max(min(members, rows // 2), rows - partitions)
@@ -55,9 +55,9 @@ class _View:
     def __init__(self, report: Report, *, timed: bool) -> None:
         self._report = report
         owners = [p.member_id for p in report.partitions if p.member_id is not None]  # some may have left
-        self._names = short_names(dict.fromkeys([*(m.member_id for m in report.members), *owners]))
+        self._names = short_names(dict.fromkeys([*(m.member_id for m in report.group.members), *owners]))
         self._top = [_head(report, timed=timed), Text(_totals(report))]
-        if any(not member.readable for member in report.members):
+        if any(not member.readable for member in report.group.members):
             self._top.append(
                 Text(
                     "the assignments of some members cannot be read: their partitions are unknown",
@@ -65,16 +65,16 @@ class _View:
                 )
             )
         totals = report.by_member()
-        self._largest_members = sorted(report.members, key=lambda m: -totals[m.member_id][2])
+        self._largest_members = sorted(report.group.members, key=lambda m: -totals[m.member_id][2])
         self._largest = sorted(report.partitions, key=lambda p: (p.lag is None, -(p.lag or 0), p.tp))
 
     def lines(self, members: int, partitions: int, hint: str = "; --all shows them") -> Lines:
         """Return the given numbers of members and partitions, those with the largest lag."""
         report, names = self._report, self._names
         parts: list[Text | Columns] = list(self._top)
-        if report.members:
-            hidden = len(report.members) - members
-            chosen = self._largest_members[:members] if hidden > 0 else report.members
+        if report.group.members:
+            hidden = len(report.group.members) - members
+            chosen = self._largest_members[:members] if hidden > 0 else report.group.members
             parts += [Text(), _members(report, names, chosen), *more(hidden, hint=hint)]
         if report.partitions:
             hidden = len(report.partitions) - partitions
@@ -171,9 +171,9 @@ def _reasons(what: str, partitions: Iterable[tuple[PartitionLag, str]]) -> list[
 
 
 def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMember]) -> Columns:
-    with_instances = any(member.instance_id for member in report.members)
+    with_instances = any(member.instance_id for member in report.group.members)
     # Member ids mostly begin with the client id, which then needs no column.
-    with_clients = any(not member.member_id.startswith(member.client_id) for member in report.members)
+    with_clients = any(not member.member_id.startswith(member.client_id) for member in report.group.members)
     with_rates = any(partition.rate is not None for partition in report.partitions)
     table = Columns(
         "member",
@@ -255,7 +255,7 @@ def _groups(
         table.add_row(
             Text(shown(report.group.group_id)),
             Text(shown(report.group.state)),
-            f"{len(report.members):,}",
+            f"{len(report.group.members):,}",
             f"{len(report.partitions):,}",
             f"{report.lag:,}{'+?' * bool(report.unknown)}",
             _age(report.time_lag_ms) + " !" * bool(report.near_retention),

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
+from kafka_assignors.cli.common import Command
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.pipeline.session import MEMORY, submitted
-
-F = TypeVar("F", bound=Callable[..., object])
 
 _SIZE = re.compile(r"[1-9][0-9]*[mg]")
 
 
-def spark_size_options(command: F) -> F:
+def spark_size_options(command: Command) -> Command:
     """Add ``--cores`` and ``--memory`` to a command; under ``spark-submit`` they have no effect."""
     command = click.option(
         "--memory",

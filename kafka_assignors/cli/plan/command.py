@@ -21,6 +21,7 @@ from kafka_assignors.cli.plan.notes import (
     print_notes,
 )
 from kafka_assignors.cli.plan.options import (
+    DEFAULT,
     KNOWN,
     about_foreign,
     assumed,
@@ -41,8 +42,6 @@ from kafka_assignors.plan import shown
 from kafka_assignors.plan.stateful import plan_stateful
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 
-_DEFAULT = "cooperative-sticky"  # for a file that names no strategy
-
 
 def _checked_name(strategy: str) -> str:
     """Check a strategy's name; ``MODULE:CLASS`` is imported later."""
@@ -62,7 +61,7 @@ def _checked_name(strategy: str) -> str:
     metavar=f"[{'|'.join(STRATEGIES)}|MODULE:CLASS]",
     type=_checked_name,
     help="The strategy; MODULE:CLASS is your own.  "
-    f"[default: the file's, else {_DEFAULT}; the one the live group runs]",
+    f"[default: the file's, else {DEFAULT}; the one the live group runs]",
 )
 @click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
 @click.option("--compare", is_flag=True, help="Plan with every strategy and show them side by side.")
@@ -142,7 +141,7 @@ def command(
     if compare:
         kinds = [*STRATEGIES.values(), *own]
     else:
-        kinds = own or [_strategy(strategy or problem.strategy or _DEFAULT, group_id)]
+        kinds = own or [_strategy(strategy or problem.strategy or DEFAULT, group_id)]
         refuse_foreign("--option ", kinds[0], given)
         if strategy is None:
             refuse_foreign("options.", kinds[0], problem.options)

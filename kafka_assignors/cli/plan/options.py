@@ -24,6 +24,9 @@ _IN_FILES = {
     "assignment_consumer_priority": "priority",
 }
 
+DEFAULT = "cooperative-sticky"
+"""The strategy of a group that names none."""
+
 KNOWN = f"one of {', '.join(STRATEGIES)}, or your own as MODULE:CLASS"
 """The values of ``--strategy``, for errors."""
 
