@@ -152,6 +152,16 @@ def test_progress_lines_are_5_s_apart_and_one_is_at_the_end() -> None:
     ]
 
 
+def test_terminal_shows_a_bar_with_the_rate() -> None:
+    out = io.StringIO()
+    with ProgressView(console=Console(file=out, force_terminal=True, width=100)) as view:
+        view.step(Progress("reading the history"))
+        show_scenarios(view, 50, 1000, 25.0)
+    assert "scenarios" in out.getvalue()
+    assert "50/1000" in out.getvalue()
+    assert "2.0/s" in out.getvalue()
+
+
 # --- the table ---------------------------------------------------------------------------------------------
 
 
