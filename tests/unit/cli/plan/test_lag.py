@@ -14,7 +14,7 @@ from kafka_assignors.cli.plan.strategy_plan import lower_bound, solve
 from kafka_assignors.plan import Group, lag_lower_bound, load_lower_bound
 from kafka_assignors.strategies import STRATEGIES
 from tests.support.builders import groups, lagging
-from tests.unit.cli.plan.planning import TWO_AND_ONE_MORE, call, planned, usage
+from tests.unit.cli.plan.planning import call, planned, usage
 
 BY_LAG = ("lag-aware", "cooperative-lag-aware")
 
@@ -78,18 +78,6 @@ def test_compare_shows_the_gain_of_planning_by_lag() -> None:
     most = {name: metrics["max_load"] for name, metrics in compared.items()}
     assert (most["cooperative-sticky"], most["failover"]) == (1500, 1800)
     assert most["cooperative-lag-aware"] == min(most.values()) == 1000
-
-
-@pytest.mark.parametrize(
-    "words", [(), ("--without", "c3"), ("--join", "2"), ("--without", "c2", "--join", "1")]
-)
-def test_what_if_keeps_the_lag(words: tuple[str, ...]) -> None:
-    problem = TWO_AND_ONE_MORE | {"lags": {"orders": [90, 50, 40, 30, 20, 10]}, "strategy": "lag-aware"}
-    answer = planned(*words, problem=problem)
-    loads = loads_of(answer["assignment"], problem["lags"])
-    assert max(loads.values()) == answer["metrics"]["max_load"]
-    assert sum(loads.values()) == 240
-    assert answer["metrics"]["load_lower_bound"] <= answer["metrics"]["max_load"]
 
 
 def test_group_without_lag_is_compared_by_counts() -> None:
