@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import struct
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,9 +22,12 @@ from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, 
 from kafka_assignors.plan import Ownership
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, Owned
+from tests.support.command_line import refused_command, run_command
 
 PARTITIONS = (16, 8)
 SETTLE_S = 30.0
+
+run = partial(run_command, "plan")
 
 
 def retried(ask: Callable[[], Any]) -> Any:
@@ -36,18 +37,6 @@ def retried(ask: Callable[[], Any]) -> Any:
         time.sleep(0.2)
     assert answer.error_code == 0, error.__name__
     return answer
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run ``kafka-assignors plan WORDS``."""
-    return subprocess.run(
-        [sys.executable, "-m", "kafka_assignors", "plan", *words],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def plan(group: Group, *words: str) -> Any:
@@ -60,10 +49,7 @@ def plan(group: Group, *words: str) -> Any:
 
 def refused(bootstrap: str, group_id: str, *words: str) -> str:
     """Return the line of the command's error."""
-    done = run("--group", group_id, "--bootstrap", bootstrap, *words)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-    return done.stderr.removeprefix("kafka-assignors: ").strip()
+    return refused_command("plan", "--group", group_id, "--bootstrap", bootstrap, *words)
 
 
 def about(member: Member, fact: str) -> Any:

