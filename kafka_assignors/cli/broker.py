@@ -27,7 +27,6 @@ def command() -> None:
     "--backend",
     type=click.Choice(["auto", "docker", "jars"]),
     default="auto",
-    show_default=True,
     help="How to run the broker; auto is Docker if an engine answers, else jars.",
 )
 @click.option(

@@ -16,10 +16,10 @@ from kafka_assignors.errors import OptionError, ProblemError
 from kafka_assignors.lag.connection import connection_settings, read_properties
 from kafka_assignors.validators import is_port
 
-F = TypeVar("F", bound=Callable[..., object])
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
-def connection_options(command: F) -> F:
+def connection_options(command: Command) -> Command:
     """Add ``--bootstrap`` and ``--config``, the arguments of ``client_settings``, to a command."""
     command = click.option(
         "--config",
@@ -30,15 +30,13 @@ def connection_options(command: F) -> F:
     return click.option("--bootstrap", metavar="HOST:PORT", help="A broker of the group's cluster.")(command)
 
 
-def reset_option(text: str) -> Callable[[F], F]:
+def reset_option(text: str) -> Callable[[Command], Command]:
     """Return a decorator that adds ``--reset``, the group's ``auto_offset_reset``; ``text`` is the help."""
     choices = click.Choice(["earliest", "latest"])
-    return click.option("--reset", type=choices, default="earliest", show_default=True, help=text)
+    return click.option("--reset", type=choices, default="earliest", help=text)
 
 
-output_option = click.option(
-    "--output", type=click.Choice(["table", "json"]), default="table", show_default=True
-)
+output_option = click.option("--output", type=click.Choice(["table", "json"]), default="table")
 """Adds ``--output`` to a command."""
 
 

@@ -17,13 +17,11 @@ from rich.console import Group as Lines
 from rich.live import Live
 from rich.text import Text
 
-from kafka_assignors.cli.common import sigterm_as_interrupt
+from kafka_assignors.cli.common import Command, sigterm_as_interrupt
 from kafka_assignors.cli.tables import show
 from kafka_assignors.errors import KafkaAssignorsError
 
 INTERVAL_S = 2.0
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class JsonReport(Protocol):
@@ -45,22 +43,33 @@ class WatchedReport(Generic[ReportT]):
     fitted: Callable[[ReportT, Console, int], RenderableType]  # draws what fits into a number of lines
 
 
-def watch_options(rows: str) -> Callable[[Command], Command]:
-    """Return a decorator that adds ``--watch`` and ``--every``; ``rows`` names the rows of the report."""
+def watch_options(rows: str, each_row: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds ``--watch``, ``--every`` and ``--all``.
+
+    Args:
+        rows: names the rows of the report, such as ``tasks``.
+        each_row: the singular of ``rows``.
+    """
+    watch = click.option(
+        "--watch",
+        is_flag=True,
+        help=f"Repeat the report until interrupted; on a terminal in place, with as many {rows} as fit.",
+    )
+    every = click.option(
+        "--every",
+        metavar="SECONDS",
+        type=click.FloatRange(0.1, 86_400),
+        help=f"With --watch: seconds between two reports.  [default: {INTERVAL_S:g}]",
+    )
+    everything = click.option(
+        "--all",
+        "everything",
+        is_flag=True,
+        help=f"Show every {each_row} of a large group; --watch on a terminal shows what fits.",
+    )
 
     def add(command: Command) -> Command:
-        every = click.option(
-            "--every",
-            metavar="SECONDS",
-            type=click.FloatRange(0.1, 86_400),
-            help=f"With --watch: seconds between two reports.  [default: {INTERVAL_S:g}]",
-        )
-        watch = click.option(
-            "--watch",
-            is_flag=True,
-            help=f"Repeat the report until interrupted; on a terminal in place, with as many {rows} as fit.",
-        )
-        return watch(every(command))
+        return watch(every(everything(command)))
 
     return add
 

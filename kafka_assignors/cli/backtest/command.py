@@ -18,8 +18,8 @@ from kafka_assignors.broker import Progress
 from kafka_assignors.cli.backtest.options import (
     BY_DEFAULT,
     Parameters,
-    read_churn,
-    read_moment,
+    parse_churn,
+    parse_moment,
     read_parameters,
     read_positive,
     read_strategies,
@@ -96,7 +96,7 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     "--churn",
     metavar="SCRIPT",
     multiple=True,
-    callback=read_churn,
+    type=parse_churn,
     help='Changes of membership, such as join@600,leave@1200,kill@1800 (seconds after the start), or "" '
     "for none; repeat the option to try several.  [default: one of each, evenly spread]",
 )
@@ -105,7 +105,6 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     metavar="N",
     type=click.IntRange(1, 500),
     default=1,
-    show_default=True,
     help="Number of draws of the times of each churn; above 1, figures get an interval.",
 )
 @click.option(
@@ -113,7 +112,6 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     metavar="N",
     type=click.IntRange(min=0),
     default=0,
-    show_default=True,
     help="Seed of these draws.",
 )
 @click.option(
@@ -122,10 +120,10 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
 @click.option(
     "--since",
     metavar="TIME",
-    callback=read_moment,
+    type=parse_moment,
     help="Ignore the history before this time; UTC if it has no zone.",
 )
-@click.option("--until", metavar="TIME", callback=read_moment, help="Ignore the history from this time on.")
+@click.option("--until", metavar="TIME", type=parse_moment, help="Ignore the history from this time on.")
 @click.option(
     "--scale-arrivals",
     "scales",
@@ -139,7 +137,6 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
     default=60.0,
-    show_default=True,
     help="Step of the history made from samples, if no load model ran.",
 )
 @spark_size_options
@@ -218,7 +215,7 @@ def command(
             grid = Grid(
                 candidates(strategies, parameters.choices, forecasts=forecasts),
                 members=members,
-                churn=churn,
+                churn=tuple(dict.fromkeys(churn)),
                 scales=scales or (1.0,),
                 service_rates=service_rates or (None,),
                 surroundings=parameters.surroundings,

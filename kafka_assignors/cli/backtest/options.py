@@ -30,15 +30,14 @@ _LONGEST = 500
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """The values of ``--param``.
+    """The values of ``--param``."""
 
-    Attributes:
-        choices: values that differ between candidates: strategies' options, and `CHOICES`.
-        surroundings: values that all candidates are tried with, in seconds (`SURROUNDINGS`).
-    """
-
-    choices: Mapping[str, Sequence[Parameter]]
-    surroundings: Mapping[str, Sequence[float]]
+    choices: Mapping[
+        str, Sequence[Parameter]
+    ]  # of strategies' options and `CHOICES`: candidates differ in them
+    surroundings: Mapping[
+        str, Sequence[float]
+    ]  # of `SURROUNDINGS`, seconds: all candidates are tried with them
 
 
 def read_parameters(ctx: click.Context, _: click.Parameter, given: Iterable[str]) -> Parameters:
@@ -74,70 +73,61 @@ def _check_name(name: str, strategies: Iterable[str]) -> None:
     raise click.UsageError(f"--param {name}: unknown, expected one of {known}")
 
 
-def read_strategies(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[str, ...]:
+def read_strategies(_: click.Context, __: click.Parameter, given: str | None) -> tuple[str, ...]:
     """Parse strategy names and ``module:Class``; the default is all but failover."""
     if given is None:
         return BY_DEFAULT
     names = tuple(dict.fromkeys(_split("--strategies", given)))
     for name in names:
         if name not in STRATEGIES and ":" not in name:
-            raise click.BadParameter(f"unknown {name!r}, expected {KNOWN}", ctx, param)
+            raise click.BadParameter(f"unknown {name!r}, expected {KNOWN}")
         try:
             load_strategy(name)
         except OptionError as error:
-            raise click.BadParameter(error.reason, ctx, param) from error
+            raise click.BadParameter(error.reason) from error
     return names
 
 
-def read_whole(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[int, ...]:
+def read_whole(_: click.Context, param: click.Parameter, given: str | None) -> tuple[int, ...]:
     """Parse whole numbers above 0."""
-    return tuple(
-        dict.fromkeys(_number(ctx, param, text, int, "whole number") for text in _given(param, given))
-    )
+    return _numbers(param, given, int, "whole number")
 
 
-def read_positive(ctx: click.Context, param: click.Parameter, given: str | None) -> tuple[float, ...]:
+def read_positive(_: click.Context, param: click.Parameter, given: str | None) -> tuple[float, ...]:
     """Parse numbers above 0."""
-    return tuple(dict.fromkeys(_number(ctx, param, text, float, "number") for text in _given(param, given)))
+    return _numbers(param, given, float, "number")
 
 
-def read_churn(
-    ctx: click.Context, param: click.Parameter, given: Iterable[str]
-) -> tuple[tuple[ChurnStep, ...], ...]:
-    """Parse churn scripts."""
+def parse_churn(script: str) -> tuple[ChurnStep, ...]:
+    """Parse a churn script."""
     try:
-        return tuple(dict.fromkeys(parse(text) for text in given))
+        return parse(script)
     except OptionError as error:
-        raise click.BadParameter(error.reason, ctx, param) from error
+        raise click.BadParameter(error.reason) from error
 
 
-def read_moment(ctx: click.Context, param: click.Parameter, given: str | None) -> datetime | None:
+def parse_moment(value: str) -> datetime:
     """Parse a date, or a date and a time.  Without a zone it is UTC, as the dates of the history are."""
-    if given is None:
-        return None
-    text = f"{given[:-1]}+00:00" if given.endswith(("Z", "z")) else given
+    text = f"{value[:-1]}+00:00" if value.endswith(("Z", "z")) else value
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
-        raise click.BadParameter(
-            f"{given!r} is not like 2026-11-22 or 2026-11-22T10:30", ctx, param
-        ) from error
+        raise click.BadParameter(f"{value!r} is not like 2026-11-22 or 2026-11-22T10:30") from error
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
-def _number(ctx: click.Context, param: click.Parameter, text: str, kind: Callable[[str], N], noun: str) -> N:
-    try:
-        value = kind(text)
-        is_positive = 0 < value < float("inf")
-    except ValueError:
-        is_positive = False
-    if not is_positive:
-        raise click.BadParameter(f"{text!r} is not a {noun} above 0", ctx, param)
-    return value
-
-
-def _given(param: click.Parameter, given: str | None) -> list[str]:
-    return [] if given is None else _split(param.opts[0], given)
+def _numbers(param: click.Parameter, given: str | None, kind: Callable[[str], N], noun: str) -> tuple[N, ...]:
+    values = []
+    for text in [] if given is None else _split(param.opts[0], given):
+        try:
+            value = kind(text)
+            is_positive = 0 < value < float("inf")
+        except ValueError:
+            is_positive = False
+        if not is_positive:
+            raise click.BadParameter(f"{text!r} is not a {noun} above 0")
+        values.append(value)
+    return tuple(dict.fromkeys(values))
 
 
 def _split(option: str, text: str) -> list[str]:

@@ -38,7 +38,6 @@ def _pattern(value: str) -> Pattern[str]:
     metavar="HOST:PORT",
     type=parse_address,
     default="127.0.0.1:8000",
-    show_default=True,
     help="Address of the page.",
 )
 @click.option(
@@ -47,7 +46,6 @@ def _pattern(value: str) -> Pattern[str]:
     type=_pattern,
     multiple=True,
     default=(".*",),
-    show_default=True,
     help="Regular expression that the whole name of a group matches; repeatable.",
 )
 @click.option(
@@ -56,7 +54,6 @@ def _pattern(value: str) -> Pattern[str]:
     type=_pattern,
     multiple=True,
     default=(".*",),
-    show_default=True,
     help="Likewise for topics.",
 )
 @click.option(
@@ -64,7 +61,6 @@ def _pattern(value: str) -> Pattern[str]:
     metavar="SECONDS",
     type=click.IntRange(1, 3600),
     default=30,
-    show_default=True,
     help="Seconds between two readings of the cluster.",
 )
 @click.option(
@@ -72,7 +68,7 @@ def _pattern(value: str) -> Pattern[str]:
     is_flag=True,
     help="Omit the lag in seconds; the exporter then needs no READ on topics.",
 )
-@click.option("--cluster-name", default="default", show_default=True, help="Value of the label cluster_name.")
+@click.option("--cluster-name", default="default", help="Value of the label cluster_name.")
 def command(
     *,
     bootstrap: str | None,

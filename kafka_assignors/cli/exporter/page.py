@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -22,24 +23,27 @@ class Metric(NamedTuple):
 
 _OF_PARTITION = ("group", "topic", "partition", "member_host", "consumer_id", "client_id")
 
-METRICS: Mapping[str, Metric] = {
+_OF_READING: Mapping[str, Metric] = {
     # kafka-lag-exporter's, with its help texts
     "kafka_partition_latest_offset": Metric("Latest offset of a partition", ("topic", "partition")),
     "kafka_partition_earliest_offset": Metric("Earliest offset of a partition", ("topic", "partition")),
-    "kafka_consumergroup_group_max_lag": Metric("Max group offset lag", ("group",)),
-    "kafka_consumergroup_group_max_lag_seconds": Metric("Max group time lag", ("group",)),
     "kafka_consumergroup_group_offset": Metric("Last group consumed offset of a partition", _OF_PARTITION),
     "kafka_consumergroup_group_lag": Metric("Group offset lag of a partition", _OF_PARTITION),
     "kafka_consumergroup_group_lag_seconds": Metric("Group time lag of a partition", _OF_PARTITION),
+    "kafka_consumergroup_group_max_lag": Metric("Max group offset lag", ("group",)),
+    "kafka_consumergroup_group_max_lag_seconds": Metric("Max group time lag", ("group",)),
     "kafka_consumergroup_group_sum_lag": Metric("Sum of group offset lag", ("group",)),
     "kafka_consumergroup_group_topic_sum_lag": Metric(
         "Sum of group offset lag across topic partitions", ("group", "topic")
     ),
     "kafka_consumergroup_poll_time_ms": Metric("Group time poll time"),
     # ours
+    "kafka_assignors_exporter_groups_left_out": Metric("Groups that could not be read"),
+}
+METRICS: Mapping[str, Metric] = {
     "kafka_assignors_exporter_up": Metric("1 if the last reading of the cluster is complete, else 0"),
     "kafka_assignors_exporter_reading_age_seconds": Metric("Age of the figures on this page"),
-    "kafka_assignors_exporter_groups_left_out": Metric("Groups that could not be read"),
+    **_OF_READING,
 }
 """All metrics; each has the label ``cluster_name`` before its own."""
 
@@ -75,7 +79,7 @@ class LagPage(ReadingPage[ClusterReading]):
         figures = _Figures(
             self._clock() - reading.took_s,
             KEPT_INTERVALS * max(self._interval_s, reading.took_s),
-            list(self._families(reading)),
+            self._families(reading),
             reading.is_complete,
         )
         with self._lock:
@@ -85,82 +89,67 @@ class LagPage(ReadingPage[ClusterReading]):
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
         """Return the metrics without samples, so that a scrape can select some: ``/metrics?name[]=NAME``."""
-        return [self._family(name, ()) for name in METRICS]
+        return [self._family(name) for name in METRICS]
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield the metrics, as prometheus-client asks for them at each scrape."""
         with self._lock:
             is_up, last = self._is_up, self._last
-        yield self._family("kafka_assignors_exporter_up", [((), float(is_up))])
+        yield self._family("kafka_assignors_exporter_up", is_up)
         if last is None:
             return
         age_s = self._clock() - last.read_at
-        yield self._family("kafka_assignors_exporter_reading_age_seconds", [((), age_s)])
+        yield self._family("kafka_assignors_exporter_reading_age_seconds", age_s)
         if not self._is_old(last):
             yield from last.families
 
     def _is_old(self, figures: _Figures) -> bool:
         return self._clock() - figures.read_at > figures.kept_s
 
-    def _families(self, reading: ClusterReading) -> Iterator[GaugeMetricFamily]:
-        ends, begins = [], []
-        for (topic, number), offsets in sorted(reading.offsets.items()):
-            ends.append(((topic, str(number)), float(offsets.end)))
-            if offsets.begin is not None:
-                begins.append(((topic, str(number)), float(offsets.begin)))
-        yield self._family("kafka_partition_latest_offset", ends)
-        yield self._family("kafka_partition_earliest_offset", begins)
-        yield from self._partitions(reading.groups)
-        yield from self._totals(reading.groups)
-        yield self._family("kafka_consumergroup_poll_time_ms", [((), reading.took_s * 1000)])
-        yield self._family("kafka_assignors_exporter_groups_left_out", [((), float(len(reading.left_out)))])
+    def _families(self, reading: ClusterReading) -> list[GaugeMetricFamily]:
+        """Return the metrics of a reading.  An unknown figure has no sample.
 
-    def _partitions(self, groups: Mapping[str, Iterable[PartitionLag]]) -> Iterator[GaugeMetricFamily]:
-        """Yield the metrics of partitions.  An unknown figure has no sample."""
-        offsets, lags, seconds = [], [], []
-        for name, partitions in sorted(groups.items()):
-            for partition in partitions:
-                labels = (name, *_labels(partition))
-                if partition.committed is not None:
-                    offsets.append((labels, float(partition.committed)))
-                if partition.lag is not None:
-                    lags.append((labels, float(partition.lag)))
-                if partition.seconds is not None:
-                    seconds.append((labels, partition.seconds))
-        yield self._family("kafka_consumergroup_group_offset", offsets)
-        yield self._family("kafka_consumergroup_group_lag", lags)
-        yield self._family("kafka_consumergroup_group_lag_seconds", seconds)
-
-    def _totals(self, groups: Mapping[str, Iterable[PartitionLag]]) -> Iterator[GaugeMetricFamily]:
-        """Yield the metrics of groups and topics, over all partitions with a known lag.
-
-        The largest age is left out while an age is unknown.  Otherwise it could fall, and an alert would end.
+        The largest age of a group is left out while an age is unknown.  Otherwise it could fall, and an alert
+        would end.
         """
-        largest, oldest, sums, by_topic = [], [], [], []
-        for name, partitions in sorted(groups.items()):
+        families = {name: self._family(name) for name in _OF_READING}
+
+        def add(name: str, value: float | None, *labels: str) -> None:
+            if value is not None:
+                families[name].add_metric((self._cluster_name, *labels), value)
+
+        for (topic, number), offsets in sorted(reading.offsets.items()):
+            add("kafka_partition_latest_offset", offsets.end, topic, str(number))
+            add("kafka_partition_earliest_offset", offsets.begin, topic, str(number))
+        for group, partitions in sorted(reading.groups.items()):
+            by_topic = Counter[str]()
+            for partition in partitions:
+                labels = (group, *_labels(partition))
+                add("kafka_consumergroup_group_offset", partition.committed, *labels)
+                add("kafka_consumergroup_group_lag", partition.lag, *labels)
+                add("kafka_consumergroup_group_lag_seconds", partition.seconds, *labels)
+                if partition.lag is not None:
+                    by_topic[partition.tp.topic] += partition.lag
             lags = [p.lag for p in partitions if p.lag is not None]
             committed = [p for p in partitions if p.committed is not None]
             ages = [p.seconds for p in committed if p.seconds is not None]
-            if lags:
-                largest.append(((name,), float(max(lags))))
-                sums.append(((name,), float(sum(lags))))
+            add("kafka_consumergroup_group_max_lag", max(lags, default=None), group)
             if ages and len(ages) == len(committed):
-                oldest.append(((name,), max(ages)))
-            topics: dict[str, int] = {}
-            for partition in partitions:
-                if partition.lag is not None:
-                    topics[partition.tp.topic] = topics.get(partition.tp.topic, 0) + partition.lag
-            by_topic += [((name, topic), float(lag)) for topic, lag in topics.items()]
-        yield self._family("kafka_consumergroup_group_max_lag", largest)
-        yield self._family("kafka_consumergroup_group_max_lag_seconds", oldest)
-        yield self._family("kafka_consumergroup_group_sum_lag", sums)
-        yield self._family("kafka_consumergroup_group_topic_sum_lag", by_topic)
+                add("kafka_consumergroup_group_max_lag_seconds", max(ages), group)
+            if lags:
+                add("kafka_consumergroup_group_sum_lag", sum(lags), group)
+            for topic, lag in by_topic.items():
+                add("kafka_consumergroup_group_topic_sum_lag", lag, group, topic)
+        add("kafka_consumergroup_poll_time_ms", reading.took_s * 1000)
+        add("kafka_assignors_exporter_groups_left_out", len(reading.left_out))
+        return list(families.values())
 
-    def _family(self, name: str, samples: Iterable[tuple[tuple[str, ...], float]]) -> GaugeMetricFamily:
+    def _family(self, name: str, value: float | None = None) -> GaugeMetricFamily:
+        """Return a metric, with one sample if a value is given."""
         metric = METRICS[name]
         family = GaugeMetricFamily(name, metric.help, labels=("cluster_name", *metric.labels))
-        for labels, value in samples:
-            family.add_metric((self._cluster_name, *labels), value)
+        if value is not None:
+            family.add_metric((self._cluster_name,), value)
         return family
 
 

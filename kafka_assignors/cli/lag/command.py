@@ -29,13 +29,7 @@ _SETTLE_S, _AGAIN_S = 10.0, 0.5
     "The group's auto_offset_reset, which a broker does not know.  Lag of a partition without a valid "
     "commit: earliest: all its records; latest: none."
 )
-@watch_options("members and partitions")
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="Show every member and partition of a large group; --watch on a terminal shows what fits.",
-)
+@watch_options("members and partitions", "member and partition")
 @click.option(
     "--fail-above",
     "accepted",

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_assignors.cli.group_lag import Owners, PartitionLag, owners_of
 from kafka_assignors.lag import Reading, Reset
-from kafka_assignors.lag.fetch.group import REBALANCING, GroupMember, GroupState
+from kafka_assignors.lag.fetch.group import REBALANCING, GroupState
 from kafka_assignors.lag.rates import Rate, total
 from kafka_assignors.plan import TopicPartition
 
@@ -17,18 +17,11 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class InTime:
-    """A group's lag in time, by partition.
+    """A group's lag in time, by partition; ``PartitionLag`` describes the values."""
 
-    Attributes:
-        ages: seconds since the oldest unread record was written; 0: there is none.
-        missing: why an age is unknown.
-        rates: rates since an earlier look; empty at the first look.
-        retention_left: share of the retention that is left to the next unread record.
-    """
-
-    ages: Mapping[TopicPartition, float] = field(default_factory=dict)
+    ages: Mapping[TopicPartition, float] = field(default_factory=dict)  # seconds
     missing: Mapping[TopicPartition, str] = field(default_factory=dict)
-    rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)
+    rates: Mapping[TopicPartition, Rate] = field(default_factory=dict)  # empty at the first look
     retention_left: Mapping[TopicPartition, float] = field(default_factory=dict)
 
 
@@ -83,7 +76,7 @@ class Report:
 
     def partitions_of(self) -> dict[str, list[PartitionLag]]:
         """Map each member id to the partitions of the member."""
-        owned: dict[str, list[PartitionLag]] = {member.member_id: [] for member in self.members}
+        owned: dict[str, list[PartitionLag]] = {member.member_id: [] for member in self.group.members}
         for partition in self.partitions:
             # An owner from before a rebalance may have left.
             if partition.member_id is not None and partition.member_id in owned:
@@ -96,11 +89,6 @@ class Report:
             member_id: (len(owned), sum(p.lag is None for p in owned), sum(p.lag or 0 for p in owned))
             for member_id, owned in self.partitions_of().items()
         }
-
-    @property
-    def members(self) -> tuple[GroupMember, ...]:
-        """The members of the group."""
-        return self.group.members
 
     def as_json(self) -> dict[str, Any]:
         """Return the object that ``--output json`` prints."""
@@ -132,7 +120,7 @@ class Report:
                     "time_lag_ms": _rounded(oldest(partitions_of[member.member_id])),
                     **_rate_json(total_rate(partitions_of[member.member_id]), totals[member.member_id][2]),
                 }
-                for member in self.members
+                for member in self.group.members
             ],
             "partitions": [
                 {

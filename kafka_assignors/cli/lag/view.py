@@ -33,14 +33,14 @@ def lag_lines(report: Report, *, everything: bool, timed: bool = False) -> Lines
     """Return totals, members and partitions; of a large group those with the largest lag."""
     view = _View(report, timed=timed)
     if everything:
-        return view.lines(len(report.members), len(report.partitions))
+        return view.lines(len(report.group.members), len(report.partitions))
     return view.lines(MEMBERS, ROWS)
 
 
 def watched_lines(report: Report, console: Console, height: int) -> RenderableType:
     """Return the report with its time, and as many members and partitions as fit into ``height`` lines."""
     view = _View(report, timed=True)
-    members, partitions = len(report.members), len(report.partitions)
+    members, partitions = len(report.group.members), len(report.partitions)
 
     def draw(rows: int) -> Lines:
         member_rows = max(min(members, rows // 2), rows - partitions)
@@ -55,9 +55,9 @@ class _View:
     def __init__(self, report: Report, *, timed: bool) -> None:
         self._report = report
         owners = [p.member_id for p in report.partitions if p.member_id is not None]  # some may have left
-        self._names = short_names(dict.fromkeys([*(m.member_id for m in report.members), *owners]))
+        self._names = short_names(dict.fromkeys([*(m.member_id for m in report.group.members), *owners]))
         self._top = [_head(report, timed=timed), Text(_totals(report))]
-        if any(not member.readable for member in report.members):
+        if any(not member.readable for member in report.group.members):
             self._top.append(
                 Text(
                     "the assignments of some members cannot be read: their partitions are unknown",
@@ -65,16 +65,16 @@ class _View:
                 )
             )
         totals = report.by_member()
-        self._largest_members = sorted(report.members, key=lambda m: -totals[m.member_id][2])
+        self._largest_members = sorted(report.group.members, key=lambda m: -totals[m.member_id][2])
         self._largest = sorted(report.partitions, key=lambda p: (p.lag is None, -(p.lag or 0), p.tp))
 
     def lines(self, members: int, partitions: int, hint: str = "; --all shows them") -> Lines:
         """Return the given numbers of members and partitions, those with the largest lag."""
         report, names = self._report, self._names
         parts: list[Text | Columns] = list(self._top)
-        if report.members:
-            hidden = len(report.members) - members
-            chosen = self._largest_members[:members] if hidden > 0 else report.members
+        if report.group.members:
+            hidden = len(report.group.members) - members
+            chosen = self._largest_members[:members] if hidden > 0 else report.group.members
             parts += [Text(), _members(report, names, chosen), *more(hidden, hint=hint)]
         if report.partitions:
             hidden = len(report.partitions) - partitions
@@ -107,7 +107,7 @@ def _totals(report: Report) -> str:
     if known and report.lag:
         worst = max(known, key=lambda partition: partition.lag or 0)
         lines[0] += f", the largest is {worst.lag:,} of {partition_name(*worst.tp)}"
-    lines += _unknown(report)
+    lines += _reasons("unknown", [(p, p.missing or "") for p in report.partitions if p.lag is None])
     lines += _times(report)
     resets = sum(p.end is not None and p.committed is None for p in known)
     if resets:
@@ -121,10 +121,6 @@ def _totals(report: Report) -> str:
             f"not counted: commits of {counted(len(unread), 'topic')} that no member reads ({example})"
         )
     return "\n".join(lines)
-
-
-def _unknown(report: Report) -> list[str]:
-    return _reasons("unknown", [(p, p.missing or "") for p in report.partitions if p.lag is None])
 
 
 def _times(report: Report) -> list[str]:
@@ -171,9 +167,9 @@ def _reasons(what: str, partitions: Iterable[tuple[PartitionLag, str]]) -> list[
 
 
 def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMember]) -> Columns:
-    with_instances = any(member.instance_id for member in report.members)
+    with_instances = any(member.instance_id for member in report.group.members)
     # Member ids mostly begin with the client id, which then needs no column.
-    with_clients = any(not member.member_id.startswith(member.client_id) for member in report.members)
+    with_clients = any(not member.member_id.startswith(member.client_id) for member in report.group.members)
     with_rates = any(partition.rate is not None for partition in report.partitions)
     table = Columns(
         "member",
@@ -190,10 +186,10 @@ def _members(report: Report, names: Mapping[str, str], members: Iterable[GroupMe
         owned, unknown, lag = totals[member.member_id]
         partitions = partitions_of[member.member_id]
         table.add_row(
-            Text(names[member.member_id]),
-            *[Text(shown(member.instance_id or "-"))] * with_instances,
-            *[Text(shown(member.client_id))] * with_clients,
-            Text(shown(member.host)),
+            names[member.member_id],
+            *[shown(member.instance_id or "-")] * with_instances,
+            *[shown(member.client_id)] * with_clients,
+            shown(member.host),
             f"{owned:,}" if member.readable else "?",
             f"{lag:,}{'+?' * bool(unknown)}" if member.readable else "?",
             _age(oldest(partitions)) if member.readable else "?",
@@ -218,11 +214,11 @@ def _partitions(chosen: Collection[PartitionLag], names: Mapping[str, str]) -> C
     for partition in chosen:
         numbers = (partition.begin, partition.committed, partition.end, partition.lag)
         table.add_row(
-            Text(partition_name(*partition.tp)),
+            partition_name(*partition.tp),
             *["-" if number is None else f"{number:,}" for number in numbers],
             _age(oldest([partition])) + " !" * partition.near_retention,
-            *[_last_commit(partition)] * with_rates,
-            *[Text("-" if partition.member_id is None else names[partition.member_id])] * with_members,
+            *_rates(partition.rate, partition.lag or 0)[-1:] * with_rates,
+            *["-" if partition.member_id is None else names[partition.member_id]] * with_members,
         )
     return table
 
@@ -253,9 +249,9 @@ def _groups(
     table = Columns("group", "state", *numbers)
     for report in reports:
         table.add_row(
-            Text(shown(report.group.group_id)),
-            Text(shown(report.group.state)),
-            f"{len(report.members):,}",
+            shown(report.group.group_id),
+            shown(report.group.state),
+            f"{len(report.group.members):,}",
             f"{len(report.partitions):,}",
             f"{report.lag:,}{'+?' * bool(report.unknown)}",
             _age(report.time_lag_ms) + " !" * bool(report.near_retention),
@@ -274,10 +270,6 @@ def _age(time_lag_ms: float | None) -> str:
     return "-" if time_lag_ms is None else duration(time_lag_ms) if time_lag_ms else "0"
 
 
-def _last_commit(partition: PartitionLag) -> str:
-    return "-" if partition.rate is None else _seconds(partition.rate.commit_unchanged_s)
-
-
 def _seconds(time_s: float | None) -> str:
     return _age(None if time_s is None else 1000 * time_s)
 
@@ -286,11 +278,9 @@ def _rates(rate: Rate | None, lag: int) -> list[str]:
     """Return the cells of the columns ``_RATES``."""
     if rate is None:
         return ["-"] * len(_RATES)
-    catch_up_s = rate.catch_up_s(lag)
-    out = "-" if rate.records_out is None else f"{rate.records_out:,.1f}"
     return [
         f"{rate.records_in:,.1f}",
-        out,
-        _seconds(catch_up_s),
+        "-" if rate.records_out is None else f"{rate.records_out:,.1f}",
+        _seconds(rate.catch_up_s(lag)),
         _seconds(rate.commit_unchanged_s),
     ]

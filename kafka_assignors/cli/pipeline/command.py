@@ -39,7 +39,6 @@ def entry() -> None:
     metavar="SECONDS",
     type=float,
     default=60.0,
-    show_default=True,
     help="Step of the load model; must divide a quarter of an hour.",
 )
 @click.option(
@@ -48,7 +47,6 @@ def entry() -> None:
     metavar="SECONDS",
     type=float,
     default=3600.0,
-    show_default=True,
     help="Horizon of forecasts; a whole number of steps.",
 )
 @click.option(
@@ -57,7 +55,6 @@ def entry() -> None:
     metavar="SECONDS",
     type=float,
     default=105.0,
-    show_default=True,
     help="How long a sample may be behind the newest one of its partition. A step and its forecast are "
     "published after that, and consumers ignore forecasts older than load_max_age_ms (900 s).",
 )
@@ -68,14 +65,12 @@ def entry() -> None:
     metavar="DAYS",
     type=click.FloatRange(min=1),
     default=FORGET_S / DAY_S,
-    show_default=True,
     help="The model drops the state of a partition without samples after this time.",
 )
 @click.option(
     "--zone",
     metavar="NAME",
     default="UTC",
-    show_default=True,
     help="Time zone of the days and weeks of the season, for example Europe/Berlin.",
 )
 @click.option(
@@ -83,7 +78,6 @@ def entry() -> None:
     "feed_topic",
     metavar="TOPIC",
     default=FEED,
-    show_default=True,
     help="Topic for forecasts, read by load_source= of cooperative-lag-aware; created if it is missing.",
 )
 @click.option("--no-feed", is_flag=True, help="Write no forecasts to a topic.")

@@ -15,7 +15,6 @@ from kafka_assignors.cli.pipeline.recording import RecordingOptions, recording_c
     "source",
     type=click.Choice(["sampler", "offsets-topic", "both"]),
     default="both",
-    show_default=True,
     help="sampler: begin, end and committed offsets, requested from the cluster; offsets-topic: every "
     "commit, read from __consumer_offsets.",
 )

@@ -106,10 +106,8 @@ def recording_command(command: Callable[..., None]) -> Callable[..., None]:
     return click.argument("groups", metavar="[GROUP]...", nargs=-1)(connection_options(with_options))
 
 
-def _days(_context: click.Context, _option: click.Parameter, text: str | None) -> int | None:
+def _days(text: str) -> int:
     """Parse a number of days, such as ``90d``."""
-    if text is None:
-        return None
     if (match := re.fullmatch(r"([1-9]\d{0,4})d?", text)) is None:
         raise click.BadParameter(f"expected a number of days such as 90d, got {text}")
     return int(match[1])
@@ -126,7 +124,6 @@ _OPTIONS = (
         "root",
         metavar="FOLDER",
         default="pipeline",
-        show_default=True,
         help="The pipeline's folder, new or one to continue; any that Spark can write to.",
     ),
     click.option(
@@ -135,14 +132,13 @@ _OPTIONS = (
         metavar="SECONDS",
         type=click.FloatRange(0.1, 3600),
         default=10.0,
-        show_default=True,
         help="Interval between two samples of the groups.",
     ),
     click.option(
         "--keep",
         "keep_days",
         metavar="DAYS",
-        callback=_days,
+        type=_days,
         help="Keep samples and load of so many days besides today, such as 90d.  [default: all]",
     ),
     click.option(

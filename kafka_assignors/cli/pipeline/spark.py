@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import importlib.util
 import re
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
+from kafka_assignors.cli.common import Command
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.pipeline.session import MEMORY, submitted
-
-F = TypeVar("F", bound=Callable[..., object])
 
 _SIZE = re.compile(r"[1-9][0-9]*[mg]")
 
 
-def spark_size_options(command: F) -> F:
+def spark_size_options(command: Command) -> Command:
     """Add ``--cores`` and ``--memory`` to a command; under ``spark-submit`` they have no effect."""
     command = click.option(
         "--memory",
         metavar="SIZE",
-        callback=_checked,
+        type=_memory,
         default=MEMORY,
-        show_default=True,
         help="Memory of the local Spark, as 512m or 4g.",
     )(command)
     return click.option(
@@ -33,9 +29,7 @@ def spark_size_options(command: F) -> F:
     )(command)
 
 
-def _checked(context: Any, parameter: Any, size: str) -> str:
-    """Refuse sizes that are not like 512m or 4g."""
-    del context, parameter
+def _memory(size: str) -> str:
     if not _SIZE.fullmatch(size):
         raise click.BadParameter(f"{size!r} is not a size such as 512m or 4g")
     return size

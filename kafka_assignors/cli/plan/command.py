@@ -21,6 +21,7 @@ from kafka_assignors.cli.plan.notes import (
     print_notes,
 )
 from kafka_assignors.cli.plan.options import (
+    DEFAULT,
     KNOWN,
     about_foreign,
     assumed,
@@ -41,14 +42,12 @@ from kafka_assignors.plan import shown
 from kafka_assignors.plan.stateful import plan_stateful
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 
-_DEFAULT = "cooperative-sticky"  # for a file that names no strategy
 
-
-def _read_strategy(ctx: click.Context, param: click.Parameter, given: str | None) -> str | None:
+def _checked_name(strategy: str) -> str:
     """Check a strategy's name; ``MODULE:CLASS`` is imported later."""
-    if given is not None and given not in STRATEGIES and ":" not in given:
-        raise click.BadParameter(f"unknown {given!r}, expected {KNOWN}", ctx, param)
-    return given
+    if strategy not in STRATEGIES and ":" not in strategy:
+        raise click.BadParameter(f"unknown {strategy!r}, expected {KNOWN}")
+    return strategy
 
 
 @click.command("plan")
@@ -60,9 +59,9 @@ def _read_strategy(ctx: click.Context, param: click.Parameter, given: str | None
 @click.option(
     "--strategy",
     metavar=f"[{'|'.join(STRATEGIES)}|MODULE:CLASS]",
-    callback=_read_strategy,
+    type=_checked_name,
     help="The strategy; MODULE:CLASS is your own.  "
-    f"[default: the file's, else {_DEFAULT}; the one the live group runs]",
+    f"[default: the file's, else {DEFAULT}; the one the live group runs]",
 )
 @click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
 @click.option("--compare", is_flag=True, help="Plan with every strategy and show them side by side.")
@@ -79,6 +78,7 @@ def _read_strategy(ctx: click.Context, param: click.Parameter, given: str | None
     metavar="N",
     type=click.IntRange(0, 10_000),
     default=0,
+    show_default=False,
     help="What if N members joined.",
 )
 @click.option(
@@ -131,7 +131,7 @@ def command(
         _plan_stateful(file, content, options, as_json=output == "json", everything=everything)
         return
     settings = {} if file is not None else client_settings(bootstrap, config)
-    problem = _from_file(file, content) if file is not None else _from_cluster(settings, str(group_id))
+    problem = _from_file(file, content) if file else Problem(*read_live_group(settings, str(group_id)))
     given = dict(named_value(text) for text in options)
     with as_usage_error("--strategy"):
         own = [load_strategy(strategy)] if strategy is not None and strategy not in STRATEGIES else []
@@ -141,7 +141,7 @@ def command(
     if compare:
         kinds = [*STRATEGIES.values(), *own]
     else:
-        kinds = own or [_strategy(strategy or problem.strategy or _DEFAULT, group_id)]
+        kinds = own or [_strategy(strategy or problem.strategy or DEFAULT, group_id)]
         refuse_foreign("--option ", kinds[0], given)
         if strategy is None:
             refuse_foreign("options.", kinds[0], problem.options)
@@ -161,9 +161,8 @@ def command(
     group = joined(group, joiners, departed)
 
     lag_only = group
-    group, forecast_notes = with_forecasts(
-        lag_only, _expected(problem, settings, group_id, load_topic), assignors
-    )
+    forecasts = _expected(problem, settings, group_id, load_topic)
+    group, forecast_notes = with_forecasts(lag_only, forecasts, assignors)
     without_forecasts = None if group is lag_only else lag_only
 
     by_counts = [] if no_lag else about_planning_by_counts(group, assignors)
@@ -220,17 +219,12 @@ def _name(file: BinaryIO) -> str:
     return shown(name) if isinstance(name, str) and name != "<stdin>" else "standard input"
 
 
-def _from_cluster(settings: Mapping[str, Any], group_id: str) -> Problem:
-    group, strategy = read_live_group(settings, group_id)
-    return Problem(group, strategy)
-
-
 def _expected(
     problem: Problem, settings: Mapping[str, Any], group_id: str | None, topic: str | None
 ) -> Expected | None:
     """Return the forecasts of the feed or of the file; None: there are none."""
     if group_id is not None and topic is not None:
-        return read_feed(problem.group, settings, group_id, topic)
+        return read_feed(settings, group_id, topic, problem.group.topics)
     return None if problem.expected is None else Expected(problem.expected)
 
 

@@ -10,7 +10,7 @@ from kafka_assignors.assignor.base import Assignor
 from kafka_assignors.cli.common import as_usage_error
 from kafka_assignors.lag.feed.load_feed import LoadFeed
 from kafka_assignors.lag.feed.sources import Expected
-from kafka_assignors.plan import UNKNOWN_LAG, Group, enough_expected, with_expected
+from kafka_assignors.plan import UNKNOWN_LAG, Group, TopicPartition, enough_expected, with_expected
 
 MAX_AGE_MS = 900_000
 """The default of a consumer's ``load_max_age_ms``."""
@@ -18,14 +18,18 @@ TIMEOUT_S = 10.0
 """Seconds to read the feed.  A slow broker may add about 10 s."""
 
 
-def read_feed(group: Group, settings: Mapping[str, Any], group_id: str, topic: str) -> Expected:
+def read_feed(
+    settings: Mapping[str, Any], group_id: str, topic: str, partition_counts: Mapping[str, int]
+) -> Expected:
     """Read a group's forecasts once, from the beginning of the feed, within about ``TIMEOUT_S``."""
     with as_usage_error("--load-topic"):
         feed = LoadFeed(topic)
     reader = feed.reader({**settings, "group_id": group_id}, MAX_AGE_MS)
     try:
         reader.read_once(TIMEOUT_S)
-        return reader.look([group.at(p) for p in range(group.size)])
+        return reader.look(
+            [TopicPartition(t, p) for t, count in partition_counts.items() for p in range(count)]
+        )
     finally:
         reader.close()
 

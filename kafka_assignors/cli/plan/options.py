@@ -24,6 +24,9 @@ _IN_FILES = {
     "assignment_consumer_priority": "priority",
 }
 
+DEFAULT = "cooperative-sticky"
+"""The strategy of a group that names none."""
+
 KNOWN = f"one of {', '.join(STRATEGIES)}, or your own as MODULE:CLASS"
 """The values of ``--strategy``, for errors."""
 
@@ -41,7 +44,7 @@ def option_names(kind: type[Assignor]) -> list[str]:
     return plan_options(kind.options_type)
 
 
-def check_options(where: str, names: Iterable[str], own: Sequence[type[Assignor]] = ()) -> None:
+def check_options(where: str, names: Iterable[str], own: Sequence[type[Assignor]]) -> None:
     """Raise a usage error unless every name is an option that changes some strategy's plans."""
     kinds = [*STRATEGIES.values(), *own]
     known = sorted(set().union(*map(option_names, kinds)))

@@ -39,7 +39,7 @@ def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool
     parts = (plan.active, plan.standby, plan.warmup, plan.target_active, plan.target_standby)
     ids = list(plan.active)
     for member in ids if everything else ids[:MEMBERS]:
-        table.add_row(Text(names[member]), *(f"{len(part.get(member, ())):,}" for part in parts))
+        table.add_row(names[member], *(f"{len(part.get(member, ())):,}" for part in parts))
     tasks = sum(map(len, plan.active.values()))
     lines: list[Text | Columns] = [
         Text.assemble((STATEFUL, "bold"), f": {counted(len(ids), 'member')}, {counted(tasks, 'task')}"),
@@ -58,7 +58,7 @@ def stateful_table(group: StatefulGroup, plan: StatefulPlan, *, everything: bool
         move_table = Columns("task", "from", "now", "target", "warming up")
         for task, *members in shown_moves:
             cells = (", ".join(names.get(m) or shown(m) for m in owners) or "-" for owners in members)
-            move_table.add_row(Text(shown(str(task))), *map(Text, cells))
+            move_table.add_row(shown(str(task)), *cells)
         lines += [Text(), move_table]
         if not everything:
             lines += more(len(moves) - ROWS)

@@ -112,7 +112,7 @@ def _members(plan: StrategyPlan, names: Mapping[str, str], *, everything: bool) 
         row = [f"{n:,}" for n in (load, *member_lag, stay, load - stay, had[member_id] - stay)]
         if plan.first_round is not None:
             row.append(f"{_load(plan.first_round[member_id]):,}")
-        table.add_row(Text(names[member_id]), *row)
+        table.add_row(names[member_id], *row)
     return table
 
 
@@ -136,11 +136,11 @@ def _changes(plan: StrategyPlan, changed: Collection[Why], names: Mapping[str, s
     for why in changed:
         lag = int(group.known_lag[group.first[why.topic] + why.partition])
         table.add_row(
-            Text(partition_name(why.topic, why.partition)),
+            partition_name(why.topic, why.partition),
             *["?" if lag == UNKNOWN_LAG else f"{lag:,}"] * with_lag,
-            Text(", ".join(names.get(name) or shown(name) for name in why.others) or "-"),
-            Text("-" if why.member_id is None else names[why.member_id]),
-            Text(why.reason.value if why.waits_for is None else f"{why.reason.value}, waits"),
+            ", ".join(names.get(name) or shown(name) for name in why.others) or "-",
+            "-" if why.member_id is None else names[why.member_id],
+            why.reason.value if why.waits_for is None else f"{why.reason.value}, waits",
         )
     return table
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
 from contextlib import closing
 from datetime import datetime
 from functools import partial
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import click
 from click.core import ParameterSource
 from rich.console import Console
 
-from kafka_assignors.cli.backtest.options import read_moment
+from kafka_assignors.cli.backtest.options import parse_moment
 from kafka_assignors.cli.common import (
     Address,
     as_usage_error,
@@ -38,17 +37,15 @@ from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
 from kafka_assignors.cli.tables import duration, show
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.lag import Reset
-from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.lag.rates import WINDOW_S
 from kafka_assignors.pipeline.session import session
-from kafka_assignors.plan import Group
 from kafka_assignors.simulation.sizing import Target
 from kafka_assignors.strategies import load_strategy
 
 _MOST_DAYS = 365  # of a time; ``time.sleep`` refuses much longer ones
 
 
-def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
+def _seconds(value: str) -> float:
     seconds = (milliseconds(value) or 0) / 1000
     if not 0 < seconds <= 86_400 * _MOST_DAYS:
         raise click.BadParameter(f"{value!r}: expected a time (30s, 5m, 2h, 1d) of at most {_MOST_DAYS}d")
@@ -62,7 +59,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--max-time-lag",
     "max_time_lag_s",
     metavar="TIME",
-    callback=_seconds,
+    type=_seconds,
     required=True,
     help="How long a record may wait: 30s, 5m.",
 )
@@ -70,16 +67,14 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--horizon",
     "horizon_s",
     metavar="TIME",
-    callback=_seconds,
+    type=_seconds,
     default="1h",
-    show_default=True,
     help="How far ahead the size must hold the time lag.",
 )
 @click.option(
     "--headroom",
     type=click.FloatRange(0, 1, max_open=True),
     default=0.2,
-    show_default=True,
     help="Part of a member's rate to keep free.",
 )
 @click.option(
@@ -96,9 +91,8 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
     "--every",
     "every_s",
     metavar="TIME",
-    callback=_seconds,
+    type=_seconds,
     default="1m",
-    show_default=True,
     help="Time between two looks at the group.  "
     "Arrivals and rates are measured over it; with --serve and without --rate, over at least 1m.",
 )
@@ -111,7 +105,7 @@ def _seconds(_ctx: click.Context, _param: click.Parameter, value: str) -> float:
 @click.option(
     "--until",
     metavar="TIME",
-    callback=read_moment,
+    type=parse_moment,
     help="End of the recording, as 2026-11-22T10:30 (UTC).  [default: its last step]",
 )
 @click.option(
@@ -186,7 +180,7 @@ def command(
     if until or recorded_members:
         raise click.UsageError("--until and --recorded-members need --recording")
     settings = client_settings(bootstrap, config)
-    feed = None if load_topic is None else partial(_forecasts, settings, group_id, load_topic)
+    feed = None if load_topic is None else partial(read_feed, settings, group_id, load_topic)
     # A member's rate is measured over a longer time, because members commit only every few seconds.
     with closing(LagReader(settings, reset, WINDOW_S if rate is None else every_s)) as reader:
         sizes = GroupSizes(lambda: reader.read([group_id]).reports[0], request, feed)
@@ -231,9 +225,3 @@ def _recorded(source: RecordingRequest, request: SizeRequest, cores: int | None,
     ):
         spark.sparkContext.setLogLevel("FATAL")  # failures are reported in one line, by this command
         return recorded_size(spark, source, request)
-
-
-def _forecasts(
-    settings: Mapping[str, Any], group_id: str, topic: str, partitions: Mapping[str, int]
-) -> Expected:
-    return read_feed(Group((), partitions), settings, group_id, topic)

@@ -131,7 +131,7 @@ def _is_rate_known(partition: PartitionLag) -> bool:
 
 def capacities_of(report: Report) -> dict[str, float]:
     """Return the capacity of each member; 1 if it sends none, or one that the leader would ignore."""
-    names = [member.member_id for member in report.members]
+    names = [member.member_id for member in report.group.members]
     return dict(zip(names, capacities(_reports(report)), strict=True))
 
 
@@ -143,7 +143,7 @@ def reported_rate(report: Report) -> float | None:
 def _reports(report: Report) -> list[MemberReport]:
     kind = STRATEGIES.get(report.group.strategy)
     strategy = kind() if kind is not None and kind.by_lag else None
-    return [member_report(strategy, member.subscription_user_data) for member in report.members]
+    return [member_report(strategy, member.subscription_user_data) for member in report.group.members]
 
 
 def group_load(
@@ -169,7 +169,7 @@ def group_load(
         )
     group = Group((), topics)
     index_of = {group.at(index): index for index in range(group.size)}
-    member_index = {member.member_id: index for index, member in enumerate(now.members)}
+    member_index = {member.member_id: index for index, member in enumerate(now.group.members)}
     owners = np.full(group.size, NO_MEMBER, np.int64)
     without_age, ages = 0, []
     known = {partition.tp: partition.lag for partition in now.partitions if partition.lag is not None}
@@ -213,7 +213,10 @@ def group_load(
         notes.append(expected.problem)
     steps, forecasts = [arriving], None
     if expected is not None and expected.arrivals and expected.period_s > 0:
-        steps.append(_forecast(expected, arriving, index_of))
+        later: Levels = arriving.copy()
+        for tp, records in expected.arrivals.items():
+            later[index_of[tp]] = records / expected.period_s
+        steps.append(later)
         forecasts = Forecasts(
             source, len(expected.arrivals), expected.period_s, expected.age_s, mean_from_s=horizon_s / 2
         )
@@ -226,7 +229,7 @@ def group_load(
             horizon_s=horizon_s,
             rate=rate,
         ),
-        members=len(now.members) or None,
+        members=len(now.group.members) or None,
         owners=None if (owners == NO_MEMBER).any() else owners,
         notes=tuple(notes),
         forecasts=forecasts,
@@ -258,11 +261,3 @@ def history_of(
         start_lags=lag,
         service_rate=rate,
     )
-
-
-def _forecast(expected: Expected, arriving: Levels, index_of: Mapping[TopicPartition, int]) -> Levels:
-    """Return the records/s of each partition in the period of the forecasts."""
-    rates: Levels = arriving.copy()
-    for partition, records in expected.arrivals.items():
-        rates[index_of[partition]] = records / expected.period_s
-    return rates

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from kafka_assignors.cli.plan.options import DEFAULT
 from kafka_assignors.cli.size.load import Forecasts, GroupLoad, history_of
 from kafka_assignors.cli.size.report import SizeReport
-from kafka_assignors.cli.size.sizes import DEFAULT, SizeRequest, size_report
+from kafka_assignors.cli.size.sizes import SizeRequest, size_report
 from kafka_assignors.cli.tables import counted, duration
 from kafka_assignors.errors import HistoryError
 from kafka_assignors.forecast import LoadSettings

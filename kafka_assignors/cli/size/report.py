@@ -140,11 +140,11 @@ def _table(sizing: Sizing) -> Columns:
     table = Columns("from", ">records/s", ">members", "limit")
     for step in sizing.steps:
         starts = f"+{duration(1000 * step.starts_s)}" if step.starts_s else "now"
-        reason = _reason(step.least.reason)
-        table.add_row(starts, f"{step.arriving:,.1f}", f"{step.least.members:,}", Text(reason))
+        least = step.least
+        table.add_row(starts, f"{step.arriving:,.1f}", f"{least.members:,}", _reason(least.reason))
     if len(sizing.steps) > 1:
         least = sizing.horizon
-        table.add_row("all of it", "", f"{least.members:,}", Text(_reason(least.reason)))
+        table.add_row("all of it", "", f"{least.members:,}", _reason(least.reason))
     return table
 
 

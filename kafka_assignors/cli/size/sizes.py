@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from kafka_assignors.cli.lag.report import Report
-from kafka_assignors.cli.plan.options import assumed, refuse_foreign, with_options
+from kafka_assignors.cli.plan.options import DEFAULT, assumed, refuse_foreign, with_options
 from kafka_assignors.cli.plan.stateful_problem import STATEFUL
 from kafka_assignors.cli.size.load import (
     GroupLoad,
@@ -31,8 +31,6 @@ from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import TopicPartition, listed
 from kafka_assignors.simulation.sizing import Advice, Target
 from kafka_assignors.strategies import STRATEGIES, load_strategy
-
-DEFAULT = "cooperative-sticky"  # if the group's strategy is not known
 
 _MEASUREMENTS = 9
 """The rate of a member is the median of this many last looks with a backlog, so no single look decides."""
@@ -86,7 +84,7 @@ class GroupSizes:
         now, report = self._clock(), self._look()
         self._before = self._settled
         if report.group.state not in REBALANCING:
-            self._settled = frozenset(member.member_id for member in report.members)
+            self._settled = frozenset(member.member_id for member in report.group.members)
         self._looks.append((now, report))
         self._lags |= {p.tp: p.lag for p in report.partitions if p.lag is not None}
         self._arrivals |= {p.tp: p.rate.records_in for p in report.partitions if p.rate is not None}
@@ -152,7 +150,7 @@ class GroupSizes:
         A cooperative member revokes a partition in one round; another member gets it in the next.
         """
         before, now = (report for _, report in list(self._looks)[-2:])
-        topics = {topic for member in now.members for topic in member.topics}
+        topics = {topic for member in now.group.members for topic in member.topics}
         owned = {partition.tp for partition in now.partitions if partition.owner is not None}
         return sum(
             p.owner is not None and p.tp not in owned and p.tp.topic in topics for p in before.partitions
@@ -160,7 +158,7 @@ class GroupSizes:
 
     def _stopped(self, now: Report) -> list[str]:
         """Return a note if all or some partitions do not seem to be read, because then no size helps."""
-        if not now.members or self._span_s < _LEAST_S:
+        if not now.group.members or self._span_s < _LEAST_S:
             return []
         last_s = self._looks[-1][0]
         # A minute without a commit, or the time since the first look.

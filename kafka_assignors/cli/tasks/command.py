@@ -18,13 +18,7 @@ from kafka_assignors.cli.tasks.view import fitted_lines, task_lines
 @click.command("tasks")
 @click.argument("group_id", metavar="GROUP")
 @connection_options
-@watch_options("tasks")
-@click.option(
-    "--all",
-    "everything",
-    is_flag=True,
-    help="Show every task of a large group; --watch on a terminal shows what fits.",
-)
+@watch_options("tasks", "task")
 @output_option
 def command(
     *,

@@ -79,10 +79,10 @@ def _table(rows: Iterable[TaskRow], names: Mapping[str, str]) -> Columns:
     table = Columns("task", "active", "standbys", "warm-ups")
     for row in rows:
         table.add_row(
-            Text(f"{shown(row.task[0])}_{row.task[1]}"),
-            Text("-" if row.active is None else _named(row.active, names)),
-            Text(", ".join(_named(copy, names) for copy in row.standbys) or "-"),
-            Text(", ".join(_named(copy, names) for copy in row.warmups) or "-"),
+            f"{shown(row.task[0])}_{row.task[1]}",
+            "-" if row.active is None else _named(row.active, names),
+            ", ".join(_named(copy, names) for copy in row.standbys) or "-",
+            ", ".join(_named(copy, names) for copy in row.warmups) or "-",
         )
     return table
 

@@ -25,7 +25,6 @@ from kafka_assignors.lag import Reset
     metavar="SECONDS",
     type=click.FloatRange(0.2, 3600),
     default=1.0,
-    show_default=True,
     help="Seconds between two looks.",
 )
 def command(

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import psutil
 import pytest
 
 from kafka_assignors.broker.ports import answers
+from tests.support.command_line import COMMAND, ENV
 from tests.support.waiting import alive, running_below, until
 
 
@@ -21,16 +20,12 @@ class Cli:
     """Runs ``kafka-assignors broker`` with its own state directory."""
 
     def __init__(self, state: Path) -> None:
-        self.env = {
-            **os.environ,
-            "KAFKA_ASSIGNORS_STATE": str(state),
-            "PYTHONPATH": os.pathsep.join(sys.path),
-        }
+        self.env = ENV | {"KAFKA_ASSIGNORS_STATE": str(state)}
 
     def spawn(self, *words: str) -> subprocess.Popen[str]:
         """Start the command."""
         return subprocess.Popen(
-            [sys.executable, "-m", "kafka_assignors", "broker", *words],
+            [*COMMAND, "broker", *words],
             env=self.env,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -8,7 +8,6 @@ import re
 import signal
 import struct
 import subprocess
-import sys
 import termios
 import threading
 import time
@@ -35,10 +34,9 @@ from tests.integration.lag.test_lag_cli import login
 from tests.integration.lag.test_plan_cli import about
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group, Member
+from tests.support.command_line import COMMAND, ENV
 from tests.support.waiting import until
 
-COMMAND = [sys.executable, "-m", "kafka_assignors", "watch"]
-ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm-256color"}
 _ESCAPES = re.compile(r"\x1b(\[[0-9;?<>=]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78]|\][^\x07\x1b]*(\x07|\x1b\\))")
 
 
@@ -157,11 +155,11 @@ class Terminal:
         self._ours, theirs = pty.openpty()
         ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.process = subprocess.Popen(
-            [*COMMAND, *words],
+            [*COMMAND, "watch", *words],
             stdin=theirs,
             stdout=theirs,
             stderr=theirs,
-            env=ENV | (env or {}),
+            env=ENV | {"TERM": "xterm-256color"} | (env or {}),
             start_new_session=True,
         )
         os.close(theirs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -15,10 +14,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
 from kafka_assignors.broker.ports import HOST
+from tests.support.command_line import ENV
 from tests.support.waiting import until
 
 COMMAND = [sys.executable, "-X", "faulthandler", "-m", "kafka_assignors", "exporter"]
-ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 class Exporter:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ACLOperation, ResourceType
 from prometheus_client.parser import text_string_to_metric_families
@@ -108,33 +107,6 @@ def test_lag_in_seconds_is_the_age_of_the_oldest_unread_record(fresh: FreshNames
         assert running.values(SECONDS)[0] > late, "the age of a record that is not read again"
         commit(fresh.bootstrap, group_id, {TopicPartition(topic, 0): 2})
         until(lambda: 60 <= running.values(SECONDS)[0] < 160, "the age of the next record")
-
-
-def test_group_of_the_new_protocol(fresh: FreshNames, tmp_path: Path) -> None:
-    topic, group_id = fresh.topic(), fresh.group()
-    write(fresh.bootstrap, {TopicPartition(topic, 0): 3})
-    consumer = Consumer(
-        {
-            "bootstrap.servers": fresh.bootstrap,
-            "group.id": group_id,
-            "group.protocol": "consumer",
-            "client.id": "new",
-            "auto.offset.reset": "earliest",
-        }
-    )
-    consumer.subscribe([topic])
-    try:
-        until(lambda: (m := consumer.poll(0.1)) is not None and m.error() is None, "a record")
-        consumer.commit(asynchronous=False)
-        with exporter(
-            tmp_path, "--bootstrap", fresh.bootstrap, "--interval", "1", "--groups", group_id
-        ) as running:
-            running.wait_for([2], LAG)
-            (sample,) = running.samples(LAG)
-            assert sample.labels["client_id"] == "new"
-            assert sample.labels["consumer_id"] != "unknown"
-    finally:
-        consumer.close()
 
 
 def test_denied_group_is_left_out_with_one_line(guarded: Guarded, names: FreshNames, tmp_path: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import struct
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +23,11 @@ from tests.integration.guarded import PASSWORD, USER, Guarded
 from tests.integration.lag.test_plan_cli import SOUND, about, raw_member
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group
+from tests.support.command_line import COMMAND, ENV, refused_command, run_command
 
-COMMAND = [sys.executable, "-m", "kafka_assignors", "lag"]
 UNREADABLE = SOUND.replace(b"t", b"\xff")  # a topic that is no text
-ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "80"}
 
-
-def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run ``kafka-assignors lag WORDS``."""
-    return subprocess.run(
-        [*COMMAND, *words], env=ENV | env, capture_output=True, text=True, timeout=90, check=False
-    )
+run, refused = partial(run_command, "lag"), partial(refused_command, "lag")
 
 
 def lag(bootstrap: str, group_id: str, *words: str) -> Any:
@@ -44,19 +37,11 @@ def lag(bootstrap: str, group_id: str, *words: str) -> Any:
     return json.loads(done.stdout)
 
 
-def refused(*words: str, **env: str) -> str:
-    """Return the line of the command's error."""
-    done = run(*words, **env)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-    return done.stderr.removeprefix("kafka-assignors: ").strip()
-
-
 @contextmanager
 def watched(*words: str) -> Iterator[subprocess.Popen[str]]:
     """``kafka-assignors lag WORDS``, running."""
     with subprocess.Popen(
-        [*COMMAND, *words], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, "lag", *words], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as program:
         try:
             yield program
@@ -111,24 +96,6 @@ def test_group_without_members_shows_its_commits(fresh: FreshNames) -> None:
     ]
     table = run(group_id, "--bootstrap", fresh.bootstrap)
     assert table.stdout.splitlines()[0] == f"{group_id}: Empty, 0 members, 1 partition of 1 topic"
-
-
-@pytest.mark.parametrize(
-    ("kind", "message", "given"),
-    [("consumer", UNREADABLE, b"\xff\xff\xffnonsense"), ("connect", b"x", b"x")],
-    ids=["no text", "no consumer"],
-)
-def test_members_with_unreadable_assignments_are_marked(
-    fresh: FreshNames, kind: str, message: bytes, given: bytes
-) -> None:
-    group_id, tp = fresh.group(), TopicPartition(fresh.topic(), 0)
-    write(fresh.bootstrap, {tp: 5})
-    commit(fresh.bootstrap, group_id, {tp: 3})
-    with raw_member(fresh.bootstrap, group_id, kind, message, given):
-        report = lag(fresh.bootstrap, group_id)
-    (member,) = report["members"]
-    assert (member["readable"], member["partitions"]) == (False, 0)
-    assert report["lag"] == 2
 
 
 def test_member_with_unreadable_subscription_keeps_its_assignment(fresh: FreshNames) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import struct
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,12 +20,14 @@ from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors.plan import Ownership
-from kafka_assignors.strategies import STRATEGIES
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, Owned
+from tests.support.command_line import refused_command, run_command
 
 PARTITIONS = (16, 8)
 SETTLE_S = 30.0
+
+run = partial(run_command, "plan")
 
 
 def retried(ask: Callable[[], Any]) -> Any:
@@ -37,18 +37,6 @@ def retried(ask: Callable[[], Any]) -> Any:
         time.sleep(0.2)
     assert answer.error_code == 0, error.__name__
     return answer
-
-
-def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """Run ``kafka-assignors plan WORDS``."""
-    return subprocess.run(
-        [sys.executable, "-m", "kafka_assignors", "plan", *words],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "COLUMNS": "80"},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
 
 
 def plan(group: Group, *words: str) -> Any:
@@ -61,10 +49,7 @@ def plan(group: Group, *words: str) -> Any:
 
 def refused(bootstrap: str, group_id: str, *words: str) -> str:
     """Return the line of the command's error."""
-    done = run("--group", group_id, "--bootstrap", bootstrap, *words)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.count("\n") == 1
-    return done.stderr.removeprefix("kafka-assignors: ").strip()
+    return refused_command("plan", "--group", group_id, "--bootstrap", bootstrap, *words)
 
 
 def about(member: Member, fact: str) -> Any:
@@ -106,30 +91,6 @@ def test_plan_predicts_the_rebalance_and_changes_nothing(fresh: FreshNames, stra
         assert predicted["assignment"] == as_planned(group.settled(), members)
         reasons = {(why["topic"], why["partition"]): why["reason"] for why in predicted["why"]}
         assert {tp for tp, reason in reasons.items() if reason == f"owner gone: {gone}"} == before["m1"]
-
-
-def test_join_shows_partitions_that_wait_for_a_second_round(fresh: FreshNames) -> None:
-    with Group(fresh, *PARTITIONS) as group:
-        group.join_all(2, CooperativeStickyAssignor)
-        group.settled()
-        predicted = plan(group, "--join", "1")
-        assert predicted["first_round"]["new-1"] == []
-        waiting = [why for why in predicted["why"] if "waits for revocation by" in why["reason"]]
-        assert len(waiting) == len(predicted["assignment"]["new-1"]) == predicted["metrics"]["moved"] == 8
-
-
-def test_group_on_range_before_its_upgrade(fresh: FreshNames) -> None:
-    """The command plans with any strategy, or compares all of them as a list or a table."""
-    with Group(fresh, 5, 4) as group:
-        group.join_all(2, RangeAssignor)
-        group.settled()
-        assert plan(group)["strategy"] == "range"
-        assert plan(group, "--strategy", "cooperative-sticky")["metrics"]["moved"] == 0
-        compared = {entry["strategy"]: entry["metrics"] for entry in plan(group, "--compare")}
-        assert list(compared) == list(STRATEGIES)
-        assert [compared[name]["moved"] for name in ("range", "sticky", "roundrobin")] == [0, 0, 4]
-        table = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--compare")
-        assert all(name in table.stdout for name in STRATEGIES)
 
 
 class Theirs(RangeAssignor):

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 import urllib.error
@@ -32,27 +30,22 @@ from tests.integration.conftest import FreshNames
 from tests.integration.feeding import Feed
 from tests.integration.lagging import write
 from tests.integration.members import Group
+from tests.support.command_line import COMMAND, ENV, run_command
 from tests.support.waiting import until
 
-COMMAND = [sys.executable, "-m", "kafka_assignors", "size"]
 HOUR_MS = 3_600_000
 ASSUMED = "the group's options are unknown, assuming max_partition_skew=1, min_improvement=0.1 (--option)"
-ENV = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
 
 
 def words(group: Group) -> list[str]:
     """A member reads 100 records/s, so 2,800 records are 28 s of its time."""
     target = ["--max-time-lag", "30s", "--headroom", "0", "--rate", "100", "--every", "2s"]
-    return [*COMMAND, group.group_id, "--bootstrap", group.bootstrap, *target]
-
-
-def run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(command, env=ENV, capture_output=True, text=True, timeout=90, check=False)
+    return ["size", group.group_id, "--bootstrap", group.bootstrap, *target]
 
 
 def size(group: Group, *more: str) -> tuple[int, Any]:
     """Return the exit code and the JSON."""
-    done = run([*words(group), *more, "--output", "json"])
+    done = run_command(*words(group), *more, "--output", "json")
     assert done.stderr == ""
     return done.returncode, json.loads(done.stdout)
 
@@ -82,7 +75,7 @@ def served(group: Group, folder: Path) -> Iterator[str]:
     with (
         log.open("wb") as file,
         subprocess.Popen(
-            [*words(group), "--serve", f"{HOST}:0"], env=ENV, stdout=file, stderr=file
+            [*COMMAND, *words(group), "--serve", f"{HOST}:0"], env=ENV, stdout=file, stderr=file
         ) as running,
     ):
         try:
@@ -184,7 +177,7 @@ def test_group_that_was_restarted_at_once_has_a_size_from_its_second_look_on(fre
 @pytest.mark.long
 def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames) -> None:
     with Group(fresh, 1) as group:
-        missing = run(words(group))
+        missing = run_command(*words(group))
         assert (missing.returncode, missing.stdout) == (1, "")
         assert missing.stderr == f"kafka-assignors: there is no group {group.group_id!r}\n"
         group.join(CooperativeStickyAssignor)
@@ -194,7 +187,7 @@ def test_unknown_group_and_a_group_without_a_rate_are_one_line(fresh: FreshNames
             ("2s", "a member's rate is measured over at least 20 s, and the looks span 2 s so far"),
             ("20s", "no member of "),
         ):
-            idle = run([*without, "--every", every])
+            idle = run_command(*without, "--every", every)
             assert (idle.returncode, idle.stdout) == (1, "")
             assert idle.stderr.startswith(f"kafka-assignors: {message}")
             assert idle.stderr.count("\n") == 1

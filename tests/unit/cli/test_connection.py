@@ -32,53 +32,47 @@ def test_command_that_reaches_no_broker_names_addresses_and_cause(monkeypatch: p
     assert str(failure.value) == "no Kafka broker answers at a:1,b:2: KafkaConnectionError: refused"
 
 
-def test_link_is_kept_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends: list[str] = []
-    made: list[Any] = []
+class Links:
+    """Makes links, and remembers how they end.  ``error``: why none of them can be refreshed."""
 
-    def connect(*_: object) -> Any:
-        made.append(
-            SimpleNamespace(
-                run=lambda *_, **__: None,
-                shut=lambda: ends.append("shut"),
-                wait_shut=lambda _: ends.append("wait"),
-            )
+    def __init__(self, error: Exception | None = None) -> None:
+        self._error = error
+        self.made: list[Any] = []
+        self.ends: list[str] = []
+
+    def connect(self, *_: object) -> Any:
+        name = f"link {len(self.made)}"
+        link = SimpleNamespace(
+            run=self._refresh,
+            shut=lambda: self.ends.append(f"shut {name}"),
+            wait_shut=lambda _: self.ends.append(f"wait {name}"),
         )
-        return made[-1]
+        self.made.append(link)
+        return link
 
-    monkeypatch.setattr(connection, "connect", connect)
+    def _refresh(self, *_: object, **__: object) -> None:
+        if self._error is not None:
+            raise self._error
+
+
+def test_link_is_kept_until_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    links = Links()
+    monkeypatch.setattr(connection, "connect", links.connect)
     kept = Connection(SETTINGS)
-    assert [kept.reach(), kept.reach(), kept.link] == [made[0]] * 3
+    assert [kept.reach(), kept.reach(), kept.link] == [links.made[0]] * 3
     kept.close()
     kept.close()
-    assert (kept.link, ends) == (None, ["shut", "wait"])
-    assert kept.reach() is made[1]
+    assert (kept.link, links.ends) == (None, ["shut link 0", "wait link 0"])
+    assert kept.reach() is links.made[1]
 
 
 def test_link_whose_refresh_fails_is_closed_and_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    ends: list[str] = []
-    made: list[Any] = []
-
-    def run(*_: object, **__: object) -> None:
-        raise KafkaConnectionError("all brokers are down")
-
-    def connect(*_: object) -> Any:
-        name = f"link {len(made)}"
-        made.append(
-            SimpleNamespace(
-                run=run,
-                shut=lambda: ends.append(f"shut {name}"),
-                wait_shut=lambda _: ends.append(f"wait {name}"),
-            )
-        )
-        return made[-1]
-
-    monkeypatch.setattr(connection, "connect", connect)
+    links = Links(KafkaConnectionError("all brokers are down"))
+    monkeypatch.setattr(connection, "connect", links.connect)
     kept = Connection(SETTINGS)
-    assert kept.reach() is made[0]
-    assert kept.reach() is made[1]
-    assert kept.link is made[1]
-    assert ends == ["shut link 0", "wait link 0"]
+    assert [kept.reach(), kept.reach()] == links.made
+    assert kept.link is links.made[1]
+    assert links.ends == ["shut link 0", "wait link 0"]
 
 
 @pytest.mark.parametrize(

@@ -23,16 +23,6 @@ def test_each_step_is_a_line_and_counts_are_5_s_apart() -> None:
     assert out.getvalue().splitlines() == ["fetching jars", "fetching jars: 2 of 4", "starting the broker"]
 
 
-def test_terminal_shows_a_bar_for_a_step_with_a_total() -> None:
-    out = io.StringIO()
-    with ProgressView(console=Console(file=out, force_terminal=True, width=100)) as view:
-        view.step(Progress("reading the history"))
-        view.update("scenarios", 50, 1000, note="2.0/s")
-    assert "scenarios" in out.getvalue()
-    assert "50/1000" in out.getvalue()
-    assert "2.0/s" in out.getvalue()
-
-
 def test_terminal_shows_no_count_for_a_step_without_a_total() -> None:
     out = io.StringIO()
     with ProgressView(console=Console(file=out, force_terminal=True, width=100)) as view:

@@ -14,11 +14,12 @@ from rich.console import Console
 from kafka_assignors.broker import Progress
 from kafka_assignors.cli import cli
 from kafka_assignors.cli.backtest import command as cli_backtest
-from kafka_assignors.cli.backtest.options import read_moment, read_parameters
+from kafka_assignors.cli.backtest.options import parse_moment, read_parameters
 from kafka_assignors.cli.backtest.view import backtest_lines, progress_line, show_scenarios
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.pipeline.backtest.phrases import for_each_group, verdict
+from tests.unit.cli.printed import printed
 from tests.unit.pipeline.backtest.trials import small_results
 
 CONTEXT = click.Context(cli_backtest.command)
@@ -124,9 +125,7 @@ def test_parameters_are_choices_or_surroundings_and_their_values_json_or_text() 
     ],
 )
 def test_time_without_a_zone_is_utc(given: str, means: str) -> None:
-    parsed = read_moment(CONTEXT, PARAM, given)
-    assert parsed is not None
-    assert parsed.isoformat() == means
+    assert parse_moment(given).isoformat() == means
 
 
 # --- progress ----------------------------------------------------------------------------------------------
@@ -153,7 +152,7 @@ def test_progress_lines_are_5_s_apart_and_one_is_at_the_end() -> None:
     ]
 
 
-def test_terminal_shows_a_bar() -> None:
+def test_terminal_shows_a_bar_with_the_rate() -> None:
     out = io.StringIO()
     with ProgressView(console=Console(file=out, force_terminal=True, width=100)) as view:
         view.step(Progress("reading the history"))
@@ -167,9 +166,7 @@ def test_terminal_shows_a_bar() -> None:
 
 
 def shown(width: int) -> str:
-    out = io.StringIO()
-    Console(file=out, width=width).print(backtest_lines(small_results()))
-    return out.getvalue()
+    return "\n".join(printed(backtest_lines(small_results()), width=width))
 
 
 def test_table_fits_100_columns_uncut() -> None:
@@ -197,6 +194,4 @@ def test_recommendation_follows_the_table() -> None:
 def test_left_out_groups_are_listed() -> None:
     results = small_results()
     results["left_out"] = [{"group": "idle", "why": "it never had a backlog"}]
-    out = io.StringIO()
-    Console(file=out, width=100).print(backtest_lines(results))
-    assert "\nleft out: idle (it never had a backlog)\n" in out.getvalue()
+    assert "left out: idle (it never had a backlog)" in printed(backtest_lines(results), width=100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -59,6 +60,11 @@ def lags(reading: ClusterReading) -> dict[str, list[int | None]]:
     return {name: [partition.lag for partition in each] for name, each in reading.groups.items()}
 
 
+def deny_description(whole: WholeCluster, denied_id: str) -> None:
+    code = GroupAuthorizationFailedError.errno
+    whole.groups.codes = lambda kind, group_id, _: code * ((kind, group_id) == ("DescribeGroups", denied_id))
+
+
 @pytest.mark.usefixtures("whole")
 def test_groups_match_one_pattern_with_their_whole_name() -> None:
     reading = read("a", "b.*", "othe")
@@ -81,8 +87,7 @@ def test_pattern_without_a_group_is_a_problem() -> None:
 
 
 def test_denied_group_is_left_out(whole: WholeCluster) -> None:
-    denied = GroupAuthorizationFailedError.errno
-    whole.groups.codes = lambda kind, group_id, _: denied * ((kind, group_id) == ("DescribeGroups", "bb"))
+    deny_description(whole, "bb")
     reading = read("a|bb")
     assert (lags(reading), reading.is_complete) == ({"a": [9]}, True)
     assert reading.left_out == {"bb": "not authorised to describe the group"}
@@ -95,8 +100,7 @@ def test_group_that_is_listed_no_more_is_left_out_if_the_right_to_describe_it_is
     """A broker lists only groups that the user may describe."""
     reader = reader_of(".*")
     assert lags(reader.read()).keys() == {"a", "bb", "other"}
-    denied = GroupAuthorizationFailedError.errno
-    whole.groups.codes = lambda kind, group_id, _: denied * ((kind, group_id) == ("DescribeGroups", "bb"))
+    deny_description(whole, "bb")
     whole.listed = ["a", "other"]
     for _ in range(2):
         reading = reader.read()
@@ -132,21 +136,32 @@ def test_partition_without_a_leader_makes_the_reading_incomplete(whole: WholeClu
     assert [*reading.problems.values()] == ["offsets unknown of t-0: LeaderNotAvailable"]
 
 
-@pytest.mark.parametrize(
-    "error", [KafkaTimeoutError("no response"), SaslAuthenticationFailedError("refused")], ids=repr
-)
-def test_timestamp_that_a_broker_does_not_return_leaves_the_offsets_complete(
-    whole: WholeCluster, error: KafkaError
-) -> None:
+def failing(failed_kind: str, error: KafkaError) -> Callable[..., None]:
+    """Return faults of all requests of a kind."""
+
     def fail(kind: str, *_: object) -> None:
-        if kind == "Fetch":
+        if kind == failed_kind:
             raise error
 
-    whole.logs.faults = fail
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("faults", "is_open"),
+    [
+        (failing("Fetch", KafkaTimeoutError("no response")), False),
+        (failing("Fetch", SaslAuthenticationFailedError("refused")), False),
+        (errors("Fetch", {T0: TopicAuthorizationFailedError.errno}), True),
+    ],
+    ids=["silent", "refused", "denied"],
+)
+def test_timestamp_that_a_broker_does_not_return_leaves_the_offsets_complete(
+    whole: WholeCluster, faults: Callable[..., Any], is_open: bool
+) -> None:
+    whole.logs.faults = faults
     reading = read("a")
-    assert (lags(reading), reading.is_complete) == ({"a": [9]}, True)
-    assert reading.groups["a"][0].seconds is None
-    assert not whole.is_open
+    assert (lags(reading), reading.is_complete, reading.groups["a"][0].seconds) == ({"a": [9]}, True, None)
+    assert whole.is_open is is_open
 
 
 def test_reading_without_seconds_reads_no_record(whole: WholeCluster) -> None:
@@ -172,12 +187,6 @@ def test_ages_belong_to_the_moment_when_the_commits_were_read(
     (late,) = read("a").groups["a"]
     assert fresh.seconds is not None
     assert late.seconds == pytest.approx(fresh.seconds - 20, abs=10)
-
-
-def test_topic_that_may_not_be_read_leaves_the_reading_complete(whole: WholeCluster) -> None:
-    whole.logs.faults = errors("Fetch", {T0: TopicAuthorizationFailedError.errno})
-    reading = read("a")
-    assert (reading.groups["a"][0].seconds, reading.is_complete) == (None, True)
 
 
 def test_cluster_that_lists_no_groups_is_an_error(whole: WholeCluster) -> None:
@@ -211,14 +220,10 @@ def test_leaders_of_deleted_topics_are_forgotten(whole: WholeCluster) -> None:
 
 
 def test_only_a_silent_broker_ends_the_connection(whole: WholeCluster) -> None:
-    def silent(kind: str, *_: object) -> None:
-        if kind == "ListOffsets":
-            raise KafkaTimeoutError("no response")
-
     reader = reader_of("a")
     whole.logs.faults = errors("ListOffsets", {T0: LeaderNotAvailableError.errno})
     assert (reader.read().is_complete, whole.is_open) == (False, True)
-    whole.logs.faults = silent
+    whole.logs.faults = failing("ListOffsets", KafkaTimeoutError("no response"))
     assert (reader.read().is_complete, whole.is_open) == (False, False)
     whole.list_error = ClusterAuthorizationFailedError.errno
     with pytest.raises(LagDeniedError):

@@ -52,13 +52,6 @@ def test_log_that_went_back_is_another(now: tuple[int, int], expected: bool) -> 
     assert is_same_log(Offsets(4, 9, None), Offsets(*now, None)) is expected
 
 
-@pytest.mark.parametrize(("timestamp", "seconds"), [(8_500, 1.5), (12_000, 0.0), (None, 0.0)])
-def test_seconds_are_the_age_of_the_oldest_unread_record(timestamp: int | None, seconds: float) -> None:
-    oldest = OldestUnread({Position(T0, 5): timestamp}, {})
-    joined = lag_of(5, Offsets(0, 9, None), oldest)
-    assert (joined.lag, joined.seconds) == (4, seconds)
-
-
 def test_problems_of_one_reason_share_a_line() -> None:
     reasons = [("b", "denied"), ("a", "denied"), ("c", "gone"), ("d\n", "odd")]
     assert list(problem_lines("left out group", reasons).values()) == [

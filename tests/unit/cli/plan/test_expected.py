@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafka_assignors.cli.plan.problem import parse
-from kafka_assignors.plan import TopicPartition
 from tests.unit.cli.plan.planning import call, planned, usage
 
 # By lag alone, c1 may keep the partition that will be busy.
@@ -110,12 +108,6 @@ def test_compare_measures_all_strategies_by_the_same_loads() -> None:
 )
 def test_invalid_forecasts_are_refused_by_name(expected: object, message: str) -> None:
     assert message in usage(problem={**BUSY_SOON, "expected": expected})
-
-
-def test_forecasts_may_be_fractions() -> None:
-    expected = parse({"topics": {"t": 3}, "expected": {"t": [1, None, 2.5]}}).expected
-    assert expected == {TopicPartition("t", 0): 1.0, TopicPartition("t", 2): 2.5}
-    assert parse({"topics": {"t": 3}}).expected is None
 
 
 def test_load_topic_needs_a_live_group() -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_assignors.cli.fields import load
 from kafka_assignors.cli.plan.problem import MOST_PROBLEM_PARTITIONS, Problem, parse
 from kafka_assignors.errors import ProblemError
-from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member
+from kafka_assignors.plan import NO_GENERATION, UNKNOWN_LAG, Group, Member, TopicPartition
 
 EVERYTHING = {
     "version": 1,
@@ -33,6 +33,7 @@ EVERYTHING = {
     ],
     "racks": {"orders": [["zone-a", "zone-b"], [], ["zone-b"]]},
     "lags": {"orders": [100000, None, 50000]},
+    "expected": {"orders": [1, None, 2.5]},
 }
 
 
@@ -65,6 +66,7 @@ def test_every_field_is_read() -> None:
         ),
         strategy="sticky",
         options={"rack": "a"},
+        expected={TopicPartition("orders", 0): 1.0, TopicPartition("orders", 2): 2.5},
     )
 
 
@@ -256,6 +258,8 @@ def test_any_value_in_any_field_is_read_or_refused(data: st.DataObject) -> None:
                 (problem["racks"]["orders"][0], 0),
                 (problem["lags"], "orders"),
                 (problem["lags"]["orders"], 0),
+                (problem["expected"], "orders"),
+                (problem["expected"]["orders"], 0),
                 (problem["members"][0]["owned"], 1),
                 (problem["members"][0]["owned"][0], 1),
             ]

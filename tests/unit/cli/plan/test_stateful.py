@@ -7,10 +7,9 @@ import re
 from typing import Any
 
 import pytest
-from click.testing import CliRunner, Result
 
-from kafka_assignors.cli.plan.command import command
 from tests.support.examples import ROOT
+from tests.unit.cli.plan.planning import call, planned, usage
 
 PROBLEM: dict[str, Any] = {
     "version": 1,
@@ -29,12 +28,6 @@ PROBLEM: dict[str, Any] = {
 }
 
 
-def call(problem: object, *arguments: str) -> Result:
-    """Run the command on a file."""
-    text = problem if isinstance(problem, str) else json.dumps(problem)
-    return CliRunner().invoke(command, ["--file", "-", *arguments], input=text)
-
-
 def changed(path: str, value: object) -> dict[str, Any]:
     """The problem with another value at a path of names and numbers; None takes the entry out."""
     problem: Any = json.loads(json.dumps(PROBLEM))
@@ -47,7 +40,7 @@ def changed(path: str, value: object) -> dict[str, Any]:
 
 
 def test_balanced_group_keeps_its_tasks() -> None:
-    answer = json.loads(call(PROBLEM, "--output", "json").stdout)
+    answer = planned(problem=PROBLEM)
     assert answer == {
         "version": 1,
         "strategy": "stateful",
@@ -69,7 +62,7 @@ def test_missing_fields_have_defaults() -> None:
         "subtopologies": [{"id": "0", "partitions": 4}],
         "members": [{"id": "a", "active": ["0_0", "0_1", "0_2", "0_3"]}, {"id": "b"}],
     }
-    answer = json.loads(call(problem, "--output", "json").stdout)
+    answer = planned(problem=problem)
     assert answer["active"] == {"a": ["0_0", "0_1", "0_2", "0_3"], "b": []}
     assert answer["warmup"] == {"a": [], "b": ["0_0", "0_1"]}
     assert answer["probing"]
@@ -78,18 +71,18 @@ def test_missing_fields_have_defaults() -> None:
 def test_table_lists_moving_tasks() -> None:
     problem = changed("members.1", {"id": "b"})
     problem["members"][0]["active"] = ["0_0", "0_1", "0_2"]
-    message = call(problem)
+    message = call(problem=problem)
     assert message.exit_code == 0
     assert "the target waits for warm-ups" in message.stdout
     assert [line.split() for line in message.stdout.splitlines() if line.startswith("0_0")] == [
         ["0_0", "a", "a", "b", "-"]
     ]
-    assert "the plan is the target" in call(PROBLEM).stdout
+    assert "the plan is the target" in call(problem=PROBLEM).stdout
 
 
 def test_command_line_options_override_the_file() -> None:
-    answer = call(PROBLEM, "--option", "num_standby_replicas=0", "--output", "json")
-    assert json.loads(answer.stdout)["standby"] == {"a": [], "b": []}
+    answer = planned("--option", "num_standby_replicas=0", problem=PROBLEM)
+    assert answer["standby"] == {"a": [], "b": []}
 
 
 @pytest.mark.parametrize(
@@ -120,32 +113,28 @@ def test_command_line_options_override_the_file() -> None:
     ],
 )
 def test_errors_name_the_path_of_the_field(path: str, value: object, expected_message: str) -> None:
-    answer = call(changed(path, value))
-    assert answer.exit_code == 2
-    assert expected_message in answer.stderr.replace("\n", " ")
+    assert expected_message in usage(problem=changed(path, value))
 
 
 @pytest.mark.parametrize(
     "arguments", [["--compare"], ["--strategy", "sticky"], ["--without", "a"], ["--join", "1"]]
 )
 def test_partition_options_are_refused(arguments: list[str]) -> None:
-    answer = call(PROBLEM, *arguments)
-    assert answer.exit_code == 2
-    assert "plans tasks" in answer.stderr
+    assert "plans tasks" in usage(*arguments, problem=PROBLEM)
 
 
 def test_claims_of_unknown_tasks_are_allowed() -> None:
     """Members' claims are not trusted, but are no errors."""
     problem = changed("members.1.active", ["0_0", "gone_7"])
     problem["members"][1]["lags"] = {"0_0": -4, "gone_1": 3}
-    assert call(problem, "--output", "json").exit_code == 0
+    assert planned(problem=problem)
 
 
 def test_examples_of_the_page_are_reproduced() -> None:
     """docs/reference/plan-tasks.md: its example and its output."""
     page = (ROOT / "docs" / "reference" / "plan-tasks.md").read_text(encoding="utf-8")
     problem, shown = map(json.loads, re.findall(r"^```json\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
-    answer = json.loads(call(problem, "--output", "json").stdout)
+    answer = planned(problem=problem)
     assert answer | {"target": {}} == shown
 
 
@@ -157,6 +146,4 @@ def test_examples_of_the_page_are_reproduced() -> None:
     ],
 )
 def test_wrong_option_of_the_command_line_does_not_name_the_file(option: str, message: str) -> None:
-    answer = call(PROBLEM, "--option", option)
-    assert answer.exit_code == 2
-    assert message in answer.stderr.replace("\n", " ")
+    assert message in usage("--option", option, problem=PROBLEM)

@@ -60,7 +60,8 @@ def test_joining_member_takes_topics_of_departed_members_or_all() -> None:
 
 
 def test_joining_member_subscribes_to_all_members_topics() -> None:
+    """It has neither rack nor priority."""
     group = joined(Group((member("new-2"), member("a", ["t1"])), {"t0": 1, "t1": 1}), 2)
     new = [m for m in group.members if m.member_id in {"new-1", "new-3"}]
-    assert [m.topics for m in new] == [frozenset({"t0", "t1"})] * 2
+    assert new == [member(member_id, ["t0", "t1"]) for member_id in ("new-1", "new-3")]
     assert len(group.members) == 4

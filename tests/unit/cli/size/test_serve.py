@@ -6,6 +6,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from http import HTTPStatus
@@ -29,7 +30,17 @@ from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
 from tests.support.examples import ROOT
 from tests.support.waiting import until
-from tests.unit.cli.size.test_size import REQUEST, Looks, Minutes, look, shown_report
+from tests.unit.cli.size.test_size import (
+    GIVEN_RATE,
+    REQUEST,
+    Looks,
+    Minutes,
+    look,
+    rebalancing,
+    shown_report,
+    sized,
+    started,
+)
 
 GUIDE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
 REFERENCE = (ROOT / "docs" / "reference" / "size.md").read_text(encoding="utf-8")
@@ -46,9 +57,7 @@ class Clock:
 
 def size_report_of_four() -> SizeReport:
     calm = look([7] * 4, [0] * 4, members=4)
-    sizes = GroupSizes(lambda: calm, replace(REQUEST, rate=10.0))
-    sizes.look()
-    return sizes.read()
+    return sized(GIVEN_RATE, calm, calm)
 
 
 def get(url: str) -> tuple[int, str]:
@@ -59,13 +68,17 @@ def get(url: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def values(text: str) -> dict[str, float]:
+def values(families: Iterable[Metric]) -> dict[str, float]:
     return {
         sample.name.removeprefix("kafka_assignors_size_"): sample.value
-        for family in text_string_to_metric_families(text)
+        for family in families
         for sample in family.samples
         if sample.labels == {"group": "billing"}
     }
+
+
+def scraped(url: str) -> dict[str, float]:
+    return values(text_string_to_metric_families(get(url)[1]))
 
 
 def test_pages_over_http() -> None:
@@ -74,11 +87,11 @@ def test_pages_over_http() -> None:
     with serving(page, parse_address(f"{HOST}:0"), {"/size": page.as_json}) as address:
         size_url, metrics_url = f"http://{address}/size", f"http://{address}/metrics"
         assert get(size_url) == (HTTPStatus.SERVICE_UNAVAILABLE, '{"problem": "there is no recent size"}')
-        assert values(get(metrics_url)[1]) == {"up": 0}
+        assert scraped(metrics_url) == {"up": 0}
         page.publish(shown_report())
         status, body = get(size_url)
         assert (status, json.loads(body)) == (200, shown_report().as_json())
-        assert values(get(metrics_url)[1]) == {
+        assert scraped(metrics_url) == {
             "up": 1,
             "members": 2,
             "advised": 4,
@@ -86,14 +99,14 @@ def test_pages_over_http() -> None:
             "horizon": 4,
             "hot_partitions": 1,
         }
-        assert values(get(f"{metrics_url}?name[]=kafka_assignors_size_advised")[1]) == {"advised": 4}
+        assert scraped(f"{metrics_url}?name[]=kafka_assignors_size_advised") == {"advised": 4}
         page.fail()
         clock.now = 180
         assert get(size_url)[0] == 200
-        assert values(get(metrics_url)[1])["up"] == 0
+        assert scraped(metrics_url)["up"] == 0
         clock.now = 181
         assert get(size_url)[0] == 503
-        assert values(get(metrics_url)[1]) == {"up": 0}
+        assert scraped(metrics_url) == {"up": 0}
         page.publish(replace(shown_report(), took_s=100))  # a look may take longer than the interval
         page.publish(replace(shown_report(), took_s=2, is_kept=True))
         clock.now += 300
@@ -118,16 +131,9 @@ def test_serving_logs_the_advice_and_publishes_it(monkeypatch: pytest.MonkeyPatc
     assert lines[1] == "billing: 4 members, the right size for a time lag of 30s"
 
 
-def test_metric_says_that_the_advised_size_holds_the_time_lag() -> None:
-    page = SizePage("billing", 60)
-    page.publish(size_report_of_four())
-    assert {name: value for family in page.collect() for name, value in _figures(family)}["holds"] == 1
-
-
 def test_changes_of_the_advised_size_are_logged() -> None:
     calm, busy = look([7] * 4, [0] * 4, members=4), look([7] * 8, [0] * 8, members=4)
-    sizes = GroupSizes(iter([calm, calm, calm, busy]).__next__, replace(REQUEST, rate=10.0))
-    sizes.look()
+    sizes = started(GIVEN_RATE, calm, calm, calm, busy)
     lines: list[str] = []
     read = timed_and_logged(sizes.read, lines.append)
     assert all(read().took_s > 0 for _ in range(3))
@@ -159,29 +165,24 @@ def test_log_has_each_reason_for_a_missing_size_once() -> None:
 def test_group_that_keeps_rebalancing_has_no_size_after_three_intervals() -> None:
     clock = Clock()
     calm = look([7, 7, 7, 7], [0, 0, 0, 0], members=4)
-    moving = replace(calm, group=replace(calm.group, state="PreparingRebalance"))
-    looks = [calm, calm, moving, moving, moving, moving, calm]
-    sizes = GroupSizes(iter(looks).__next__, replace(REQUEST, rate=10.0), clock=clock)
+    looks = [calm, calm, *[rebalancing(calm)] * 4, calm]
+    sizes = started(GIVEN_RATE, *looks, clock=clock)
     page = SizePage("billing", 60, clock)
-    sizes.look()
     seen = []
     for _ in looks[1:]:
         clock.now += 60
         page.publish(sizes.read())
-        figures = {name: value for family in page.collect() for name, value in _figures(family)}
-        seen.append((page.as_json()[0], figures["up"], figures.get("advised")))
-    assert seen == [(200, 1, 4), (200, 0, 4), (200, 0, 4), (200, 0, 4), (503, 0, None), (200, 1, 4)]
-
-
-def _figures(family: Metric) -> list[tuple[str, float]]:
-    return [(sample.name.removeprefix("kafka_assignors_size_"), sample.value) for sample in family.samples]
+        figures = values(page.collect())
+        seen.append((page.as_json()[0], figures["up"], figures.get("advised"), figures.get("holds")))
+    kept = (200, 0, 4, 1)
+    assert seen == [(200, 1, 4, 1), kept, kept, kept, (503, 0, None, None), (200, 1, 4, 1)]
 
 
 def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
     rates, none = [40, 40, 40, 40], [0, 0, 0, 0]
     lags = [900, 900, 900, 900]
     alone = look(rates, none, members=1)
-    moving = replace(alone, group=replace(alone.group, state="CompletingRebalance"))
+    moving = rebalancing(alone, "CompletingRebalance")
     looks = Looks(look(rates, lags), look(rates, lags), look(rates, none), moving, alone)
     monkeypatch.setattr(cli_size, "LagReader", looks)
     monkeypatch.setattr(cli_size, "GroupSizes", partial(GroupSizes, clock=Minutes()))
@@ -203,14 +204,6 @@ def test_advice_and_rate_last_from_look_to_look(monkeypatch: pytest.MonkeyPatch)
     assert result.exception is None, result.output
     assert advised == [4, 4, 4, 4]
     assert looks.closed
-
-
-def test_wrong_address_is_a_usage_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cli_size, "LagReader", Looks())
-    words = ["billing", "--bootstrap", "b:9092", "--max-time-lag", "30s", "--serve", "8001"]
-    result = CliRunner().invoke(cli_size.command, words)
-    assert result.exit_code == 2
-    assert "Invalid value for '--serve': expected HOST:PORT, got '8001'" in result.output
 
 
 def test_guide_names_the_metrics_and_its_commands_are_valid(tmp_path: Path) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from rich.console import Console
 
 from kafka_assignors.cli.group_lag import owners_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
@@ -37,9 +37,11 @@ from kafka_assignors.simulation import Scenario, simulate
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.wire import lag_user_data
 from tests.support.examples import ROOT
+from tests.unit.cli.printed import printed
 
 TIME = "2026-11-23T12:00:00.000+00:00"
 REQUEST = SizeRequest("billing", Target(30), 3600)
+GIVEN_RATE = replace(REQUEST, rate=10.0)
 PAGE = (ROOT / "docs" / "guides" / "size.md").read_text(encoding="utf-8")
 
 
@@ -90,6 +92,42 @@ def look(
     return report(group, reading, "earliest", TIME, in_time)
 
 
+def changed(now: Report, *numbers: int, **fields: Any) -> Report:
+    """Return a look with other fields of these partitions."""
+    partitions = (
+        replace(partition, **fields) if partition.tp.partition in numbers else partition
+        for partition in now.partitions
+    )
+    return replace(now, partitions=tuple(partitions))
+
+
+def rebalancing(now: Report, state: str = "PreparingRebalance") -> Report:
+    return replace(now, group=replace(now.group, state=state))
+
+
+class Minutes:
+    """A clock that goes on by a minute at each call."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        self.now += 60
+        return self.now
+
+
+def started(request: SizeRequest, *looks: Report, clock: Callable[[], float] | None = None) -> GroupSizes:
+    """Return the sizes of these looks, after the first of them."""
+    sizes = GroupSizes(iter(looks).__next__, request, clock=clock or Minutes())
+    sizes.look()
+    return sizes
+
+
+def sized(request: SizeRequest, *looks: Report) -> SizeReport:
+    """Return the size after the last of two or more looks."""
+    sizes = started(request, *looks)
+    return [sizes.read() for _ in looks[1:]][-1]
+
+
 # --- the load ----------------------------------------------------------------------------------------------
 
 
@@ -107,10 +145,7 @@ def test_load_is_the_arrivals_of_the_look_for_the_horizon() -> None:
 def test_unknown_arrivals_count_as_at_an_earlier_look() -> None:
     """A broker that does not answer for a moment is no reason to shrink."""
     calm = look([7, 7, 7, 7], [0, 0, 0, 0], members=4)
-    away = replace(calm, partitions=tuple(replace(p, rate=None, lag=None) for p in calm.partitions[:2])
-                   + calm.partitions[2:])  # fmt: skip
-    sizes = GroupSizes(iter([calm, calm, away]).__next__, replace(REQUEST, rate=10.0), clock=Minutes())
-    sizes.look()
+    sizes = started(GIVEN_RATE, calm, calm, changed(calm, 0, 1, rate=None, lag=None))
     before, after = sizes.read(), sizes.read()
     assert after.sizing.advised == before.sizing.advised == 4
     assert after.notes[:2] == (
@@ -135,9 +170,7 @@ def test_feed_without_a_fresh_forecast_leaves_the_arrivals_of_the_look() -> None
 
 
 def test_partitions_without_arrivals_lag_or_owner_are_noted_or_planned() -> None:
-    now = look([1, 2], [0, 0])
-    lost = replace(now.partitions[1], rate=None, owner=None, lag=None)
-    load = group_load(replace(now, partitions=(now.partitions[0], lost)), 3600, 10)
+    load = group_load(changed(look([1, 2], [0, 0]), 1, rate=None, owner=None, lag=None), 3600, 10)
     assert load.owners is None
     assert load.notes == (
         "arrivals of 1 partition are unknown and count as none",
@@ -228,51 +261,30 @@ def test_group_without_partitions_has_no_size() -> None:
 # --- the size ----------------------------------------------------------------------------------------------
 
 
-class Minutes:
-    """A clock that goes on by a minute at each call."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 60
-        return self.now
-
-
-def sized(request: SizeRequest, *looks: Report) -> SizeReport:
-    """Return the size after the last of two or more looks."""
-    sizes = GroupSizes(iter(looks).__next__, request, clock=Minutes())
-    sizes.look()
-    reports = [sizes.read() for _ in looks[1:]]
-    return reports[-1]
-
-
 def test_size_needs_a_rate_a_known_strategy_and_no_rebalance() -> None:
     now = look([1, 2], [0, 0])
     with pytest.raises(GroupError, match="give --rate"):
         sized(REQUEST, now, now)
-    given = replace(REQUEST, rate=10.0)
     with pytest.raises(GroupError, match="runs 'theirs', which is not in this package: give --strategy"):
-        sized(given, now, look([1, 2], [0, 0], strategy="theirs"))
+        sized(GIVEN_RATE, now, look([1, 2], [0, 0], strategy="theirs"))
     with pytest.raises(
         GroupError, match=r"is stateful: see kafka-assignors tasks; size does not plan tasks$"
     ):
-        sized(given, now, look([1, 2], [0, 0], strategy="stateful"))
-    chosen = replace(given, strategy="range")
+        sized(GIVEN_RATE, now, look([1, 2], [0, 0], strategy="stateful"))
+    chosen = replace(GIVEN_RATE, strategy="range")
     assert sized(chosen, now, look([1, 2], [0, 0], strategy="theirs")).strategy == "range"
-    moving = replace(now, group=replace(now.group, state="PreparingRebalance", strategy=""))
     with pytest.raises(GroupError, match="is rebalancing: try again"):
-        sized(given, now, moving)
+        sized(GIVEN_RATE, now, rebalancing(look([1, 2], [0, 0], strategy="")))
+    with pytest.raises(GroupError, match="was rebalancing at the last look: try again"):
+        sized(GIVEN_RATE, rebalancing(now), now)
 
 
 def test_last_size_stays_while_the_group_has_just_started_or_rebalances() -> None:
     """All members were replaced between two looks; the records that they left wait."""
     calm, late = look([7, 7, 7, 7], [0, 0, 0, 0], 4), look([7, 7, 7, 7], [9000] * 4, 4, name="new")
     read = look([7, 7, 7, 7], [0, 0, 0, 0], 4, name="new")
-    moving = replace(late, group=replace(late.group, state="CompletingRebalance"))
-    sizes = GroupSizes(
-        iter([calm, calm, late, moving, late, read]).__next__, replace(REQUEST, rate=10.0), clock=Minutes()
-    )
-    sizes.look()
+    moving = rebalancing(late, "CompletingRebalance")
+    sizes = started(GIVEN_RATE, calm, calm, late, moving, late, read)
     assert sizes.read().sizing.advised == 4
     for why in (
         "has just started: all its members are new since the last look, "
@@ -295,10 +307,7 @@ def test_last_size_stays_while_cooperative_members_have_given_partitions_up() ->
         group=replace(calm.group, members=(calm.group.members[0], reading)),
         partitions=(*calm.partitions[:2], replace(calm.partitions[2], owner=None)),
     )
-    sizes = GroupSizes(
-        iter([calm, calm, given_up, given_up, calm]).__next__, replace(REQUEST, rate=10.0), clock=Minutes()
-    )
-    sizes.look()
+    sizes = started(GIVEN_RATE, calm, calm, given_up, given_up, calm)
     assert sizes.read().sizing.advised == 4
     kept = sizes.read()
     why = "is between two rounds of a rebalance: 2 partitions without an owner"
@@ -310,18 +319,14 @@ def test_last_size_stays_while_cooperative_members_have_given_partitions_up() ->
 def test_topic_that_members_no_longer_read_is_no_reason_to_keep_a_size() -> None:
     calm = look([7, 7, 7, 7], [900] * 4)
     members = tuple(replace(member, topics=frozenset({"other"})) for member in calm.group.members)
-    unsubscribed = replace(
-        calm,
-        group=replace(calm.group, members=members),
-        partitions=tuple(replace(partition, owner=None) for partition in calm.partitions),
-    )
-    assert not sized(replace(REQUEST, rate=10.0), calm, calm, unsubscribed).is_kept
+    unsubscribed = changed(replace(calm, group=replace(calm.group, members=members)), *range(4), owner=None)
+    assert not sized(GIVEN_RATE, calm, calm, unsubscribed).is_kept
 
 
 def test_unknown_lag_counts_as_at_an_earlier_look() -> None:
     """A broker that does not answer is no reason for fewer members."""
     calm = look([7, 7, 7, 7], [280] * 4)
-    unknown = replace(calm, partitions=tuple(replace(p, lag=None) for p in calm.partitions))
+    unknown = changed(calm, *range(4), lag=None)
     request = replace(REQUEST, target=Target(30, headroom=0), rate=10.0)
     assert sized(request, calm, calm).sizing.advised == 4
     after = sized(request, calm, unknown, unknown)
@@ -332,19 +337,12 @@ def test_unknown_lag_counts_as_at_an_earlier_look() -> None:
 def test_group_that_starts_while_it_is_looked_at_is_not_sized() -> None:
     empty, started = look([8, 8], [900, 900], members=0), look([8, 8], [900, 900])
     with pytest.raises(GroupError, match="has just started"):
-        sized(replace(REQUEST, rate=10.0), empty, started)
-
-
-def test_group_that_was_rebalancing_at_the_only_other_look_is_not_sized() -> None:
-    now = look([8, 8], [900, 900])
-    before = replace(now, group=replace(now.group, state="PreparingRebalance"))
-    with pytest.raises(GroupError, match="was rebalancing at the last look: try again"):
-        sized(replace(REQUEST, rate=10.0), before, now)
+        sized(GIVEN_RATE, empty, started)
 
 
 def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
     stuck = look([7, 7], [9000, 9000], out=0.0)
-    made = sized(replace(REQUEST, rate=10.0), stuck, stuck)
+    made = sized(GIVEN_RATE, stuck, stuck)
     assert made.notes == (
         "records wait, but no member has committed for 60 s: members may have stopped reading",
     )
@@ -359,8 +357,7 @@ def test_members_that_commit_nothing_are_noted_and_show_no_rate() -> None:
 
 def test_markers_of_transactions_are_no_waiting_records() -> None:
     """They count as lag, but the report knows that no record follows."""
-    now = look([0, 0], [1, 1], out=0.0)
-    markers = replace(now, partitions=tuple(replace(p, seconds=0.0) for p in now.partitions))
+    markers = changed(look([0, 0], [1, 1], out=0.0), 0, 1, seconds=0.0)
     assert not has_stopped([markers, markers])
     assert stuck_partitions([markers, markers]) == []
 
@@ -369,8 +366,7 @@ def test_members_that_stop_are_noted_after_a_minute_without_a_commit() -> None:
     """Members may commit only every half minute.  Looks from before the last minute do not count."""
     looks = [look([7, 7], [9000, 9000], commit=n) for n in (1, 2, 2, 2)]
     times = iter([0.0, 30.0, 60.0, 90.0])
-    sizes = GroupSizes(iter(looks).__next__, replace(REQUEST, rate=10.0), clock=times.__next__)
-    sizes.look()
+    sizes = started(GIVEN_RATE, *looks, clock=times.__next__)
     *_, before, after = (sizes.read() for _ in range(3))
     assert before.notes == ()
     assert after.notes[0].startswith("records wait, but no member has committed for 60 s")
@@ -380,22 +376,17 @@ def test_member_with_a_partition_of_unknown_rate_shows_no_rate() -> None:
     """The other partitions' rates would count as the whole rate of the member."""
     rates, lags = [40, 80, 60, 10], [9000] * 4
     now = look(rates, lags)
-    unknown = replace(now.partitions[2], rate=None)
-    partial_look = replace(now, partitions=(*now.partitions[:2], unknown, now.partitions[3]))
     assert member_rates([now, now]) == [100, 90]
-    assert member_rates([now, partial_look]) == [90]
-    back = replace(now.partitions[2], rate=Rate(60, None, 0))  # the commit went back
-    assert member_rates(
-        [now, replace(partial_look, partitions=(*now.partitions[:2], back, now.partitions[3]))]
-    ) == [90]
+    assert member_rates([now, changed(now, 2, rate=None)]) == [90]
+    commit_went_back = changed(now, 2, rate=Rate(60, None, 0))
+    assert member_rates([now, commit_went_back]) == [90]
 
 
 def test_rate_is_not_measured_from_a_look_with_other_owners() -> None:
     """The reader's rates may begin a look before the last minute."""
     lags = [9000, 9000]
     alone, both = look([40, 40], lags, members=1), look([40, 40], lags, commit=1)
-    sizes = GroupSizes(iter([alone, both, both]).__next__, REQUEST, clock=Minutes())
-    sizes.look()
+    sizes = started(REQUEST, alone, both, both)
     for _ in range(2):
         with pytest.raises(GroupError, match="so its rate is unknown"):
             sizes.read()
@@ -407,22 +398,19 @@ def test_partition_with_lag_and_no_commit_is_named() -> None:
     poisoned, next_look = (
         replace(now, partitions=(of_look.partitions[0], stuck.partitions[1])) for of_look in (now, later)
     )
-    made = sized(replace(REQUEST, rate=10.0), poisoned, next_look)
+    made = sized(GIVEN_RATE, poisoned, next_look)
     assert made.notes == (
         "orders-1: records wait, but no commit for 60 s; "
         "a record may fail each time, or the thread that reads it may have died",
     )
     calm = replace(stuck.partitions[1], lag=0)
-    assert not sized(
-        replace(REQUEST, rate=10.0), poisoned, replace(poisoned, partitions=(later.partitions[0], calm))
-    ).notes
+    assert not sized(GIVEN_RATE, poisoned, replace(poisoned, partitions=(later.partitions[0], calm))).notes
 
 
 @pytest.mark.parametrize(("age_s", "is_fine"), [(0.0, True), (30.0, True), (31.0, False), (None, True)])
 def test_group_with_a_record_older_than_the_target_is_not_fine(age_s: float | None, is_fine: bool) -> None:
-    now = look([7, 7], [0, 9])
-    aged = replace(now, partitions=(now.partitions[0], replace(now.partitions[1], seconds=age_s)))
-    made = sized(replace(REQUEST, rate=10.0), aged, aged)
+    aged = changed(look([7, 7], [0, 9]), 1, seconds=age_s)
+    made = sized(GIVEN_RATE, aged, aged)
     assert (made.sizing.is_right, made.is_fine, made.as_json()["oldest_s"]) == (True, is_fine, age_s)
     waits = [line for line in lines(made) if "oldest unread" in line]
     assert len(waits) == bool(age_s)
@@ -431,8 +419,7 @@ def test_group_with_a_record_older_than_the_target_is_not_fine(age_s: float | No
 
 
 def test_unknown_age_is_noted() -> None:
-    now = look([7, 7], [0, 9])
-    lost = replace(now, partitions=(now.partitions[0], replace(now.partitions[1], seconds_missing="denied")))
+    lost = changed(look([7, 7], [0, 9]), 1, seconds_missing="denied")
     assert group_load(lost, 3600, 10).notes == (
         "the age of the oldest unread record of 1 partition is unknown and counts as none",
     )
@@ -440,7 +427,7 @@ def test_unknown_age_is_noted() -> None:
 
 def test_empty_group_gets_a_size_with_a_note() -> None:
     now = look([8, 8], [0, 0], members=0)
-    made = sized(replace(REQUEST, rate=10.0), now, now)
+    made = sized(GIVEN_RATE, now, now)
     assert (made.sizing.members, made.sizing.advised, made.is_fine) == (None, 2, False)
     assert made.notes == ("the group has no members: sizes are planned with cooperative-sticky (--strategy)",)
     assert headline(made) == "billing: 2 members for a time lag of 30s"
@@ -448,7 +435,7 @@ def test_empty_group_gets_a_size_with_a_note() -> None:
 
 def test_group_of_one_member_is_sized() -> None:
     now = look([7, 7], [0, 0], members=1)
-    made = sized(replace(REQUEST, rate=10.0), now, now)
+    made = sized(GIVEN_RATE, now, now)
     assert (made.sizing.members, made.sizing.advised, made.sizing.horizon.members) == (1, 2, 2)
     assert sized(replace(REQUEST, rate=20.0), now, now).is_fine
 
@@ -476,8 +463,7 @@ def test_rate_that_looks_do_not_show_is_the_one_that_members_report() -> None:
 
 def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
     lags = [9000, 9000]
-    sizes = GroupSizes(lambda: look([40, 40], lags), REQUEST, clock=iter([0.0, 19.0, 20.0]).__next__)
-    sizes.look()
+    sizes = started(REQUEST, *[look([40, 40], lags)] * 3, clock=iter([0.0, 19.0, 20.0]).__next__)
     with pytest.raises(GroupError, match="measured over at least 20 s, and the looks span 19 s so far"):
         sizes.read()
     assert sizes.read().sizing.rate == 40
@@ -486,14 +472,14 @@ def test_rate_is_not_measured_between_looks_that_are_too_close() -> None:
 def test_unequal_members_that_fall_behind_are_not_the_right_size() -> None:
     """Each member gets three partitions, 15 records/s; the slow ones read 10."""
     now = look([5] * 12, [0] * 12, 4, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
-    made = sized(replace(REQUEST, rate=10.0), now, now)
+    made = sized(GIVEN_RATE, now, now)
     assert (made.sizing.is_right, made.is_fine) == (False, False)
     assert made.sizing.stay is not None
     assert made.sizing.stay.time_lag_s == pytest.approx(1800)
     assert "an added member reads 17.3 records/s, as given, 20% of it kept free" in lines(made)
     assert made.sizing.advised == 12  # no slow member may get two
     grown = look([5] * 12, [0] * 12, 12, strategy="cooperative-lag-aware", capacities=(1.0, 3.0))
-    assert sized(replace(REQUEST, rate=10.0), grown, grown).is_fine
+    assert sized(GIVEN_RATE, grown, grown).is_fine
     assert sized(replace(REQUEST, rate=20.0), now, now).is_fine  # the slow ones read 20
 
 
@@ -515,9 +501,8 @@ def test_group_with_an_old_plan_grows_again_after_a_quarter_of_the_horizon() -> 
     """Dealt in turn, both heavy partitions have the same owner."""
     two = look([55, 25, 55, 25], [0] * 4, 2, strategy="cooperative-lag-aware", reported=4)
     three = look([55, 25, 25, 55], [0] * 4, 3, strategy="cooperative-lag-aware", reported=4)
-    looks, times = iter([two, two, two, three, three]), iter([0.0, 60.0, 120.0, 180.0, 960.0])
-    sizes = GroupSizes(lambda: next(looks), replace(REQUEST, rate=100.0), clock=lambda: next(times))
-    sizes.look()
+    times = iter([0.0, 60.0, 120.0, 180.0, 960.0])
+    sizes = started(replace(REQUEST, rate=100.0), two, two, two, three, three, clock=times.__next__)
     made = [sizes.read() for _ in range(4)]
     assert [(each.sizing.members, each.sizing.advised) for each in made] == [(2, 3), (2, 3), (3, 3), (3, 4)]
     assert (
@@ -544,13 +529,13 @@ def test_sizes_are_planned_with_the_options_of_the_strategy(monkeypatch: pytest.
 
 def test_size_that_cannot_hold_the_target_is_not_right() -> None:
     hot = look([7, 90], [0, 0])
-    made = sized(replace(REQUEST, rate=10.0), hot, hot)
+    made = sized(GIVEN_RATE, hot, hot)
     assert (made.sizing.is_right, made.is_fine) == (True, False)
     assert headline(made) == (
         "billing: 2 members, the right size for a time lag of 30s, which no size holds for all partitions"
     )
     standby = look([7, 7], [0, 0], strategy="failover")
-    made = sized(replace(REQUEST, rate=10.0), standby, standby)
+    made = sized(GIVEN_RATE, standby, standby)
     assert (made.sizing.advised, made.sizing.holds) == (1, False)
     assert "failover does not hold the time lag: with 1, orders-" in "\n".join(lines(made))
 
@@ -577,10 +562,7 @@ def shown_report() -> SizeReport:
 
 
 def lines(report: SizeReport) -> list[str]:
-    console = Console(width=120, highlight=False, color_system=None)
-    with console.capture() as captured:
-        console.print(size_lines(report))
-    return [line.rstrip() for line in captured.get().splitlines()]
+    return printed(size_lines(report), width=120)
 
 
 def test_report_says_from_which_step_its_sizes_use_a_mean() -> None:
@@ -678,6 +660,7 @@ def test_exit_code_says_whether_the_size_is_right(monkeypatch: pytest.MonkeyPatc
         (("--max-time-lag", "0s"), "expected a time"),
         (("--max-time-lag", "30s", "--every", "999999d"), "of at most 365d"),
         (("--headroom", "1"), "--headroom"),
+        (("--serve", "8001"), "Invalid value for '--serve': expected HOST:PORT, got '8001'"),
         (("--strategy", "unknown"), "--strategy"),
         (("--option", "skew"), "--option skew: expected NAME=VALUE"),
         (("--option", "skew=1"), "--option skew: unknown, expected one of"),

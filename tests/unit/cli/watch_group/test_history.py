@@ -56,12 +56,19 @@ def reasons(rebalance: Rebalance) -> dict[str, MoveReason]:
 # --- when ----------------------------------------------------------------------------------------------
 
 
-def test_first_snapshot_is_no_rebalance() -> None:
-    assert rebalances(snapshot(0, *TWO)) == []
-
-
-def test_stable_group_has_no_rebalance() -> None:
-    assert rebalances(snapshot(0, *TWO), snapshot(1, *TWO)) == []
+@pytest.mark.parametrize(
+    "views",
+    [
+        [snapshot(0, *TWO)],
+        [snapshot(0, *TWO), snapshot(1, *TWO)],
+        [snapshot(0, state="Empty"), snapshot(1, state="Empty")],
+        [snapshot(0, *TWO, state="PreparingRebalance"), snapshot(1, *TWO)],
+    ],
+    ids=["first", "stable", "empty", "began before the view"],
+)
+def test_unchanged_group_has_no_rebalance(views: list[Snapshot]) -> None:
+    """A rebalance that began before the view is not reported, because the group before it is unknown."""
+    assert rebalances(*views) == []
 
 
 def test_rebalance_under_way_is_reported_when_the_group_is_stable_again() -> None:
@@ -77,23 +84,15 @@ def test_rebalance_under_way_is_reported_when_the_group_is_stable_again() -> Non
     assert history.rebalancing_s is None
 
 
-def test_rebalance_at_the_start_of_the_view_is_not_reported() -> None:
-    """The group before it is not known."""
-    assert rebalances(snapshot(0, *TWO, state="PreparingRebalance"), snapshot(1, *TWO)) == []
-
-
-def test_rebalance_between_two_looks_has_no_begin() -> None:
-    assert only(snapshot(0, *TWO), snapshot(1, *THREE)).began_s is None
-
-
 def test_reported_generations_show_a_rebalance_that_changed_nothing_else() -> None:
     later = [replace(m, generation=4) for m in TWO]
     rebalance = only(snapshot(0, *TWO), snapshot(1, *later))
     assert (causes(rebalance), rebalance.moves) == (["unknown"], ())
 
 
-def test_generations_between_two_looks_are_counted() -> None:
-    assert only(snapshot(0, *TWO), snapshot(1, *THREE)).generations == 2
+def test_rebalance_between_two_looks_has_no_begin_and_a_number_of_generations() -> None:
+    rebalance = only(snapshot(0, *TWO), snapshot(1, *THREE))
+    assert (rebalance.began_s, rebalance.generations) == (None, 2)
     no_reports = [replace(m, generation=-1) for m in THREE]
     assert only(snapshot(0, *TWO), snapshot(1, *no_reports)).generations is None
 
@@ -117,17 +116,14 @@ def test_join_and_the_second_round_of_a_cooperative_group() -> None:
     )
 
 
-def test_newcomer_that_was_in_an_unseen_round_has_joined() -> None:
-    assert causes(only(snapshot(0, *TWO), snapshot(2, *THREE))) == [f"joined ({W3})"]
-
-
 def test_newcomer_that_knows_an_old_generation_has_rejoined() -> None:
     back = replace(THREE[2], generation=3)
     assert causes(only(snapshot(0, *TWO), snapshot(2, *THREE[:2], back))) == [f"rejoined ({W3})"]
 
 
-def test_join_moves_partitions_to_the_newcomer() -> None:
+def test_newcomer_that_was_in_an_unseen_round_has_joined_and_got_partitions() -> None:
     rebalance = only(snapshot(0, *TWO), snapshot(1, *THREE))
+    assert causes(rebalance) == [f"joined ({W3})"]
     assert reasons(rebalance) == {"orders-1": MoveReason.JOINED, "orders-3": MoveReason.JOINED}
 
 
@@ -256,9 +252,3 @@ def test_rebalances_applied_to_the_first_group_give_the_last(views: tuple[Snapsh
                 owners.pop(move.tp, None)
                 owners |= {} if move.new is None else {move.tp: move.new}
         assert owners == owner_names(view.group) == history.owners
-
-
-@pytest.mark.parametrize("state", ["Stable", "Empty"])
-def test_same_snapshot_again_is_no_rebalance(state: str) -> None:
-    members = TWO if state == "Stable" else ()
-    assert rebalances(snapshot(0, *members, state=state), snapshot(1, *members, state=state)) == []
