@@ -1,26 +1,24 @@
-"""The benchmark starts, and the figures that integration tests take from it are right."""
+"""The commands in the docs start the benchmark; the figures that integration tests take from it are right."""
 
 from __future__ import annotations
 
 import importlib
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
-from typing import NoReturn
 
 import pytest
 
-from bench.__main__ import options_of
-from bench.lag import fetching
 from bench.pauses.figures import Delivery, Figures, Ownership, missing, owned_twice, pauses
-from kafka_assignors.errors import KafkaAssignorsError
 from tests.support.examples import ROOT
 
 PROGRAMS = (
     "bench",
     "bench.lag.capacity",
+    "bench.lag.day",
+    "bench.lag.errors",
     "bench.lag.forecasts",
     "bench.lag.lags",
     "bench.lag.live",
@@ -31,6 +29,21 @@ PROGRAMS = (
 )
 
 
+PAGE = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+COMMANDS = sorted(set(re.findall(r"`[^`]*python -m (bench[.\w]*)([^`]*)`", PAGE)))
+
+
+@pytest.mark.parametrize(("program", "arguments"), COMMANDS, ids=["".join(command) for command in COMMANDS])
+def test_command_of_the_page_has_a_program_that_knows_its_options(program: str, arguments: str) -> None:
+    """Read only: some programs need Spark or another package, and some have no ``--help``."""
+    path = ROOT / program.replace(".", "/")
+    source = path / "__main__.py" if path.is_dir() else path.with_suffix(".py")
+    text = source.read_text(encoding="utf-8")
+    assert 'if __name__ == "__main__":' in text
+    outside_quotes = re.sub(r'"[^"]*"', "", arguments)
+    assert [option for option in re.findall(r"--[a-z-]+", outside_quotes) if f'"{option}"' not in text] == []
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_program_shows_its_options(program: str) -> None:
     """So each module it starts with can be imported."""
@@ -38,30 +51,6 @@ def test_program_shows_its_options(program: str) -> None:
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert "usage:" in done.stdout
-
-
-def test_lag_is_fetched_from_jars_because_a_container_does_not_take_their_heap(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    started: list[tuple[str, ...]] = []
-
-    def refused(*backend: str) -> NoReturn:
-        started.append(backend)
-        raise KafkaAssignorsError("no Java")
-
-    monkeypatch.setattr(fetching, "development_broker", refused)
-    with pytest.raises(fetching.NotMeasuredError, match="no Java"):
-        list(fetching.measure(lambda _: None))
-    assert started == [("jars",)]
-
-
-def test_figures_that_cannot_be_rendered_are_named_in_one_line(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    missing = tmp_path / "there" / "bench.json"
-    with pytest.raises(SystemExit):
-        options_of(["--render", "--out", str(missing)])
-    assert f"--out: no file {missing}" in capsys.readouterr().err
 
 
 @pytest.fixture

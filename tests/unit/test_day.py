@@ -1,4 +1,4 @@
-"""A group that is scaled through a day: the traffic, the rules, and the simulated group."""
+"""A group that is scaled through a day on a broker: the traffic, the rules, and the figures from its logs."""
 
 from __future__ import annotations
 
@@ -7,43 +7,17 @@ import json
 import numpy as np
 import pytest
 
-from bench.lag.autoscaler import Hpa, Keda, ScaledGroup, Sized, View
-from bench.lag.day import SEND_HZ, STRATEGIES, Case, case_of, fixed, forecasts, positions, scaled
+from bench.lag.autoscaler import Hpa, Keda, View
 from bench.lag.live.day import Cost, Lapse, rate_of, row, traffic, waits_of
-from demo.data.events import Flight, find_archive, read_flights
-from demo.data.flight_samples import partition_of
+from demo.data.events import Flight
 from demo.group.logs import Entry
-from kafka_assignors.simulation import History, Pauses, Scenario, parse, simulate
-from kafka_assignors.simulation.sizing import Target
 
 PARTITIONS = 4
-STRATEGY = STRATEGIES["counts"]
 
 
 def view(lag: float, replicas: int, now_s: float = 0.0) -> View:
     lags = np.array([lag] + [0.0] * (PARTITIONS - 1))
     return View(now_s, lags, lags, None, replicas, replicas)
-
-
-def load(*rates: int, minutes: int = 30) -> History:
-    """Return minutes of records/s, the same in each partition; a member reads 100 records/s."""
-    rows = np.repeat([[60 * rate] * PARTITIONS for rate in rates], minutes, axis=0)
-    return History("g", 60.0, {"t": PARTITIONS}, rows, np.zeros(PARTITIONS, np.int64), service_rate=100.0)
-
-
-def test_flight_sends_positions_while_it_is_in_the_air() -> None:
-    flight = Flight(600, b"ORD", json.dumps({"distance": "420"}).encode())  # an hour, and half an hour
-    records = positions([flight], PARTITIONS, 0, 120)
-    expected = np.zeros_like(records)
-    expected[10:100, partition_of(b"ORD", PARTITIONS)] = 60 * SEND_HZ
-    assert (records == expected).all()
-
-
-def test_forecasts_know_only_earlier_steps() -> None:
-    arrivals = np.full((240, 1), 600)
-    arrivals[120:] = 6000
-    assert forecasts(arrivals, 0, 120)[0, 0] == pytest.approx(36_000, rel=0.01)
-    assert forecasts(arrivals[:120], 0, 120).shape == (0, 1)
 
 
 def test_hpa_grows_at_once_with_limits_and_shrinks_after_the_window() -> None:
@@ -72,60 +46,6 @@ def test_keda_cuts_lag_by_whole_thresholds_and_the_hpa_tolerates_one_replica_les
 ) -> None:
     lags = np.array([float(lag)] + [0.0] * 15)
     assert Keda(10)(View(0.0, lags, lags, None, replicas, replicas)) == size
-
-
-def test_scaled_group_is_the_simulation_of_the_same_joins() -> None:
-    history, pauses = load(40), Pauses(start_s=20.0)
-    group = ScaledGroup(history, STRATEGY, pauses, lambda seen: 3 if seen.now_s >= 600 else 1)
-    ours = group.play()
-    churn = parse("join@600,join@600.001")
-    theirs = simulate(history, Scenario("h", STRATEGY, 1, churn=churn, pauses=pauses))
-    assert (ours.moved, ours.rebalances) == (theirs.moved, theirs.rebalances)
-    assert ours.time_lag_max == pytest.approx(theirs.time_lag_max, rel=0.01)
-    assert (group.most, group.scalings) == (3, 1)
-    assert group.member_s == 1800 + 2 * 1200
-
-
-def test_scaled_group_shrinks_and_grows_again() -> None:
-    sizes = {600: 1, 1200: 4}
-
-    def rule(seen: View) -> int:
-        return next((size for since, size in reversed(sizes.items()) if seen.now_s >= since), 3)
-
-    group = ScaledGroup(load(10), STRATEGY, Pauses(), rule)
-    outcome = group.play()
-    assert group.scalings == 3
-    assert outcome.series is not None
-    assert outcome.series.members[[5, 15, 25]].tolist() == [3, 1, 4]
-    assert outcome.left == pytest.approx(0, abs=100)
-
-
-def test_size_holds_the_target_with_fewer_member_hours_than_a_fixed_size_and_kedas_default() -> None:
-    history, target = load(20, 40, 70, 30, minutes=20), Target(60, headroom=0.2)
-    case = case_of_load(history)
-    row = scaled("size", case, Sized(target, STRATEGY, history), target)
-    assert row.most == PARTITIONS
-    assert row.over == 0
-    keda = scaled("KEDA", case, Keda(10), target)
-    assert keda.over == 0
-    assert row.member_s < min(fixed(case, target).member_s, keda.member_s)
-
-
-def case_of_load(history: History) -> Case:
-    return Case(history, STRATEGY, 2.5, np.zeros((0, PARTITIONS)))
-
-
-def test_day_of_flights_has_its_busiest_minute_and_forecasts() -> None:
-    flights = read_flights(find_archive(), span=3 * 86_400)
-    case = case_of(flights, PARTITIONS, day=1, busiest=8, commit_age_s=2.5, strategy=STRATEGY)
-    history = case.history
-    assert (history.steps, history.step_s) == (1440, 60)
-    assert history.service_rate == pytest.approx(history.arrivals.sum(axis=1).max() / 60 / 8)
-    assert case.expected.shape == (288, PARTITIONS)
-    assert (case.expected >= 0).all()
-
-
-# --- the day on a broker -----------------------------------------------------------------------------------
 
 
 def flight(at: int, minutes: int) -> Flight:
