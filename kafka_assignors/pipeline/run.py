@@ -49,33 +49,18 @@ _SET_BACK_S = 1.0  # a clock that is set back by more restarts the streams
 
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
-    """The options of a pipeline.
-
-    Attributes:
-        root: folder of the pipeline, a path or a URI for Spark.
-        settings: connection settings of ``KafkaConsumer``.
-        groups: names of groups.
-        groups_like: pattern of the whole names of more groups; Spark's own groups are excluded.
-        every_s: seconds between two samples, and between two batches of commits; for the load model see
-            `model_every_s`.
-        load: settings of the load model; None: record only, without a model and a feed.
-        forget_s: the model drops the state of a partition without samples after this time, seconds.
-        sampler: whether to sample the groups.
-        offsets_topic: whether to record the commits in ``__consumer_offsets``.
-        feed_topic: topic of the feed; None: no feed.
-        keep_days: number of days of samples and load to keep besides today; None: all.
-    """
+    """The options of a pipeline; those not explained here are arguments of its stages."""
 
     root: str
     settings: Mapping[str, Any] = field(repr=False)  # it may contain passwords
     groups: Sequence[str] = ()
     groups_like: str | None = None
-    every_s: float = 10.0
-    load: LoadSettings | None = None
+    every_s: float = 10.0  # between two samples, and two batches of commits; see also ``model_every_s``
+    load: LoadSettings | None = None  # None: record only, without a model and a feed
     forget_s: float = FORGET_S
-    sampler: bool = True
-    offsets_topic: bool = True
-    feed_topic: str | None = None
+    sampler: bool = True  # whether to sample the groups
+    offsets_topic: bool = True  # whether to record the commits in ``__consumer_offsets``
+    feed_topic: str | None = None  # None: no feed
     keep_days: int | None = None
 
     @property
@@ -174,7 +159,8 @@ def run_pipeline(
             for is_wanted, writer in ((options.sampler, "sampler"), (options.offsets_topic, "offsets-topic")):
                 if is_wanted:
                     Storage(spark, options.root).make(f"samples/{writer}")
-    caught_up = _catch_up(spark, options, report, stop, on_report)
+    if options.offsets_topic:
+        caught_up = _catch_up(spark, options, report, stop, on_report)
     if stop.is_set():
         return report
     streams: dict[str, RestartingQuery] = {}
@@ -238,13 +224,11 @@ def _catch_up(
     report: PipelineReport,
     stop: threading.Event,
     on_report: OnReport,
-) -> OffsetsReport | None:
+) -> OffsetsReport:
     """Land the existing commits before all else; this also shows whether the topic can be read.
 
     The model would count commits older than a sample as late.
     """
-    if not options.offsets_topic:
-        return None
     recording = record_offsets(
         spark, options.settings, options.root, **options.group_arguments, available_now=True
     )
