@@ -68,18 +68,14 @@ _Entry = dict[str, Any]  # a line of a list
 class Maintenance:
     """Maintains a recording each hour, or each minute while there is more to do.  Logs and retries failures.
 
-    Args:
-        run: maintains the recording; returns whether there may be more to do.
-        background: its thread runs it, because merging a day may take minutes.
-
-    Attributes:
-        down: why the last run failed; None: it did not fail.
+    ``run`` returns whether there may be more to do.  It runs in the background, because merging a day may
+    take minutes.
     """
 
     def __init__(self, run: Callable[[], bool], background: Background) -> None:
         self._run = run
         self._background = background
-        self.down: KafkaAssignorsError | None = None
+        self.down: KafkaAssignorsError | None = None  # why the last run failed
         background.submit(self._maintain, _FIRST_S)
 
     def _maintain(self) -> None:

@@ -73,21 +73,15 @@ class PipelineOptions:
 class PipelineReport:
     """The work done so far.
 
-    Attributes:
-        samples: report of the sampler; None: not requested, or nothing to report yet.
-        offsets: report of the offsets topic; None as above.
-        load: report of the load model.
-        fed: records written to the feed.
-        unfed: failed attempts to fetch or write forecasts; the next batch's write includes them.
-        down: stage that has failed (``samples``, ``offsets``, ``load``, ``feed``, ``maintenance``) -> reason.
-            The pipeline, or the next run with ``stop`` None, tries such a stage again.
+    ``down``: stage that has failed (``samples``, ``offsets``, ``load``, ``feed``, ``maintenance``) -> reason.
+    The pipeline, or the next run with ``stop`` None, tries such a stage again.
     """
 
-    samples: SamplesReport | None = None
-    offsets: OffsetsReport | None = None
+    samples: SamplesReport | None = None  # None: not requested, or nothing to report yet
+    offsets: OffsetsReport | None = None  # None as above
     load: LoadReport = field(default_factory=LoadReport)
-    fed: int = 0
-    unfed: int = 0
+    fed: int = 0  # records written to the feed
+    unfed: int = 0  # failed attempts to fetch or write forecasts; the next batch's write includes them
     down: dict[str, str] = field(default_factory=dict)
 
 
