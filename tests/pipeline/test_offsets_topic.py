@@ -1,4 +1,4 @@
-"""Commits in ``__consumer_offsets`` become samples; ``tests/unit`` decodes all versions and kinds of damage."""
+"""Commits in ``__consumer_offsets`` become samples; ``tests/unit`` decodes all versions and all damage."""
 
 from __future__ import annotations
 
