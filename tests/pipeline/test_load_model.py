@@ -199,15 +199,6 @@ def test_damaged_file_of_the_model_is_an_error_of_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_unreachable_folder_is_an_error_of_one_line(spark: SparkSession) -> None:
-    for use in (
-        lambda root: run_load_model(spark, root, SETTINGS, available_now=True),
-        lambda root: read_load(spark, root),
-    ):
-        with pytest.raises(PipelineError, match=r"^cannot use the folder s3a://[^\n]*hadoop-aws[^\n]*$"):
-            use("s3a://bucket/pipeline")
-
-
 class Stuck:
     """A file system that moves no file, and returns success or failure."""
 
