@@ -8,7 +8,6 @@ from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.report.page import html_page, require_plotly
 from kafka_assignors.report.palette import NO_OWNER, strategy_colour
 
-
 TEMPLATES = "kafka_assignors.pipeline.backtest"
 """The package with ``backtest.html``, and with ``backtest_parts.html`` for other pages."""
 
