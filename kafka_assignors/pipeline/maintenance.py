@@ -68,18 +68,14 @@ _Entry = dict[str, Any]  # a line of a list
 class Maintenance:
     """Maintains a recording each hour, or each minute while there is more to do.  Logs and retries failures.
 
-    Args:
-        run: maintains the recording; returns whether there may be more to do.
-        background: its thread runs it, because merging a day may take minutes.
-
-    Attributes:
-        down: why the last run failed; None: it did not fail.
+    ``run`` returns whether there may be more to do.  It runs in the background, because merging a day may
+    take minutes.
     """
 
     def __init__(self, run: Callable[[], bool], background: Background) -> None:
         self._run = run
         self._background = background
-        self.down: KafkaAssignorsError | None = None
+        self.down: KafkaAssignorsError | None = None  # why the last run failed
         background.submit(self._maintain, _FIRST_S)
 
     def _maintain(self) -> None:
@@ -133,7 +129,7 @@ def maintain(
             _remove_folders(storage, f"samples/{writer}", date.min if listed.lists else first)
             if listed.lists:
                 listed.delete_unlisted(now - _GRACE)
-                merged |= listed.shorten(first, now.date(), files)
+                merged |= listed.shorten(first, now.date(), files, failures)
     with _noted(failures, root):
         _remove_folders(storage, "load", first)
         merged |= _merge_load(spark, storage, now.date(), failures)
@@ -204,11 +200,7 @@ def _strictly(spark: SparkSession) -> DataFrameReader:
 
 
 class _Listed:
-    """The listed files of a stream that writes samples.
-
-    Attributes:
-        lists: batch -> the files of its list, the oldest first.
-    """
+    """The listed files of a stream that writes samples."""
 
     def __init__(self, spark: SparkSession, storage: Storage, writer: str) -> None:
         self._spark = spark
@@ -216,7 +208,7 @@ class _Listed:
         self._writer = writer
         self._folder = f"samples/{writer}"
         self._newest = -1  # batch of the newest compact list; -1: there is none
-        self.lists: dict[int, list[_Entry]] = {}
+        self.lists: dict[int, list[_Entry]] = {}  # batch -> the files of its list, the oldest first
         for batch, name in self._names():
             text = storage.read(name, limit=_WHOLE) or ""
             self.lists[batch] = [json.loads(line) for line in text.split("\n")[1:] if line]
@@ -235,21 +227,16 @@ class _Listed:
         for path in {_below_writer(file) for file in old} - listed:
             self._storage.remove(f"{self._folder}/{path}")
 
-    def shorten(self, first: date, today: date, files: int) -> bool:
+    def shorten(self, first: date, today: date, files: int, failures: list[KafkaAssignorsError]) -> bool:
         """Merge the files of one day, and drop days before ``first`` from the newest compact list.
 
-        Returns:
-            Whether files were merged.
-
-        Raises:
-            PipelineError: the files of a day cannot be merged; a later day is merged, and the list written.
+        Add an error of a day to ``failures``, and merge a later day.  Return whether files were merged.
         """
         if self._newest < 0:
             return False
         entries = self.lists[self._newest]
         kept = [entry for entry in entries if _day(entry) >= first]
         merged: _Entry | None = None
-        failures: list[KafkaAssignorsError] = []
         token, mergeable = self._mergeable()
         for day, of_day in sorted(mergeable.items()):
             if day >= first and (len(of_day) >= files or (day < today and len(of_day) > 1)):
@@ -265,8 +252,6 @@ class _Listed:
         ):
             text = "\n".join(["v1", *(json.dumps(entry, separators=(",", ":")) for entry in kept)])
             self._storage.write(f"{self._folder}/_spark_metadata/{self._newest}.compact", text)
-        if failures:
-            raise failures[0]
         return merged is not None
 
     def _mergeable(self) -> tuple[str, Mapping[date, Sequence[_Entry]]]:

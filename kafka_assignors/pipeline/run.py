@@ -49,33 +49,18 @@ _SET_BACK_S = 1.0  # a clock that is set back by more restarts the streams
 
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
-    """The options of a pipeline.
-
-    Attributes:
-        root: folder of the pipeline, a path or a URI for Spark.
-        settings: connection settings of ``KafkaConsumer``.
-        groups: names of groups.
-        groups_like: pattern of the whole names of more groups; Spark's own groups are excluded.
-        every_s: seconds between two samples, and between two batches of commits; for the load model see
-            `model_every_s`.
-        load: settings of the load model; None: record only, without a model and a feed.
-        forget_s: the model drops the state of a partition without samples after this time, seconds.
-        sampler: whether to sample the groups.
-        offsets_topic: whether to record the commits in ``__consumer_offsets``.
-        feed_topic: topic of the feed; None: no feed.
-        keep_days: number of days of samples and load to keep besides today; None: all.
-    """
+    """The options of a pipeline; those not explained here are arguments of its stages."""
 
     root: str
     settings: Mapping[str, Any] = field(repr=False)  # it may contain passwords
     groups: Sequence[str] = ()
     groups_like: str | None = None
-    every_s: float = 10.0
-    load: LoadSettings | None = None
+    every_s: float = 10.0  # between two samples, and two batches of commits; see also ``model_every_s``
+    load: LoadSettings | None = None  # None: record only, without a model and a feed
     forget_s: float = FORGET_S
-    sampler: bool = True
-    offsets_topic: bool = True
-    feed_topic: str | None = None
+    sampler: bool = True  # whether to sample the groups
+    offsets_topic: bool = True  # whether to record the commits in ``__consumer_offsets``
+    feed_topic: str | None = None  # None: no feed
     keep_days: int | None = None
 
     @property
@@ -88,21 +73,15 @@ class PipelineOptions:
 class PipelineReport:
     """The work done so far.
 
-    Attributes:
-        samples: report of the sampler; None: not requested, or nothing to report yet.
-        offsets: report of the offsets topic; None as above.
-        load: report of the load model.
-        fed: records written to the feed.
-        unfed: failed attempts to fetch or write forecasts; the next batch's write includes them.
-        down: stage that has failed (``samples``, ``offsets``, ``load``, ``feed``, ``maintenance``) -> reason.
-            The pipeline, or the next run with ``stop`` None, tries such a stage again.
+    ``down``: stage that has failed (``samples``, ``offsets``, ``load``, ``feed``, ``maintenance``) -> reason.
+    The pipeline, or the next run with ``stop`` None, tries such a stage again.
     """
 
-    samples: SamplesReport | None = None
-    offsets: OffsetsReport | None = None
+    samples: SamplesReport | None = None  # None: not requested, or nothing to report yet
+    offsets: OffsetsReport | None = None  # None as above
     load: LoadReport = field(default_factory=LoadReport)
-    fed: int = 0
-    unfed: int = 0
+    fed: int = 0  # records written to the feed
+    unfed: int = 0  # failed attempts to fetch or write forecasts; the next batch's write includes them
     down: dict[str, str] = field(default_factory=dict)
 
 
@@ -174,7 +153,8 @@ def run_pipeline(
             for is_wanted, writer in ((options.sampler, "sampler"), (options.offsets_topic, "offsets-topic")):
                 if is_wanted:
                     Storage(spark, options.root).make(f"samples/{writer}")
-    caught_up = _catch_up(spark, options, report, stop, on_report)
+    if options.offsets_topic:
+        caught_up = _catch_up(spark, options, report, stop, on_report)
     if stop.is_set():
         return report
     streams: dict[str, RestartingQuery] = {}
@@ -238,13 +218,11 @@ def _catch_up(
     report: PipelineReport,
     stop: threading.Event,
     on_report: OnReport,
-) -> OffsetsReport | None:
+) -> OffsetsReport:
     """Land the existing commits before all else; this also shows whether the topic can be read.
 
     The model would count commits older than a sample as late.
     """
-    if not options.offsets_topic:
-        return None
     recording = record_offsets(
         spark, options.settings, options.root, **options.group_arguments, available_now=True
     )

@@ -23,19 +23,12 @@ _LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 @dataclass(frozen=True)
 class Secured:
-    """A running broker.
-
-    Attributes:
-        bootstrap: its open door.
-        sasl: ``host:port`` of the door where one gives name and password.
-        tls: of the one that wants a certificate.
-        certificates: the folder with ``ca.pem``, ``client.pem`` and ``client.key``.
-    """
+    """A running broker, and the addresses of its listeners."""
 
     bootstrap: str
-    sasl: str
-    tls: str
-    certificates: Path
+    sasl: str  # with passwords
+    tls: str  # with certificates
+    certificates: Path  # the folder with ``ca.pem``, ``client.pem`` and ``client.key``
 
     def login(self, mechanism: str, password: str) -> dict[str, Any]:
         """Return connection settings for the listener with passwords."""
@@ -101,31 +94,15 @@ def secured_broker(certificates: Path) -> Iterator[Secured]:
 def _certify(folder: Path) -> None:
     """Create an authority, and its certificates for a server on loopback and for a client."""
     (folder / "names").write_text(f"subjectAltName=IP:{HOST},DNS:localhost\n", encoding="ascii")
-    new = ["req", "-newkey", "rsa:2048", "-nodes"]
-    _openssl(folder, *new, "-x509", "-days", "2", "-subj", "/CN=ca", "-keyout", "ca.key", "-out", "ca.pem")
+    new = "req -newkey rsa:2048 -nodes"
+    _openssl(folder, f"{new} -x509 -days 2 -subj /CN=ca -keyout ca.key -out ca.pem")
+    signed = "-CA ca.pem -CAkey ca.key -CAcreateserial -extfile names"
     for who in ("server", "client"):
-        _openssl(folder, *new, "-subj", f"/CN={who}", "-keyout", f"{who}.key", "-out", f"{who}.csr")
-        _openssl(
-            folder,
-            "x509",
-            "-req",
-            "-days",
-            "2",
-            "-in",
-            f"{who}.csr",
-            "-out",
-            f"{who}.pem",
-            "-CA",
-            "ca.pem",
-            "-CAkey",
-            "ca.key",
-            "-CAcreateserial",
-            "-extfile",
-            "names",
-        )
+        _openssl(folder, f"{new} -subj /CN={who} -keyout {who}.key -out {who}.csr")
+        _openssl(folder, f"x509 -req -days 2 -in {who}.csr -out {who}.pem {signed}")
         both = "".join((folder / f"{who}.{part}").read_text(encoding="ascii") for part in ("key", "pem"))
         (folder / f"{who}.both.pem").write_text(both, encoding="ascii")
 
 
-def _openssl(folder: Path, *words: str) -> None:
-    subprocess.run(["openssl", *words], cwd=folder, check=True, capture_output=True)
+def _openssl(folder: Path, words: str) -> None:
+    subprocess.run(["openssl", *words.split()], cwd=folder, check=True, capture_output=True)

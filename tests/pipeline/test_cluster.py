@@ -59,21 +59,8 @@ def test_pipeline_and_back_test_run_on_a_cluster(
     root, feed = tmp_path / "pipeline", names.group("feed")
     import_samples(spark, past(group, topic), str(root))
 
-    report = cluster.report_of(
-        "pipeline",
-        "run",
-        group,
-        "--bootstrap",
-        bootstrap,
-        "--out",
-        str(root),
-        "--once",
-        "--feed",
-        feed,
-        "--output",
-        "json",
-        cwd=tmp_path,
-    )
+    words = f"pipeline run {group} --bootstrap {bootstrap} --out {root} --once --feed {feed} --output json"
+    report = cluster.report_of(*words.split(), cwd=tmp_path)
     assert report["samples"] == {"looks": 1, "rows": 2, "misses": {}}
     assert report["offsets_topic"]["commits"] == 2
     assert report["load"]["samples"] == 2 * LOOKS + 4
@@ -82,21 +69,8 @@ def test_pipeline_and_back_test_run_on_a_cluster(
     keys = {record.key for record in all_records(bootstrap, feed)}
     assert keys == {json.dumps([group, tp.topic, tp.partition], separators=(",", ":")).encode() for tp in tps}
 
-    tried = cluster.report_of(
-        "backtest",
-        str(root),
-        "--strategies",
-        "range,cooperative-sticky",
-        "--service-rate",
-        "10",
-        "--members",
-        "2",
-        "--output",
-        "json",
-        "--out",
-        "results",
-        cwd=tmp_path,
-    )
+    words = f"backtest {root} --strategies range,cooperative-sticky --service-rate 10 --members 2"
+    tried = cluster.report_of(*words.split(), "--output", "json", "--out", "results", cwd=tmp_path)
     assert tried["run"]["failed"] == 0
     assert {candidate["strategy"] for candidate in tried["candidates"]} == {"range", "cooperative-sticky"}
     assert tried["report"] == "results/report.html"
@@ -108,19 +82,8 @@ def test_pipeline_and_back_test_run_on_a_cluster(
 def test_submit_without_the_connector_is_an_error_with_a_remedy(
     cluster: Cluster, bootstrap: str, tmp_path: Path
 ) -> None:
-    done = cluster.submit(
-        "record",
-        "g",
-        "--from",
-        "offsets-topic",
-        "--bootstrap",
-        bootstrap,
-        "--out",
-        str(tmp_path / "x"),
-        "--once",
-        cwd=tmp_path,
-        jars=(),
-    )
+    words = f"record g --from offsets-topic --bootstrap {bootstrap} --out {tmp_path / 'x'} --once"
+    done = cluster.submit(*words.split(), cwd=tmp_path, jars=())
     assert done.returncode == 1
     # spark-submit writes a program's stderr to its own stdout.
     errors = [line for line in done.stdout.splitlines() if line.startswith("kafka-assignors: ")]

@@ -90,16 +90,7 @@ def test_plans_logs_and_events_contain_no_secret(
     given = tmp_path / "settings.json"
     given.write_text(json.dumps(settings), encoding="utf-8")
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "tests.pipeline.sampling_process",
-            "tell_all",
-            str(given),
-            str(tmp_path),
-            group,
-            topic,
-        ],
+        [*PROGRAM, "tell_all", str(given), str(tmp_path), group, topic],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         capture_output=True,
         text=True,

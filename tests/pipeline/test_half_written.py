@@ -20,8 +20,8 @@ from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.session import STREAMING
-from kafka_assignors.pipeline.tables.landing import COLUMNS, land_stream, read_samples, utc_date
-from tests.pipeline.samples import Look, load_rows, write_file
+from kafka_assignors.pipeline.tables.landing import land_stream, read_samples
+from tests.pipeline.samples import Look, load_rows, samples_stream, write_file
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)
 MINUTES = 5  # of looks in a file
@@ -58,10 +58,8 @@ def dropped(_: SparkSession, root: Path, number: int) -> Path:
 def landed(spark: SparkSession, root: Path, number: int) -> Path:
     """Write a file of a stream, which lists it."""
     write_file(root / "given", "import", number, looks(number))
-    types = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
-    given = spark.readStream.schema(types).parquet(str(root / "given" / "samples" / "import" / "date=*"))
     before = set(files(root))
-    stream = given.withColumn("date", utc_date("time")).coalesce(1)
+    stream = samples_stream(spark, str(root / "given" / "samples" / "import" / "date=*"))
     assert land_stream(stream, str(root), "sampler", available_now=True).awaitTermination(240)
     (file,) = set(files(root)) - before
     return file

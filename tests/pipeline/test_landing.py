@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ from kafka_assignors.pipeline.tables.landing import (
     write_samples,
     writers,
 )
-from tests.pipeline.samples import START, Look
+from tests.pipeline.samples import START, Look, samples_stream
 from tests.pipeline.samples import samples_df as samples
 
 ABOUT = {"topic": "t", "cluster": "c"}
@@ -44,8 +45,7 @@ def source(spark: SparkSession, folder: Path, *batches: DataFrame) -> DataFrame:
     """Return a stream of these samples, which reads a folder of files."""
     for batch in batches:
         batch.drop("date").coalesce(1).write.mode("append").parquet(str(folder))
-    schema = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
-    return spark.readStream.schema(schema).parquet(str(folder)).withColumn("date", F.to_date("time"))
+    return samples_stream(spark, str(folder))
 
 
 def land(
@@ -84,13 +84,27 @@ def test_batch_of_many_partitions_is_one_file_a_day(spark: SparkSession, root: s
     assert committed(read_samples(spark, root)) == [0, 1, 2, 3, 4]
 
 
-def test_two_folders_are_recorded_in_one_session(spark: SparkSession, tmp_path: Path) -> None:
+def test_two_folders_of_one_session_have_streams_with_names_and_metrics_of_their_own(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     stream = source(spark, tmp_path / "in", samples(spark, [row(0, 1)]))
-    queries = [land_stream(stream, str(tmp_path / name), "sampler") for name in ("one", "two")]
-    for query in queries:
-        query.processAllAvailable()
-        query.stop()
-    assert [committed(read_samples(spark, str(tmp_path / name))) for name in ("one", "two")] == [[1], [1]]
+    roots = [str(tmp_path / name) for name in ("one", "two")]
+    queries = []
+    try:
+        for root in roots:
+            queries.append(land_stream(stream, root, "w", every_s=0.1))
+            queries[-1].processAllAvailable()
+        names = [query.name for query in queries]
+        assert names == [f"{root}/samples/w" for root in roots]
+        jvm: Any = spark.sparkContext._jvm
+        metrics = jvm.org.apache.spark.SparkEnv.get().metricsSystem()
+        assert [metrics.getSourcesByName(f"spark.streaming.{name}").size() for name in names] == [1, 1]
+        with pytest.raises(PipelineError, match="another run writes to this folder"):
+            land_stream(stream, roots[0], "w")
+    finally:
+        for query in queries:
+            query.stop()
+    assert [committed(read_samples(spark, root)) for root in roots] == [[1], [1]]
 
 
 def test_samples_of_all_writers_are_read_as_batch_and_as_stream(
@@ -163,18 +177,6 @@ def test_damaged_file_is_named_or_skipped_and_counted(
     assert committed(read_samples(spark, root, since=NOON + timedelta(hours=20))) == [2]
 
 
-def test_file_without_a_required_column_is_skipped_and_counted(spark: SparkSession, root: str) -> None:
-    write_samples(samples(spark, [row(0, 1)]), root, "one")
-    write_samples(samples(spark, [row(24, 2)]), root, "one")
-    victim = files(root, "one")[0]
-    samples(spark, [row(0, 1)]).drop("group", "date").coalesce(1).write.parquet(f"{root}-without")
-    shutil.copy(next(Path(f"{root}-without").glob("part-*.parquet")), victim)
-    victim.with_name(f".{victim.name}.crc").unlink()
-    lost: list[Damage] = []
-    assert committed(read_samples(spark, root, on_damage=lost.append)) == [2]
-    assert [(Path(damage.file).name, "no 'group'" in damage.what) for damage in lost] == [(victim.name, True)]
-
-
 def test_flipped_byte_is_found_when_the_file_is_read(spark: SparkSession, root: str) -> None:
     """The footer is whole, so only reading the rows can tell."""
     write_samples(samples(spark, [row(0, n) for n in range(500)]).coalesce(1), root, "one")
@@ -215,7 +217,9 @@ def test_files_with_other_columns_are_named(
         read_samples(spark, root)
 
 
-def test_file_without_a_required_column_is_named(spark: SparkSession, root: str) -> None:
+def test_file_without_a_required_column_is_named_or_skipped_and_counted(
+    spark: SparkSession, root: str
+) -> None:
     write_samples(samples(spark, [row(0, 1)]), root, "one")
     before = set(files(root, "one"))
     samples(spark, [row(0, 2)]).drop("group").coalesce(1).write.mode("append").partitionBy("date").parquet(
@@ -228,6 +232,9 @@ def test_file_without_a_required_column_is_named(spark: SparkSession, root: str)
         one_line("x"),
     ):
         landed.collect()
+    lost: list[Damage] = []
+    assert committed(read_samples(spark, root, on_damage=lost.append)) == [1]
+    assert [(Path(damage.file).name, "no 'group'" in damage.what) for damage in lost] == [(victim.name, True)]
 
 
 def test_columns_that_may_be_null_may_be_absent(spark: SparkSession, root: str) -> None:

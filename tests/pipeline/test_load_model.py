@@ -30,14 +30,6 @@ from tests.pipeline.samples import START, Look, land, load_rows, samples_df, wri
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)
 
 
-def modelled(spark: SparkSession, looks: list[Look]) -> list[tuple[object, ...]]:
-    """Return arrived, served, lag and quality of each step of a whole history."""
-    rows = model_load(samples_df(spark, looks), SETTINGS).select(
-        "time", "arrived", "served", "lag", "quality"
-    )
-    return [tuple(row)[1:] for row in sorted(rows.collect())]
-
-
 def run(spark: SparkSession, root: Path, **more: object) -> LoadReport:
     return run_load_model(spark, str(root), SETTINGS, available_now=True, **more)  # type: ignore[arg-type]
 
@@ -87,25 +79,6 @@ def test_duplicates_and_disorder_change_nothing(spark: SparkSession) -> None:
     expected = load_rows(model_load(samples_df(spark, looks), SETTINGS))
     assert len(expected) > 50
     assert load_rows(model_load(samples_df(spark, shuffled), SETTINGS)) == expected
-
-
-def test_recreated_topic_is_a_reset(spark: SparkSession) -> None:
-    looks = [Look(0, 900, 800), Look(60, 950, 850), Look(120, 4, 2), Look(180, 9, 9)]
-    assert modelled(spark, looks) == [(50, 50, 100, "ok"), (None, None, 2, "reset"), (5, 7, 0, "ok")]
-
-
-def test_records_deleted_by_retention_were_not_served(spark: SparkSession) -> None:
-    looks = [Look(0, 1_000, 100), Look(60, 1_100, 100, begin=600), Look(120, 1_200, 700, begin=600)]
-    assert modelled(spark, looks) == [(100, 0, 500, "ok"), (100, 100, 500, "ok")]
-
-
-def test_gap_is_one_step_without_arrivals(spark: SparkSession) -> None:
-    looks = [Look(0, 0, 0), Look(60, 10, 5), Look(720, 9_000, 6_000), Look(780, 9_010, 6_010)]
-    assert modelled(spark, looks) == [
-        (10, 5, 5, "ok"),
-        (None, None, 3_000, "gap"),
-        (10, 10, 3_000, "ok"),
-    ]
 
 
 def test_stream_gives_the_same_rows_as_a_batch(spark: SparkSession, tmp_path: Path) -> None:
@@ -224,15 +197,6 @@ def test_damaged_file_of_the_model_is_an_error_of_one_line(
     ) as caught:
         LoadSink(storage, SETTINGS, ("import",)).bind()
     assert "\n" not in str(caught.value)
-
-
-def test_unreachable_folder_is_an_error_of_one_line(spark: SparkSession) -> None:
-    for use in (
-        lambda root: run_load_model(spark, root, SETTINGS, available_now=True),
-        lambda root: read_load(spark, root),
-    ):
-        with pytest.raises(PipelineError, match=r"^cannot use the folder s3a://[^\n]*hadoop-aws[^\n]*$"):
-            use("s3a://bucket/pipeline")
 
 
 class Stuck:

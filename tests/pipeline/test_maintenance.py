@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
 from kafka_assignors.forecast import LoadSettings
@@ -21,9 +20,9 @@ from kafka_assignors.pipeline.maintenance import maintain
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import read_load
-from kafka_assignors.pipeline.tables.landing import COLUMNS, land_stream, read_samples
+from kafka_assignors.pipeline.tables.landing import land_stream, read_samples
 from kafka_assignors.pipeline.tables.storage import Storage
-from tests.pipeline.samples import START, Look, land, load_rows, write_file
+from tests.pipeline.samples import START, Look, land, load_rows, samples_stream, write_file
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)
 MINUTES = 5  # of looks in a file
@@ -44,11 +43,9 @@ def record(
         write_file(
             root / "given", "x", file, [look._replace(after=look.after + later) for look in looks(file)]
         )
-    types = ", ".join(f"`{name}` {kind}" for name, kind in COLUMNS.items() if name != "date")
-    given = spark.readStream.schema(types).option("maxFilesPerTrigger", 1).option("maxFileAge", "3650d")
-    samples = given.parquet(str(root / "given" / "samples" / "x" / "date=*"))
-    query = land_stream(samples.withColumn("date", F.to_date("time")), str(root), writer, available_now=True)
-    assert query.awaitTermination(240)
+    given = str(root / "given" / "samples" / "x" / "date=*")
+    samples = samples_stream(spark, given, maxFilesPerTrigger=1, maxFileAge="3650d")
+    assert land_stream(samples, str(root), writer, available_now=True).awaitTermination(240)
 
 
 def run(spark: SparkSession, root: Path) -> LoadReport:

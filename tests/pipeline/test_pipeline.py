@@ -71,6 +71,12 @@ def working(bootstrap: str, group: str, topic: str) -> Iterator[None]:
         thread.join()
 
 
+def options(bootstrap: str, root: Path, group: str, **more: Any) -> PipelineOptions:
+    """Return the options of a pipeline with a load model."""
+    settings = {"bootstrap_servers": [bootstrap]}
+    return PipelineOptions(str(root), settings, groups=[group], every_s=EVERY, load=LOAD, **more)
+
+
 def run_until(
     spark: SparkSession, wanted: PipelineOptions, met: Callable[[PipelineReport], bool]
 ) -> tuple[PipelineReport, bool]:
@@ -103,9 +109,7 @@ def test_offsets_of_a_group_become_forecasts_and_a_second_run_continues(
 ) -> None:
     group, topic, feed = names.group(), names.topic(PARTITIONS), names.group("feed")
     root = str(tmp_path / "pipeline")
-    wanted = PipelineOptions(
-        root, {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD, feed_topic=feed
-    )
+    wanted = options(bootstrap, Path(root), group, feed_topic=feed)
     write(bootstrap, {TopicPartition(topic, 0): 1})
     commit(bootstrap, group, {TopicPartition(topic, 0): 0})
     with working(bootstrap, group, topic):
@@ -151,9 +155,7 @@ def test_existing_commits_land_before_the_first_sample(
     for committed in range(3):
         write(bootstrap, {at: 1})
         commit(bootstrap, group, {at: committed})
-    wanted = PipelineOptions(
-        str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD
-    )
+    wanted = options(bootstrap, tmp_path, group)
     before: list[int] = []  # commits there are as the first look is reported
 
     def met(report: PipelineReport) -> bool:
@@ -180,14 +182,7 @@ def test_model_that_cannot_write_is_restarted_without_loss_of_samples(
 ) -> None:
     group, at = names.group(), TopicPartition(names.topic(1), 0)
     commit(bootstrap, group, {at: 0})
-    wanted = PipelineOptions(
-        str(tmp_path),
-        {"bootstrap_servers": [bootstrap]},
-        groups=[group],
-        every_s=EVERY,
-        load=LOAD,
-        offsets_topic=False,
-    )
+    wanted = options(bootstrap, tmp_path, group, offsets_topic=False)
     move, broken = Storage.move, threading.Event()
 
     def full(storage: Storage, name: str, to: str) -> None:
@@ -245,14 +240,7 @@ def test_model_with_changed_settings_is_an_error_at_the_start(
 ) -> None:
     group = names.group()
     commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
-    wanted = PipelineOptions(
-        str(tmp_path),
-        {"bootstrap_servers": [bootstrap]},
-        groups=[group],
-        every_s=EVERY,
-        load=LOAD,
-        offsets_topic=False,
-    )
+    wanted = options(bootstrap, tmp_path, group, offsets_topic=False)
     _, came = run_until(spark, wanted, lambda report: report.load.batches > 0)
     assert came
     other = replace(wanted, load=replace(LOAD, horizon_s=20.0))
@@ -267,8 +255,7 @@ def test_recorder_with_a_damaged_checkpoint_is_an_error_at_the_start(
     """A power failure may leave it so.  The pipeline must not try for ever, and record nothing."""
     group = names.group()
     commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
-    settings = {"bootstrap_servers": [bootstrap]}
-    wanted = PipelineOptions(str(tmp_path), settings, groups=[group], every_s=EVERY, offsets_topic=False)
+    wanted = replace(options(bootstrap, tmp_path, group, offsets_topic=False), load=None)
     _, came = run_until(spark, wanted, lambda report: report.samples is not None and report.samples.looks > 0)
     assert came
     for offsets in (tmp_path / "checkpoints" / "sampler" / "offsets").glob("[0-9]*"):
@@ -284,9 +271,7 @@ def test_exception_of_the_callback_ends_the_pipeline(
 ) -> None:
     group = names.group()
     commit(bootstrap, group, {TopicPartition(names.topic(1), 0): 0})
-    wanted = PipelineOptions(
-        str(tmp_path), {"bootstrap_servers": [bootstrap]}, groups=[group], every_s=EVERY, load=LOAD
-    )
+    wanted = options(bootstrap, tmp_path, group)
 
     def fail(report: PipelineReport) -> None:
         if report.samples is not None:
@@ -319,14 +304,7 @@ def test_restart_of_the_broker_loses_nothing(
 
         work(3)
         root = str(tmp_path / "root")
-        wanted = PipelineOptions(
-            root,
-            {"bootstrap_servers": [bootstrap]},
-            groups=[group],
-            every_s=EVERY,
-            load=LOAD,
-            feed_topic=feed,
-        )
+        wanted = options(bootstrap, Path(root), group, feed_topic=feed)
         missed: list[int] = []  # looks, before it went away
         back: list[float] = []  # when, ms
         sent: list[int] = []  # forecasts until then
@@ -417,6 +395,9 @@ def run_command(*arguments: object) -> Any:
             ["record", "g", "--bootstrap", "h:1", "--keep", "0d"],
             "expected a number of days such as 90d, got 0d",
         ),
+        (["record", "g", "--bootstrap", "h:1", "--once", "--for", "5"], "--for has no effect with --once"),
+        (["record", "g", "--bootstrap", "h:1", "--memory", "3x"], "'3x' is not a size such as 512m or 4g"),
+        (["backtest", ".", "--memory", "lots"], "'lots' is not a size such as 512m or 4g"),
     ],
 )
 def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> None:
@@ -429,8 +410,7 @@ def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> 
 @pytest.mark.long
 def test_unreachable_cluster_at_the_start_is_an_error(spark: SparkSession, tmp_path: Path) -> None:
     (port,) = free_ports(1)
-    settings: dict[str, Any] = {"bootstrap_servers": [f"127.0.0.1:{port}"]}
-    wanted = PipelineOptions(str(tmp_path), settings, groups=["g"], every_s=EVERY, load=LOAD)
+    wanted = options(f"127.0.0.1:{port}", tmp_path, "g")
     with pytest.raises(PipelineError, match=r"no (Kafka )?broker answers"):
         run_pipeline(spark, wanted, stop=threading.Event(), on_report=lambda _: None)
     with pytest.raises(PipelineError, match=r"no (Kafka )?broker answers"):

@@ -12,10 +12,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from kafka_assignors.broker import Progress
-from kafka_assignors.cli import cli
 from kafka_assignors.cli.pipeline.recording import as_json, in_a_line, lines, stopping
 from kafka_assignors.cli.progress import ProgressView
 from kafka_assignors.pipeline.model.job import LoadReport
@@ -140,20 +138,6 @@ def test_first_signal_stops_and_second_interrupts(number: signal.Signals) -> Non
 def test_recording_ends_after_the_given_time() -> None:
     with stopping(0.01) as stop:
         assert stop.wait(10)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["record", "g", "--bootstrap", "h:1", "--once", "--for", "5"], "--for has no effect with --once"),
-        (["record", "g", "--bootstrap", "h:1", "--memory", "3x"], "'3x' is not a size such as 512m or 4g"),
-        (["backtest", ".", "--memory", "lots"], "'lots' is not a size such as 512m or 4g"),
-    ],
-)
-def test_invalid_option_is_a_usage_error(arguments: list[str], message: str) -> None:
-    result = CliRunner().invoke(cli, arguments)
-    assert result.exit_code == 2
-    assert message in result.output
 
 
 @pytest.mark.long

@@ -126,3 +126,13 @@ def test_streams_are_restarted_once_after_the_clock_was_set_back(
         maintenance=cast(Any, maintenance),
     )
     assert restarted == restarts
+
+
+def test_ended_java_is_an_error_of_one_line() -> None:
+    def check() -> None:
+        raise ConnectionRefusedError(111, "Connection refused")  # as py4j shows it
+
+    streams: Any = {"samples": SimpleNamespace(check=check)}
+    unused: Any = None
+    with pytest.raises(PipelineError, match="the stream of samples: Spark itself has ended"):
+        run._run(streams, PipelineReport(), threading.Event(), unused, maintenance=unused)

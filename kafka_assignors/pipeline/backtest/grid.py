@@ -50,61 +50,36 @@ _SPARE = 1.3  # default number of members, as a multiple of the members that the
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A strategy with its parameters, and a policy for requesting rebalances.
+    """A strategy with its parameters, and a policy for requesting rebalances."""
 
-    Attributes:
-        strategy: the strategy; its ``parameters`` name all choices of the candidate.
-        skew: policy by which the leader requests a rebalance on uneven lag; None: never.
-        replan_s: seconds between two unconditional rebalances; None: none.
-    """
-
-    strategy: Strategy
-    skew: RebalanceOnSkew | None = None
-    replan_s: float | None = None
+    strategy: Strategy  # its ``parameters`` name all choices of the candidate
+    skew: RebalanceOnSkew | None = None  # None: the leader requests no rebalance on uneven lag
+    replan_s: float | None = None  # between two unconditional rebalances; None: none
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One scenario of a back-test, and one task on Spark.
+    """One scenario of a back-test, and one task on Spark."""
 
-    Attributes:
-        number: number of the trial, from 0.
-        group: group of the history.
-        scale: factor on the recorded arrivals.
-        scenario: the simulated scenario.
-        replicate: number of the replicate, from 1; 0: the times of the churn are as given, not drawn.
-    """
-
-    number: int
+    number: int  # from 0
     group: str
-    scale: float
+    scale: float  # factor on the recorded arrivals
     scenario: Scenario
-    replicate: int = 0
+    replicate: int = 0  # from 1; 0: the times of the churn are as given, not drawn
 
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The values to try; the trials are all combinations.
-
-    Attributes:
-        candidates: the candidates.
-        members: numbers of members at the start; empty: `usual_members`.
-        churn: the churns; empty: `usual_churn`.
-        scales: factors on the recorded arrivals.
-        service_rates: records/s of one member; None: the history's.
-        surroundings: name -> values, see `SURROUNDINGS`.
-        replicates: number of draws of the times of each churn; 1: the times as given.
-        seed: the same seed gives the same draws.
-    """
+    """The values to try; the trials are all combinations."""
 
     candidates: tuple[Candidate, ...]
-    members: tuple[int, ...] = ()
-    churn: tuple[tuple[ChurnStep, ...], ...] = ()
-    scales: tuple[float, ...] = (1.0,)
-    service_rates: tuple[float | None, ...] = (None,)
-    surroundings: Mapping[str, Sequence[float]] = field(default_factory=dict)
-    replicates: int = 1
-    seed: int = 0
+    members: tuple[int, ...] = ()  # at the start; empty: ``usual_members``
+    churn: tuple[tuple[ChurnStep, ...], ...] = ()  # empty: ``usual_churn``
+    scales: tuple[float, ...] = (1.0,)  # factors on the recorded arrivals
+    service_rates: tuple[float | None, ...] = (None,)  # records/s of one member; None: the history's
+    surroundings: Mapping[str, Sequence[float]] = field(default_factory=dict)  # see ``SURROUNDINGS``
+    replicates: int = 1  # draws of the times of each churn; 1: the times as given
+    seed: int = 0  # the same seed gives the same draws
 
     def left_out(self, histories: Iterable[History]) -> dict[str, str]:
         """Return group -> reason, for the groups that cannot be tried."""

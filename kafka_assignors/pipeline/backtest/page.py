@@ -8,9 +8,6 @@ from kafka_assignors.pipeline.backtest.results import Results
 from kafka_assignors.report.page import html_page, require_plotly
 from kafka_assignors.report.palette import NO_OWNER, strategy_colour
 
-EXTRA = "spark"
-"""The extra with plotly and Jinja2."""
-
 TEMPLATES = "kafka_assignors.pipeline.backtest"
 """The package with ``backtest.html``, and with ``backtest_parts.html`` for other pages."""
 
@@ -21,7 +18,7 @@ def render(results: Results) -> str:
     Raises:
         MissingExtraError: plotly or Jinja2 is not installed.
     """
-    require_plotly(EXTRA)
+    require_plotly("spark")
     from kafka_assignors.pipeline.backtest import figures
 
     colours = _colours(results)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -20,15 +20,10 @@ from kafka_assignors.strategies import load_strategy
 
 @dataclass(frozen=True)
 class NamedPlan:
-    """The planner of a strategy.  It is pickled as name and options, and built in the process that calls it.
+    """The planner of a strategy.  Pickled as name and options, and built in the process that calls it."""
 
-    Attributes:
-        name: name on the wire, or ``module:Class``.
-        options: options of the strategy that affect plans.
-    """
-
-    name: str
-    options: tuple[tuple[str, Any], ...] = field(default=())
+    name: str  # on the wire, or ``module:Class``
+    options: tuple[tuple[str, Any], ...] = ()  # those that affect plans
 
     def __call__(self, group: Group, claims: Claims) -> Assignment:
         """Plan a group with the strategy."""

@@ -27,6 +27,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 _LOG = logging.getLogger(__name__)
 _EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
@@ -131,7 +132,7 @@ def start_load_model(
         before = spark.conf.get(_EMPTY_BATCHES, "true")
         spark.conf.set(_EMPTY_BATCHES, "false")
         try:
-            run.begun(stream.start())
+            run.start(stream)
         finally:
             spark.conf.set(_EMPTY_BATCHES, before or "true")
     return run
@@ -168,19 +169,17 @@ class LoadRun:
         self._on_batch = on_batch
         self._report = LoadReport(unread=unread)
         self._lock = threading.Lock()  # Spark calls ``land`` on another thread
-        self._started = threading.Event()
         self._refused_until = -1
 
-    def begun(self, query: StreamingQuery) -> None:
-        """Set the started stream."""
-        self.query = query
-        self._started.set()
+    def start(self, stream: DataStreamWriter) -> None:
+        """Start the stream; its first batch waits until ``query`` is set."""
+        with self._lock:
+            self.query = stream.start()
 
     def land(self, steps: DataFrame, batch: int) -> None:
         """Land a batch, for ``foreachBatch``."""
         from kafka_assignors.pipeline.model.steps import as_load
 
-        self._started.wait()
         self._note_refused()  # samples of the previous batch; Spark reports a batch after its end
         gone = check_files(self._sink.storage, CHECKPOINT, batch)
         steps.persist()

@@ -88,7 +88,7 @@ def record_offsets(
         samples = commits(decoded.observe(metric_name, counts))
         return land_stream(samples, root, WRITER, about=about, available_now=available_now, every_s=every_s)
 
-    return Recording(spark, f"recording {topic}", start, OffsetsReport(), OffsetsReport.with_batch)
+    return Recording(spark, f"recording {topic}", start, OffsetsReport())
 
 
 def record_offsets_once(

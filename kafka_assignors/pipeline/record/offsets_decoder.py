@@ -36,13 +36,8 @@ from kafka_assignors.pipeline.record.own_groups import selects
 if TYPE_CHECKING:
     from kafka_assignors.pipeline.record.byte_column import Ints, Mask
 
-KINDS = {
-    "commit": "a commit",
-    "tombstone": "the removal of a commit",
-    "group": "the state of a classic group",
-    "other": "a record of a consumer group (KIP-848), share group or streams group",
-}
-"""Kinds of records -> description."""
+KINDS = ("commit", "tombstone", "group", "other")
+"""Kinds of records: a tombstone removes a commit, ``group`` is the state of a classic group (type 2)."""
 
 PROBLEMS = {
     "no-key": "it has no key",
@@ -91,15 +86,10 @@ _MOST_TAGS = 1000  # each takes a pass over the records; Kafka writes one
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The wanted groups.
-
-    Attributes:
-        names: names of groups.
-        like: pattern of the whole names of more groups; Spark's own groups are excluded.
-    """
+    """The wanted groups."""
 
     names: frozenset[str]
-    like: Pattern[str] | None = None
+    like: Pattern[str] | None = None  # selects more groups, see ``own_groups``
 
     def among(self, column: Any) -> Any:
         """Return which rows are of wanted groups; a null is of none.  Each distinct name is matched once."""

@@ -15,6 +15,8 @@ from pyspark.sql.streaming import StreamingQueryListener
 from kafka_assignors.errors import LagError, PipelineError
 from kafka_assignors.lag.fetch.group_offsets import reach
 from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
+from kafka_assignors.pipeline.record.sample_report import SamplesReport
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,7 +27,7 @@ _CLUSTER_S = 10.0  # maximum wait for the cluster at the start; a busy one answe
 _BATCH_END_S = 5.0  # a stop waits this long for the end of a batch
 _LAST_REPORT_S = 30.0  # and this long for Spark's report of the end
 
-Report = TypeVar("Report")
+Report = TypeVar("Report", OffsetsReport, SamplesReport)
 
 
 class Recording(StreamingQueryListener, Generic[Report]):
@@ -39,7 +41,6 @@ class Recording(StreamingQueryListener, Generic[Report]):
         doing: the activity, the start of error messages.
         start: starts the stream, which must observe its counts under the given name.
         report: the report before the first batch, a value.
-        add: returns a report with the counts of one more batch.
 
     Attributes:
         query: the stream; end it with ``stop``.
@@ -51,12 +52,10 @@ class Recording(StreamingQueryListener, Generic[Report]):
         doing: str,
         start: Callable[[str], StreamingQuery],
         report: Report,
-        add: Callable[[Report, Mapping[str, Any]], Report],
     ) -> None:
         self._spark = spark
         self._doing = doing
-        self._report = report
-        self._add = add
+        self._report: Report = report
         self._metric_name = f"batch-{uuid.uuid4().hex}"  # no other stream has a metric of this name
         self._terminated: set[str] = set()
         self._condition = threading.Condition()
@@ -105,7 +104,7 @@ class Recording(StreamingQueryListener, Generic[Report]):
         """Add the counts of a batch; other streams do not have them."""
         seen = event.progress.observedMetrics.get(self._metric_name)
         if seen is not None:
-            self._report = self._add(self._report, seen)
+            self._report = self._report.with_batch(seen)
 
     def onQueryTerminated(self, event: Any) -> None:
         """Let ``stop`` return if it was this stream."""

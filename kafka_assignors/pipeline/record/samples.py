@@ -79,7 +79,7 @@ def record_samples(
         samples = samples.withColumn("date", utc_date("time"))
         return land_stream(samples, root, writer, about=about, available_now=available_now, every_s=every_s)
 
-    return Recording(spark, "sampling groups", start, SamplesReport(), SamplesReport.with_batch)
+    return Recording(spark, "sampling groups", start, SamplesReport())
 
 
 def record_samples_once(

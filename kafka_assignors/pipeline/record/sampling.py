@@ -33,24 +33,14 @@ _OPTIONS = ("groups", "groups_like", "topics_like", "every", "timeout", "num_par
 
 @dataclass(frozen=True, slots=True)
 class SamplerOptions:
-    """The options of the sampler.
+    """The options of the sampler.  Patterns match whole names."""
 
-    Attributes:
-        groups: names of groups; some may not exist.
-        groups_like: pattern of the whole names of more groups, listed again for each batch; Spark's own
-            groups are excluded.
-        topics_like: pattern of the whole names of topics; None: all topics.
-        every_s: seconds between two batches of a stream.
-        timeout_s: maximum seconds of waiting for the list of groups, and again for their offsets.
-        num_partitions: number of tasks that share the groups.
-    """
-
-    groups: tuple[str, ...] = ()
-    groups_like: Pattern[str] | None = None
-    topics_like: Pattern[str] | None = None
-    every_s: float = 10.0
-    timeout_s: float = 10.0
-    num_partitions: int = 2
+    groups: tuple[str, ...] = ()  # some may not exist
+    groups_like: Pattern[str] | None = None  # listed again for each batch; see ``own_groups``
+    topics_like: Pattern[str] | None = None  # None: all topics
+    every_s: float = 10.0  # between two batches of a stream
+    timeout_s: float = 10.0  # maximum wait for the list of groups, and again for their offsets
+    num_partitions: int = 2  # number of tasks that share the groups
 
     def __post_init__(self) -> None:
         if not self.groups and self.groups_like is None:

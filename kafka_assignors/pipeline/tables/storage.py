@@ -59,7 +59,9 @@ class Storage:
 
     def make(self, name: str) -> None:
         """Create a folder and its parents, if it does not exist."""
-        self._make(self._under(name))
+        folder = self._under(name)
+        if not self._files.mkdirs(folder):
+            raise self._failed(f"the folder {folder.toString()} could not be made")
 
     def read(self, name: str, limit: int = 1 << 20) -> str | None:
         """Return the text of a small file; None if it does not exist."""
@@ -82,7 +84,7 @@ class Storage:
         storage (``gs``).
         """
         scheme, target = str(self._files.getUri().getScheme()), self._under(name)
-        self._make(target.getParent())
+        self.make(name.rpartition("/")[0])
         fs, files, written = self._jvm.org.apache.hadoop.fs, self._files, target
         if scheme == "file":
             files = files.getRawFileSystem()  # without checksums, which are files of their own
@@ -152,10 +154,9 @@ class Storage:
         """Move a file to the name ``to``; create its folder, and replace an existing file."""
         if not self.has(name):  # before the existing file is removed
             raise PipelineError(f"{self.root}: {name} is gone")
-        target = self._under(to)
-        self._make(target.getParent())
+        self.make(to.rpartition("/")[0])
         self.remove(to)
-        if not self._files.rename(self._under(name), target):
+        if not self._files.rename(self._under(name), self._under(to)):
             raise self._failed(f"{name} could not be moved to {to}")
 
     def remove(self, name: str) -> None:
@@ -163,10 +164,6 @@ class Storage:
         # ``delete`` also returns false if the file does not exist.
         if not self._files.delete(self._under(name), True) and self.has(name):
             raise self._failed(f"{name} could not be removed")
-
-    def _make(self, folder: Any) -> None:
-        if not self._files.mkdirs(folder):
-            raise self._failed(f"the folder {folder.toString()} could not be made")
 
     def _failed(self, what: str) -> PipelineError:
         return PipelineError(f"{self.root}: {what}: check free space and permissions")

@@ -10,17 +10,7 @@ import pytest
 
 from kafka_assignors.errors import OptionError, PipelineError
 from kafka_assignors.pipeline.restarting_query import RestartingQuery
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        """Return the seconds."""
-        return self.now
+from tests.support.clock import Clock
 
 
 class Stream:
@@ -67,7 +57,7 @@ def test_failure_of_the_first_start_is_raised() -> None:
 
 
 def test_failed_query_is_restarted_after_a_pause_and_reports_add_up() -> None:
-    clock, streams, failures = Clock(), list[Stream](), list[str]()
+    clock, streams, failures = Clock(0.0), list[Stream](), list[str]()
     query = RestartingQuery("commits", starting(streams, failures), clock)
     query.check()
     assert len(streams) == 1
@@ -86,7 +76,7 @@ def test_failed_query_is_restarted_after_a_pause_and_reports_add_up() -> None:
 
 
 def test_pauses_double_up_to_a_minute() -> None:
-    clock, streams, failures = Clock(), list[Stream](), list[str]()
+    clock, streams, failures = Clock(0.0), list[Stream](), list[str]()
     query = RestartingQuery("commits", starting(streams, failures), clock)
     failures += ["still gone"] * 9
     streams[0].fail("gone")
@@ -106,7 +96,7 @@ def test_pauses_double_up_to_a_minute() -> None:
 def test_pause_is_short_again_after_a_run_of_more_than_a_minute(
     ran_for: float, pause: float, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock, streams, failures = Clock(), list[Stream](), list[str]()
+    clock, streams, failures = Clock(0.0), list[Stream](), list[str]()
     query = RestartingQuery("commits", starting(streams, failures), clock)
     failures.append("still gone")
     streams[0].fail("gone")
@@ -132,7 +122,7 @@ def test_pause_is_short_again_after_a_run_of_more_than_a_minute(
 def test_failed_restart_is_logged_and_tried_again(
     fault: Exception, message: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock, streams, failures = Clock(), list[Stream](), list[Exception]()
+    clock, streams, failures = Clock(0.0), list[Stream](), list[Exception]()
     query = RestartingQuery("commits", starting(streams, failures), clock)
     assert query.down is None
     streams[0].fail("gone")
@@ -159,7 +149,7 @@ class Counted(int):
 
 
 def test_cost_of_a_report_does_not_grow_with_the_failures() -> None:
-    clock, streams = Clock(), list[Stream]()
+    clock, streams = Clock(0.0), list[Stream]()
     query = RestartingQuery("commits", starting(streams, []), clock)
     for failures in range(1, 11):
         streams[-1].did = Counted(1)
@@ -174,7 +164,7 @@ def test_cost_of_a_report_does_not_grow_with_the_failures() -> None:
 
 
 def test_running_query_is_restarted_at_once_on_request(caplog: pytest.LogCaptureFixture) -> None:
-    clock, streams = Clock(), list[Stream]()
+    clock, streams = Clock(0.0), list[Stream]()
     query = RestartingQuery("commits", starting(streams, []), clock)
     query.restart("the clock was set back by 9 s")
     assert (len(streams), streams[0].stopped, query.report(), query.down) == (2, True, 3, None)
@@ -193,7 +183,7 @@ def test_report_includes_earlier_work() -> None:
 
 def test_failure_before_the_query_worked_is_raised() -> None:
     streams = list[Stream]()
-    query = RestartingQuery("load", starting(streams, []), Clock(), has_worked=lambda done: done > 1)
+    query = RestartingQuery("load", starting(streams, []), Clock(0.0), has_worked=lambda done: done > 1)
     query.check()
     streams[0].fail("another model's")
     with pytest.raises(PipelineError, match=r"^load: RuntimeError: another model's$"):
@@ -204,14 +194,14 @@ def test_failure_before_the_query_worked_is_raised() -> None:
 
 def test_query_that_ends_by_itself_before_it_worked_is_named() -> None:
     streams = list[Stream]()
-    query = RestartingQuery("load", starting(streams, []), Clock(), has_worked=lambda done: done > 1)
+    query = RestartingQuery("load", starting(streams, []), Clock(0.0), has_worked=lambda done: done > 1)
     streams[0].query.isActive = False
     with pytest.raises(PipelineError, match=r"^load: the query ended without an error$"):
         query.check()
 
 
 def test_query_that_has_worked_is_restarted_after_every_failure() -> None:
-    clock, streams = Clock(), list[Stream]()
+    clock, streams = Clock(0.0), list[Stream]()
     query = RestartingQuery("load", starting(streams, []), clock, has_worked=lambda done: done > 1)
     streams[0].did = 2
     streams[0].fail("no room")

@@ -39,7 +39,7 @@ class Query:
 def running(query: Query) -> LoadRun:
     unused = cast(Any, None)
     run = LoadRun(unused, LoadSettings(), None)
-    run.begun(cast(Any, query))
+    run.query = cast(Any, query)
     return run
 
 
