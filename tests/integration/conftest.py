@@ -28,16 +28,7 @@ from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
 from tests.support.backend import WANTED
 
 FAULTS = "faults"  # property of a chaos test: kind -> number of faults
-LONGEST = {
-    "test_backlog",  # runs the demo
-    "test_chaos",
-    "test_faults",
-    "test_stateful",
-    "test_groups",
-    "test_lag_in_time",
-    "test_mixed_groups",
-    "test_plan_lag",
-}
+LONGEST = {"test_backlog", "test_chaos", "test_faults", "test_stateful"}  # the first runs the demo
 _SHARED = pytest.StashKey[str]()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
