@@ -14,19 +14,16 @@ settings.register_profile("quick", max_examples=30, deadline=None)
 settings.register_profile("all", max_examples=400, deadline=None)
 settings.load_profile("quick")
 
-# Two halves of the tests on Spark, with a session each: one after the other they are the longest by far.
-# Two halves of the hour of chaos, too: each run has a broker and two dozen members.
+# Two halves of the hour of chaos: each run has a broker and two dozen members.
 _TOGETHER = (
-    r"tests/pipeline/test_[a-kn]",
-    r"tests/pipeline/",
-    r"tests/integration/demo/",
+    r"tests/integration/demo/test_(?!demo_ends|backtest)",
     r"tests/integration/chaos/.*\[(\w+)-",
 )
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Keep a file's tests on one worker; and the tests that share a Spark session, or a demo's run.
+    """Keep a file's tests on one worker; and the tests that share a demo's run.
 
     A pattern's tests share a worker if its groups match the same text.
     """

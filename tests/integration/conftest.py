@@ -28,6 +28,7 @@ from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
 from tests.support.backend import WANTED
 
 FAULTS = "faults"  # property of a chaos test: kind -> number of faults
+LONGEST = {"test_backlog", "test_chaos", "test_faults", "test_stateful"}  # the first runs the demo
 _SHARED = pytest.StashKey[str]()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -68,6 +69,11 @@ class FreshNames:
 def uses_docker(wanted: str) -> bool:
     """Return whether the broker runs in Docker: then each worker has its own, by pytest-docker."""
     return wanted == "docker" or (wanted == "auto" and compose_command() is not None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the files that take longest, so that no worker has one left when the others are done."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -123,9 +129,9 @@ def fresh(kafka_bootstrap: str) -> FreshNames:
     return FreshNames(kafka_bootstrap)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def guarded() -> Iterator[Guarded]:
-    """A broker for the module, with a proxy and a listener with a password."""
+    """A broker for the whole session, with a proxy and a listener with a password."""
     with guarded_broker() as broker:
         yield broker
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -79,6 +80,23 @@ def write_file(root: Path, writer: str, number: int, looks: Iterable[Look]) -> P
     pq.write_table(samples_table(looks, writer), hidden)
     os.utime(hidden, (START + number, START + number))
     return hidden.rename(file)
+
+
+def keep(root: Path) -> Path:
+    """Keep a copy of a folder, to `restore` it for each test that would otherwise make it anew."""
+    shutil.copytree(root, _kept(root))
+    return root
+
+
+def restore(root: Path) -> Path:
+    """Bring a folder back to what was kept.  It stays in its place: its checkpoints have absolute paths."""
+    shutil.rmtree(root)
+    shutil.copytree(_kept(root), root)
+    return root
+
+
+def _kept(root: Path) -> Path:
+    return root.with_name(f"{root.name}-kept")
 
 
 def publish(feed: Feed, load: DataFrame) -> int:

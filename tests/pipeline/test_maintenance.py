@@ -22,7 +22,16 @@ from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import read_load
 from kafka_assignors.pipeline.tables.landing import land_stream, read_samples
 from kafka_assignors.pipeline.tables.storage import Storage
-from tests.pipeline.samples import START, Look, land, load_rows, samples_stream, write_file
+from tests.pipeline.samples import (
+    START,
+    Look,
+    keep,
+    land,
+    load_rows,
+    restore,
+    samples_stream,
+    write_file,
+)
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=0)
 MINUTES = 5  # of looks in a file
@@ -71,27 +80,40 @@ def on_disk(root: Path) -> list[str]:
     return sorted(file.name for file in (root / "samples" / "sampler").glob("date=*/*.parquet"))
 
 
-def test_model_reads_each_sample_once_before_and_after_a_merge(spark: SparkSession, tmp_path: Path) -> None:
-    """The stream goes on over its next full list; a new model reads the merged file."""
-    record(spark, tmp_path, range(12))
-    assert run(spark, tmp_path).samples == 12 * MINUTES
-    before = rows(spark, tmp_path)
-    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
-    assert rows(spark, tmp_path) == before
-    assert [name.startswith("merged-") for name in listed(spark, tmp_path)] == [True, False, False, False]
-    assert not maintain(spark, str(tmp_path), files=5, now=TODAY), "nothing is left to merge"
-    record(spark, tmp_path, range(12, 22))
-    report = run(spark, tmp_path)
-    assert (report.samples, report.late, report.duplicates, report.gone) == (10 * MINUTES, 0, 0, 0)
-    expected = modelled(spark, tmp_path)
-    assert load_rows(read_load(spark, str(tmp_path))) == expected
-    assert len(listed(spark, tmp_path)) == 14
+@pytest.fixture(scope="module")
+def kept(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with twelve files of samples, each of a batch of its own."""
+    root = tmp_path_factory.mktemp("recorded") / "root"
+    record(spark, root, range(12))
+    return keep(root)
 
-    shutil.rmtree(tmp_path / "load")
-    shutil.rmtree(tmp_path / "checkpoints" / "load")
-    report = run(spark, tmp_path)
+
+@pytest.fixture
+def recorded(kept: Path) -> Path:
+    """The same folder, as it was recorded."""
+    return restore(kept)
+
+
+def test_model_reads_each_sample_once_before_and_after_a_merge(spark: SparkSession, recorded: Path) -> None:
+    """The stream goes on over its next full list; a new model reads the merged file."""
+    assert run(spark, recorded).samples == 12 * MINUTES
+    before = rows(spark, recorded)
+    assert maintain(spark, str(recorded), files=5, now=TODAY)
+    assert rows(spark, recorded) == before
+    assert [name.startswith("merged-") for name in listed(spark, recorded)] == [True, False, False, False]
+    assert not maintain(spark, str(recorded), files=5, now=TODAY), "nothing is left to merge"
+    record(spark, recorded, range(12, 22))
+    report = run(spark, recorded)
+    assert (report.samples, report.late, report.duplicates, report.gone) == (10 * MINUTES, 0, 0, 0)
+    expected = modelled(spark, recorded)
+    assert load_rows(read_load(spark, str(recorded))) == expected
+    assert len(listed(spark, recorded)) == 14
+
+    shutil.rmtree(recorded / "load")
+    shutil.rmtree(recorded / "checkpoints" / "load")
+    report = run(spark, recorded)
     assert (report.samples, report.late, report.duplicates) == (22 * MINUTES, 0, 0)
-    assert load_rows(read_load(spark, str(tmp_path))) == expected
+    assert load_rows(read_load(spark, str(recorded))) == expected
 
 
 @pytest.mark.long
@@ -106,13 +128,12 @@ def test_files_that_the_model_has_not_read_are_not_merged(spark: SparkSession, t
     assert load_rows(read_load(spark, str(tmp_path))) == modelled(spark, tmp_path)
 
 
-def test_few_files_of_a_day_are_merged_when_it_is_over(spark: SparkSession, tmp_path: Path) -> None:
-    record(spark, tmp_path, range(12))
-    before = rows(spark, tmp_path)
-    assert not maintain(spark, str(tmp_path), now=TODAY)
-    assert maintain(spark, str(tmp_path), now=TODAY + timedelta(days=1))
-    assert rows(spark, tmp_path) == before
-    assert run(spark, tmp_path).samples == 12 * MINUTES
+def test_few_files_of_a_day_are_merged_when_it_is_over(spark: SparkSession, recorded: Path) -> None:
+    before = rows(spark, recorded)
+    assert not maintain(spark, str(recorded), now=TODAY)
+    assert maintain(spark, str(recorded), now=TODAY + timedelta(days=1))
+    assert rows(spark, recorded) == before
+    assert run(spark, recorded).samples == 12 * MINUTES
 
 
 @pytest.mark.long
@@ -133,28 +154,26 @@ def test_old_days_are_deleted_and_the_recording_goes_on(spark: SparkSession, tmp
     assert run(spark, tmp_path).samples == 10 * MINUTES
 
 
-def test_merged_files_are_deleted_once_no_list_names_them(spark: SparkSession, tmp_path: Path) -> None:
-    record(spark, tmp_path, range(12))
-    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
-    before = rows(spark, tmp_path)
+def test_merged_files_are_deleted_once_no_list_names_them(spark: SparkSession, recorded: Path) -> None:
+    assert maintain(spark, str(recorded), files=5, now=TODAY)
+    before = rows(spark, recorded)
     tomorrow = datetime.now(timezone.utc) + timedelta(days=2)  # all files are older than a day then
-    maintain(spark, str(tmp_path), files=5, now=tomorrow)
-    assert len(on_disk(tmp_path)) == 13, "earlier lists still name them"
+    maintain(spark, str(recorded), files=5, now=tomorrow)
+    assert len(on_disk(recorded)) == 13, "earlier lists still name them"
     for batch in range(9):  # as Spark does after a hundred batches
-        (tmp_path / COMPACT).with_name(str(batch)).unlink()
-    maintain(spark, str(tmp_path), files=5, now=tomorrow)
-    assert on_disk(tmp_path) == listed(spark, tmp_path)
-    assert rows(spark, tmp_path) == before
+        (recorded / COMPACT).with_name(str(batch)).unlink()
+    maintain(spark, str(recorded), files=5, now=tomorrow)
+    assert on_disk(recorded) == listed(spark, recorded)
+    assert rows(spark, recorded) == before
 
 
 @pytest.mark.long
 def test_merge_that_does_not_get_into_the_list_changes_nothing(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is cut short before the list is replaced, or Spark replaces the list from an earlier one."""
-    record(spark, tmp_path, range(12))
-    run(spark, tmp_path)
-    before, text = rows(spark, tmp_path), (tmp_path / COMPACT).read_text()
+    run(spark, recorded)
+    before, text = rows(spark, recorded), (recorded / COMPACT).read_text()
 
     def full(*_: object) -> None:
         raise PipelineError("the disk is full")
@@ -162,23 +181,22 @@ def test_merge_that_does_not_get_into_the_list_changes_nothing(
     with monkeypatch.context() as patched:
         patched.setattr(Storage, "write", full)
         with pytest.raises(PipelineError, match="the disk is full"):
-            maintain(spark, str(tmp_path), files=5, now=TODAY)
-    assert rows(spark, tmp_path) == before
-    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
-    assert rows(spark, tmp_path) == before
-    (tmp_path / COMPACT).write_text(text)
-    assert rows(spark, tmp_path) == before
-    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
-    assert rows(spark, tmp_path) == before
-    record(spark, tmp_path, range(12, 14))
-    assert run(spark, tmp_path).samples == 2 * MINUTES
+            maintain(spark, str(recorded), files=5, now=TODAY)
+    assert rows(spark, recorded) == before
+    assert maintain(spark, str(recorded), files=5, now=TODAY)
+    assert rows(spark, recorded) == before
+    (recorded / COMPACT).write_text(text)
+    assert rows(spark, recorded) == before
+    assert maintain(spark, str(recorded), files=5, now=TODAY)
+    assert rows(spark, recorded) == before
+    record(spark, recorded, range(12, 14))
+    assert run(spark, recorded).samples == 2 * MINUTES
 
 
 def test_merged_file_is_on_the_disk_before_the_list_names_it(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, recorded: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise a power loss may leave it empty, and the small files are deleted a day later."""
-    record(spark, tmp_path, range(10))
     order: list[str] = []
     fsync, write = os.fsync, Storage.write
 
@@ -192,21 +210,20 @@ def test_merged_file_is_on_the_disk_before_the_list_names_it(
 
     monkeypatch.setattr(os, "fsync", synced)
     monkeypatch.setattr(Storage, "write", written)
-    assert maintain(spark, str(tmp_path), files=5, now=TODAY)
+    assert maintain(spark, str(recorded), files=5, now=TODAY)
     assert order == ["fsync", COMPACT]
 
 
-def test_damaged_file_is_named_and_stays_in_the_list(spark: SparkSession, tmp_path: Path) -> None:
-    record(spark, tmp_path, range(12))
-    text = (tmp_path / COMPACT).read_text()
-    first = (tmp_path / COMPACT).with_name("0").read_text()
-    victim = next(file for file in on_disk(tmp_path) if file in first)
-    [file] = tmp_path.rglob(victim)
+def test_damaged_file_is_named_and_stays_in_the_list(spark: SparkSession, recorded: Path) -> None:
+    text = (recorded / COMPACT).read_text()
+    first = (recorded / COMPACT).with_name("0").read_text()
+    victim = next(file for file in on_disk(recorded) if file in first)
+    [file] = recorded.rglob(victim)
     file.write_bytes(b"")
     file.with_name(f".{victim}.crc").unlink()
     with pytest.raises(PipelineError, match=victim):
-        maintain(spark, str(tmp_path), files=5, now=TODAY)
-    assert (tmp_path / COMPACT).read_text() == text
+        maintain(spark, str(recorded), files=5, now=TODAY)
+    assert (recorded / COMPACT).read_text() == text
 
 
 def test_missing_file_keeps_only_its_day_from_being_merged(spark: SparkSession, tmp_path: Path) -> None:

@@ -14,11 +14,12 @@ STRATEGIES = DEFAULT_STRATEGIES
 BACKLOG = 1_500
 FLIGHTS = 4_000
 PARTITIONS = 12
+CONSUMERS = 3
 MEMBERS = ["m1", "m2", "m3", "m4"]
 
 SMALL_BACKLOG = (
-    f"--consumers 3 --partitions {PARTITIONS} --work-ms 3 --warm-up-ms 100 --backlog {BACKLOG}".split()
-)
+    f"--consumers {CONSUMERS} --partitions {PARTITIONS} --backlog {BACKLOG} --work-ms 3 --warm-up-ms 100"
+).split()
 #: The kill comes early enough for its rebalance, 6 s later, to fall into the replay.
 SMALL = [*SMALL_BACKLOG, "--speed", "40000", "--duration", "14", "--churn", "join@1,leave@5,kill@7.5"]
 
