@@ -19,47 +19,38 @@ MICROSECONDS = 1_000_000  # in a second
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadColumns:
-    """Rows of one group of the load table, as arrays of one length, in any order.
+    """Rows of one group of the load table, as arrays of one length, in any order; NaN is unknown."""
 
-    Attributes:
-        time: end of the step, microseconds since 1970, int64.
-        index: index of the partition among all of the group, in the planners' order, int64.
-        arrived: records arrived; NaN if unknown, like ``served``, ``lag`` and ``forecast``.
-        served: records served.
-        lag: records unread at the end of the step.
-        forecast: records forecast for ``horizon_s``.
-        horizon_s: length of the forecast, seconds.
-    """
+    time: npt.NDArray[np.int64]  # end of the step, microseconds since 1970
+    index: npt.NDArray[np.int64]  # of the partition among all of the group, in the planners' order
+    arrived: Floats  # records
+    served: Floats  # records
+    lag: Floats  # records unread at the end of the step
+    forecast: Floats  # records forecast for ``horizon_s``
+    horizon_s: Floats  # length of the forecast, seconds
 
-    time: npt.NDArray[np.int64]
-    index: npt.NDArray[np.int64]
-    arrived: Floats
-    served: Floats
-    lag: Floats
-    forecast: Floats
-    horizon_s: Floats
+
+class Span(NamedTuple):
+    """The rows of a topic whose forecasts have one horizon."""
+
+    topic: str
+    horizon_s: float | None  # None: they have no forecasts
+    times: Sequence[int]  # end of the first and of the last step, microseconds since 1970
+    lengths_s: Sequence[float]  # the shortest and the longest step
+    partitions: Sequence[int]  # the lowest and the highest number
+    rows: int  # number of rows
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """The steps and partitions of the history of a group.
-
-    Attributes:
-        group: id of the group.
-        first: end of the first step, microseconds since 1970.
-        steps: number of steps.
-        step_s: length of a step, seconds.
-        topics: topic -> number of partitions, by name.
-        horizon_s: most frequent horizon of the forecasts; forecasts of other horizons are ignored.  None:
-            there are no forecasts.
-    """
+    """The steps and partitions of the history of a group."""
 
     group: str
-    first: int
-    steps: int
-    step_s: float
-    topics: dict[str, int]
-    horizon_s: float | None
+    first: int  # end of the first step, microseconds since 1970
+    steps: int  # number of steps
+    step_s: float  # length of a step
+    topics: dict[str, int]  # topic -> number of partitions, by name
+    horizon_s: float | None  # most frequent horizon; forecasts of others are ignored.  None: no forecasts
 
     @property
     def partitions(self) -> int:
@@ -75,26 +66,6 @@ class Frame:
     def step_us(self) -> int:
         """Length of a step, microseconds."""
         return round(self.step_s * MICROSECONDS)
-
-
-class Span(NamedTuple):
-    """The rows of a topic with one horizon.
-
-    Attributes:
-        topic: the topic.
-        horizon_s: length of their forecasts, seconds; None: they have none.
-        times: end of the first and of the last step, microseconds since 1970.
-        lengths_s: the shortest and the longest step, seconds.
-        partitions: the lowest and the highest partition.
-        rows: number of rows.
-    """
-
-    topic: str
-    horizon_s: float | None
-    times: Sequence[int]
-    lengths_s: Sequence[float]
-    partitions: Sequence[int]
-    rows: int
 
 
 def frame_of(group: str, spans: Sequence[Span]) -> Frame:

@@ -24,27 +24,16 @@ class Recorded:
 
     A partition is empty before its first row.  It is also empty after its last row, if that is more than an
     hour (or three steps, if longer) before the end of the history: its topic was deleted, for example.
-
-    Attributes:
-        history: the history.  Its ``service_rate`` is measured; None: the group never had a long backlog.
-        lag: recorded lag of the whole group at the end of each step, of shape (steps,); NaN if the lag of a
-            partition is unknown.
-        unknown: unknown part of the arrivals, 0 to 1; they are interpolated in time, by partition.
-        never_known: number of partitions without any known arrivals; they count as empty.
-        appeared: number of partitions whose first row is after the first step.
-        ended: by partition, whether it is empty after its last row.
-        newest_lag: by partition, the newest known lag; NaN if none is known.
-        lag_age: by partition, the steps from then to the end.
     """
 
-    history: History
-    lag: Floats
-    unknown: float
-    never_known: int
-    appeared: int
-    ended: npt.NDArray[np.bool_]
-    newest_lag: Floats
-    lag_age: npt.NDArray[np.int64]
+    history: History  # its ``service_rate`` is measured; None: the group never had a long backlog
+    lag: Floats  # of the whole group at the end of each step; NaN if the lag of a partition is unknown
+    unknown: float  # unknown part of the arrivals, 0 to 1; they are interpolated in time, by partition
+    never_known: int  # number of partitions without any known arrivals; they count as empty
+    appeared: int  # number of partitions whose first row is after the first step
+    ended: npt.NDArray[np.bool_]  # by partition, whether it is empty after its last row
+    newest_lag: Floats  # by partition, the newest known lag; NaN if none is known
+    lag_age: npt.NDArray[np.int64]  # by partition, the steps from then to the end
 
 
 MakeArray = Callable[[str, tuple[int, int], type], npt.NDArray[Any]]
