@@ -185,15 +185,15 @@ def _simulate_group(
     columns = spark.createDataFrame(schema(SERIES).empty_table()).schema
     series = spark.range(0, len(trials), 1, len(trials)).mapInArrow(simulate_each, columns)
     if series_to is not None:
-        series.persist(StorageLevel.DISK_ONLY)  # simulated by many tasks, written by few
+        # Few tasks write.  If an executor is lost, many tasks simulate its scenarios again.
+        files = -(-len(trials) // _SCENARIOS_PER_FILE)
+        series = series.repartition(files, "scenario").sortWithinPartitions("scenario", "at_s")
+        series.persist(StorageLevel.DISK_ONLY)
     try:
         series.write.format("noop").mode("overwrite").save()
         if series_to is not None:
-            files = series.coalesce(-(-len(trials) // _SCENARIOS_PER_FILE)).sortWithinPartitions(
-                "scenario", "at_s"
-            )
             with writing:
-                files.write.mode("append").parquet(series_to, compression="zstd")
+                series.write.mode("append").parquet(series_to, compression="zstd")
     finally:
         with suppress(Exception):  # if Spark has ended, that is the error to raise
             series.unpersist()
