@@ -1,18 +1,19 @@
 """Reads recorded histories with Spark: one ``Recorded`` a group.
 
-Spark reads, checks and selects the rows.  The driver gets the columns of each group as Arrow, 56 bytes a row,
-so rows never become Python objects.
+Spark reads, checks and selects the rows, and sorts them into parts by partition.  The driver gets the columns
+of one part at a time as Arrow, 56 bytes a row, so rows never become Python objects.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import accumulate, groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,10 +41,7 @@ _HORIZON_S = 3600.0  # length of forecasts, rounded to whole steps; less if the 
 _NUMBERS = ("arrived", "served", "lag", "forecast", "horizon_s")
 
 CELLS = 250_000
-"""Steps x partitions that the driver reads at a time, at least one partition.
-
-A cell takes 300 bytes in Python and as many in Java.
-"""
+"""About so many steps x partitions are read at a time, or one partition: 300 bytes each in Python."""
 
 MOST = 200_000_000
 """Maximum steps x partitions of a group in memory: one array of this size takes 1.6 GB."""
@@ -96,7 +94,7 @@ def read_history(
             *(F.col(name).cast("double").alias(name) for name in _NUMBERS),
         )
         if not has_load(spark, folder):
-            rows.persist()  # the model must not run for each group
+            rows.persist()  # the model must not run for each pass over the rows
         try:
             recent = _last(rows, since) if isinstance(since, timedelta) else rows
             frames = _frames(recent, MOST if scratch is None else MOST_IN_FILES)
@@ -104,23 +102,22 @@ def read_history(
                 raise HistoryError(f"{folder}: no rows of group {missing[0]!r} in the requested time")
             if not frames:
                 raise HistoryError(f"{folder}: no rows in the requested time")
+            sizes = [frame.partitions for frame in frames]
+            bases = list(accumulate(sizes, initial=0))  # index of the first partition of each group
             starts = [
-                {"group": frame.group, "topic": topic, "start": start}
-                for frame in frames
+                {"group": frame.group, "topic": topic, "start": base + start}
+                for base, frame in zip(bases, frames, strict=False)
                 for topic, start in frame.starts.items()
             ]
             table = F.broadcast(spark.createDataFrame(pa.Table.from_pylist(starts)))
             indexed = recent.join(table, ["group", "topic"])
             indexed = indexed.withColumn("index", F.col("start") + F.col("partition"))
-            return [
-                _recorded(
-                    indexed.where(indexed["group"] == frame.group),
-                    frame,
-                    recorded_members,
-                    in_memory if scratch is None else array_files(scratch / str(number)),
-                )
+            builders = [
+                RecordedBuilder(frame, in_memory if scratch is None else array_files(scratch / str(number)))
                 for number, frame in enumerate(frames)
             ]
+            _build(builders, frames, bases, indexed)
+            return [builder.recorded(recorded_members) for builder in builders]
         finally:
             rows.unpersist()
 
@@ -143,13 +140,17 @@ def _frames(rows: DataFrame, most: int) -> list[Frame]:
     from pyspark.sql import functions as F
 
     has_forecast = F.col("forecast").isNotNull() & (F.col("horizon_s") > 0)
-    horizon_s = F.when(has_forecast, F.col("horizon_s")).alias("horizon_s")
-    spans = rows.groupBy("group", "topic", horizon_s).agg(
-        *(F.array(F.min(name), F.max(name)).alias(name) for name in ("time", "step_s", "partition")),
+    horizon = F.when(has_forecast, F.col("horizon_s")).alias("horizon_s")
+    bounds = {"times": "time", "lengths_s": "step_s", "partitions": "partition"}
+    spans = rows.groupBy("group", "topic", horizon).agg(
+        *(F.array(F.min(column), F.max(column)).alias(name) for name, column in bounds.items()),
         F.count("*").alias("rows"),
     )
-    of_groups = groupby(spans.orderBy("group").collect(), key=itemgetter("group"))
-    frames = [frame_of(group, [Span(*span[1:]) for span in of_group]) for group, of_group in of_groups]
+    by_group: dict[str, list[Span]] = {}
+    for row in spans.orderBy("group").collect():
+        values = row.asDict()
+        by_group.setdefault(values.pop("group"), []).append(Span(**values))
+    frames = [frame_of(group, of_group) for group, of_group in by_group.items()]
     for frame in frames:
         if frame.steps * frame.partitions > most:
             raise HistoryError(
@@ -159,24 +160,28 @@ def _frames(rows: DataFrame, most: int) -> list[Frame]:
     return frames
 
 
-def _recorded(rows: DataFrame, frame: Frame, recorded_members: int | None, make_array: MakeArray) -> Recorded:
-    """Fetch and arrange the rows of a group, in parts of up to `CELLS` cells or of one partition."""
+def _build(
+    builders: Sequence[RecordedBuilder], frames: Sequence[Frame], bases: Sequence[int], rows: DataFrame
+) -> None:
+    """Fetch the rows of all groups, about `CELLS` at a time, and give each group its own."""
     rows = rows.select(*(column.name for column in fields(LoadColumns)))
-    width = max(CELLS // frame.steps, 1)
-    parts = -(-frame.partitions // width)
-    builder, begin = RecordedBuilder(frame, make_array), 0
+    parts = -(-sum(frame.steps * frame.partitions for frame in frames) // CELLS)
+    begin = 0
     for table in _tables(rows.repartitionByRange(parts, "index")) if parts > 1 else [rows.toArrow()]:
         # Null becomes NaN.
         columns = {name: table[name].to_numpy() for name in table.column_names}
+        order = np.argsort(columns["index"], kind="stable")
+        columns = {name: column[order] for name, column in columns.items()}
         index = columns["index"]
-        end = int(index.max()) + 1
-        for first in range(begin, end, width):
-            after = min(first + width, end)
-            is_in = (index >= first) & (index < after)
-            part = {name: column[is_in] for name, column in columns.items()}
-            builder.add(LoadColumns(**part), first, after)
-        begin = end
-    return builder.recorded(recorded_members)
+        while begin <= index[-1]:
+            number = bisect_right(bases, begin) - 1
+            base, width = bases[number], max(CELLS // frames[number].steps, 1)
+            end = min(begin + width, bases[number + 1], int(index[-1]) + 1)
+            first, after = np.searchsorted(index, (begin, end))
+            part = {name: column[first:after] for name, column in columns.items()}
+            part["index"] = part["index"] - base
+            builders[number].add(LoadColumns(**part), begin - base, end - base)
+            begin = end
 
 
 def _tables(rows: DataFrame) -> Iterator[pa.Table]:

@@ -134,8 +134,12 @@ def test_history_in_files_is_read_in_parts(
     whole = read_history(spark, str(tmp_path), recorded_members=2)
     monkeypatch.setattr(history_module, "CELLS", 2 * 60)
     monkeypatch.setattr(history_module, "RecordedBuilder", Builder)
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "50")  # several batches a part
     (tmp_path / "scratch").mkdir()
-    parts = read_history(spark, str(tmp_path), recorded_members=2, scratch=tmp_path / "scratch")
+    try:
+        parts = read_history(spark, str(tmp_path), recorded_members=2, scratch=tmp_path / "scratch")
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.maxRecordsPerBatch")
     assert [one.history.group for one in parts] == ["g", "h", "two"]
     assert parts[2].history.topics == {"orders": 6, "payments": 4}
     assert parts[2].never_known == 2
