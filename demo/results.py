@@ -1,4 +1,4 @@
-"""The shape of results.json (version 10): measured results, and all data of report and tables.
+"""The shape of results.json (version 11): measured results, and all data of report and tables.
 
 ``strategies`` are the runs of the replay, measured by `measure`; ``backlog`` are those of the backlog,
 measured by `measure_drain`.  Either is empty if its scene did not run.  ``failover`` and ``pipeline`` are
@@ -15,7 +15,7 @@ from typing import TypedDict
 from demo.failover.results import FailoverResult
 from demo.pipeline.results import PipelineResult
 
-VERSION = 10
+VERSION = 11
 
 
 class HoldResult(TypedDict):
@@ -92,15 +92,6 @@ class StrategyResult(TypedDict):
     lag: LagResult
 
 
-class ShareResult(TypedDict):
-    """One member's share of the backlog."""
-
-    partitions: int  # at "go"
-    load: int  # records at "go"
-    processed: int
-    finished: float | None  # when its last record was processed; None: it never had any
-
-
 class DrainResult(TypedDict):
     """One strategy's run over the backlog; `measure_drain` defines each figure."""
 
@@ -120,7 +111,6 @@ class DrainResult(TypedDict):
     fault: str
     double_owned: int
     owned_at_end: int
-    shares: dict[str, ShareResult]
     lag: LagResult
     largest: list[int]
 
