@@ -333,6 +333,7 @@ def test_pipeline_that_failed_says_so_and_shows_what_it_had(results: Results) ->
     assert "<h2>Recorded" in text
     assert "<h2>Recommendation" not in text
     assert "1,234 commits" in in_terminal(results)
+    assert "candidates" not in in_terminal(results)
     results["pipeline"] = failed | {"recorded": []}
     assert "<h2>Recorded" not in render(results)
     assert sum(isinstance(part, Table) for part in summary(results).renderables) == 2
@@ -342,7 +343,11 @@ def test_terminal_shows_candidates_runs_and_what_to_use(results: Results) -> Non
     text = in_terminal(with_pipeline(results), width=100)
     assert "…" not in text
     lines = text.splitlines()
+    assert max(map(len, lines)) <= 100
     [line] = [line for line in lines if "sticky" in line and " 3 " in line]
     assert line.split() == ["3", "sticky", "6.0", "50", "5.0", "1", "0.2"]
+    in_words = " ".join(text.split())
+    for part in ("1,234 commits of 1 group out of", "56 ends of logs", "it has tried 3 candidates"):
+        assert part in in_words
     assert "the pipeline recommends: Use cooperative-lag-aware (load=forecast)" in text
     assert "…" not in in_terminal(results)
