@@ -62,8 +62,8 @@ class LagResult(TypedDict):
     members: dict[str, list[int]]
 
 
-class StrategyResult(TypedDict):
-    """One strategy's run; `measure` defines each figure."""
+class MeasuredRun(TypedDict):
+    """The figures of each run, whatever its scene."""
 
     strategy: str
     produced: int
@@ -71,51 +71,44 @@ class StrategyResult(TypedDict):
     lost: int
     duplicates: int
     moved: int
-    least_moves: int
     rebalances: int
+    drain: float
+    fault: str
+    double_owned: int
+    owned_at_end: int
+    lag: LagResult
+
+
+class StrategyResult(MeasuredRun):
+    """One strategy's run of the replay; `measure` defines each figure."""
+
+    least_moves: int
     paused: int
     pausable: int
     pause_total: float
     pause_p50: float | None
     pause_max: float | None
-    drain: float
     end: float
     peak_lag: int
     lateness: float
-    fault: str
-    double_owned: int
-    owned_at_end: int
     steps: list[StepResult]
     waits: list[WaitResult]
     holds: list[HoldResult]
     openings: list[HoldResult]
-    lag: LagResult
 
 
-class DrainResult(TypedDict):
+class DrainResult(MeasuredRun):
     """One strategy's run over the backlog; `measure_drain` defines each figure."""
 
-    strategy: str
-    produced: int
-    processed: int
-    lost: int
-    duplicates: int
     largest_load: int
     least_largest: int
-    drain: float
     bound: float
     ratio: float | None
     first_idle: float
-    moved: int
-    rebalances: int
-    fault: str
-    double_owned: int
-    owned_at_end: int
-    lag: LagResult
     largest: list[int]
 
 
-def run_faults(run: StrategyResult | DrainResult, partitions: int) -> list[str]:
+def run_faults(run: MeasuredRun, partitions: int) -> list[str]:
     """List the faults: not drained, records lost, a partition with no owner at the end, or with two."""
     faults = [run["fault"]] if run["fault"] else []
     if run["lost"]:
@@ -128,12 +121,12 @@ def run_faults(run: StrategyResult | DrainResult, partitions: int) -> list[str]:
     return faults
 
 
-def runs_of(results: Results) -> dict[tuple[str, str], StrategyResult | DrainResult]:
+def runs_of(results: Results) -> dict[tuple[str, str], MeasuredRun]:
     """Return the results of the measured runs, by scene and strategy."""
-    return {
-        **{("replay", run["strategy"]): run for run in results["strategies"]},
-        **{("backlog", run["strategy"]): run for run in results["backlog"]},
+    runs: dict[tuple[str, str], MeasuredRun] = {
+        ("replay", run["strategy"]): run for run in results["strategies"]
     }
+    return runs | {("backlog", run["strategy"]): run for run in results["backlog"]}
 
 
 class SettingsResult(TypedDict):
