@@ -1,4 +1,4 @@
-"""The shape of results.json (version 10): measured results, and all data of report and tables.
+"""The shape of results.json (version 11): measured results, and all data of report and tables.
 
 ``strategies`` are the runs of the replay, measured by `measure`; ``backlog`` are those of the backlog,
 measured by `measure_drain`.  Either is empty if its scene did not run.  ``failover`` and ``pipeline`` are
@@ -15,7 +15,7 @@ from typing import TypedDict
 from demo.failover.results import FailoverResult
 from demo.pipeline.results import PipelineResult
 
-VERSION = 10
+VERSION = 11
 
 
 class HoldResult(TypedDict):
@@ -62,8 +62,8 @@ class LagResult(TypedDict):
     members: dict[str, list[int]]
 
 
-class StrategyResult(TypedDict):
-    """One strategy's run; `measure` defines each figure."""
+class MeasuredRun(TypedDict):
+    """The figures of each run, whatever its scene."""
 
     strategy: str
     produced: int
@@ -71,61 +71,44 @@ class StrategyResult(TypedDict):
     lost: int
     duplicates: int
     moved: int
-    least_moves: int
     rebalances: int
+    drain: float
+    fault: str
+    double_owned: int
+    owned_at_end: int
+    lag: LagResult
+
+
+class StrategyResult(MeasuredRun):
+    """One strategy's run of the replay; `measure` defines each figure."""
+
+    least_moves: int
     paused: int
     pausable: int
     pause_total: float
     pause_p50: float | None
     pause_max: float | None
-    drain: float
     end: float
     peak_lag: int
     lateness: float
-    fault: str
-    double_owned: int
-    owned_at_end: int
     steps: list[StepResult]
     waits: list[WaitResult]
     holds: list[HoldResult]
     openings: list[HoldResult]
-    lag: LagResult
 
 
-class ShareResult(TypedDict):
-    """One member's share of the backlog."""
-
-    partitions: int  # at "go"
-    load: int  # records at "go"
-    processed: int
-    finished: float | None  # when its last record was processed; None: it never had any
-
-
-class DrainResult(TypedDict):
+class DrainResult(MeasuredRun):
     """One strategy's run over the backlog; `measure_drain` defines each figure."""
 
-    strategy: str
-    produced: int
-    processed: int
-    lost: int
-    duplicates: int
     largest_load: int
     least_largest: int
-    drain: float
     bound: float
     ratio: float | None
     first_idle: float
-    moved: int
-    rebalances: int
-    fault: str
-    double_owned: int
-    owned_at_end: int
-    shares: dict[str, ShareResult]
-    lag: LagResult
     largest: list[int]
 
 
-def run_faults(run: StrategyResult | DrainResult, partitions: int) -> list[str]:
+def run_faults(run: MeasuredRun, partitions: int) -> list[str]:
     """List the faults: not drained, records lost, a partition with no owner at the end, or with two."""
     faults = [run["fault"]] if run["fault"] else []
     if run["lost"]:
@@ -138,12 +121,12 @@ def run_faults(run: StrategyResult | DrainResult, partitions: int) -> list[str]:
     return faults
 
 
-def runs_of(results: Results) -> dict[tuple[str, str], StrategyResult | DrainResult]:
+def runs_of(results: Results) -> dict[tuple[str, str], MeasuredRun]:
     """Return the results of the measured runs, by scene and strategy."""
-    return {
-        **{("replay", run["strategy"]): run for run in results["strategies"]},
-        **{("backlog", run["strategy"]): run for run in results["backlog"]},
+    runs: dict[tuple[str, str], MeasuredRun] = {
+        ("replay", run["strategy"]): run for run in results["strategies"]
     }
+    return runs | {("backlog", run["strategy"]): run for run in results["backlog"]}
 
 
 class SettingsResult(TypedDict):

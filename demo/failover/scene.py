@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from demo.data.events import Flight, backlog
+from demo.data.flight_samples import partition_of
 from demo.failover.acts import FIRST, HEARTBEAT_MS, NEWCOMER, RATE, TASKS, VICTIM, Act, acts, changelog_of
+from demo.failover.counting import line_of
 from demo.failover.counts import compare_counts
-from demo.failover.flow import noted, steady
 from demo.failover.measure import measure_failover
 from demo.failover.results import FailoverResult
 from demo.group.logs import Entry
@@ -172,3 +174,27 @@ class _Scene:
         stage, balanced = self._stage, self._balanced(act, members)
         settled = stage.reached(lambda: balanced() and stage.watch.lag() <= CAUGHT_UP, SETTLE_TIMEOUT)
         stage.note("settled", "" if settled else f"not settled within {SETTLE_TIMEOUT:g} s")
+
+
+def noted(due: Iterator[tuple[float, Flight]], tally: Counter[bytes]) -> Iterator[tuple[float, Flight]]:
+    """Yield the same flights; count each in the ``tally`` of its line."""
+    for at, flight in due:
+        tally[line_of(flight.key, flight.value)] += 1
+        yield at, flight
+
+
+def steady(
+    flights: Sequence[Flight], tasks: int, rate: float, over: Callable[[], bool]
+) -> Iterator[tuple[float, Flight]]:
+    """Yield ``rate`` flights a second until ``over``, one for each task in turn.
+
+    In the order of departure, a task with few destinations would have nothing to do for seconds.
+    """
+    by_task: dict[int, list[Flight]] = {}
+    for flight in flights:
+        by_task.setdefault(partition_of(flight.key, tasks), []).append(flight)
+    turns = itertools.cycle([itertools.cycle(by_task[task]) for task in sorted(by_task)])
+    for number, turn in enumerate(turns):
+        if over():
+            return
+        yield number / rate, next(turn)

@@ -111,21 +111,15 @@ class Copies:
     """The changelog records that each member's copies had applied at any time."""
 
     def __init__(self, logs: RunLogs) -> None:
-        self._of: dict[tuple[str, int], tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+        self._of: defaultdict[tuple[str, int], list[Entry]] = defaultdict(list)
         for name, log in logs.members.items():
             for entry in log:
                 if entry.event == "restored":
-                    times, counts = self._of[name, entry.partitions[0]]
-                    times.append(entry.t)
-                    counts.append(entry.last)
+                    self._of[name, entry.partitions[0]].append(entry)
 
     def applied(self, name: str, task: int, begin: int, end: int) -> int:
         """Return the records that a member's copy of a task applied between two times."""
-        return self._at(name, task, end) - self._at(name, task, begin)
-
-    def _at(self, name: str, task: int, t: int) -> int:
-        if (name, task) not in self._of:
-            return 0
-        times, counts = self._of[name, task]
-        place = bisect.bisect_right(times, t)
-        return counts[place - 1] if place else 0
+        entries = self._of[name, task]
+        counts = [0, *(entry.last for entry in entries)]
+        at_begin, at_end = (bisect.bisect_right(entries, t, key=lambda e: e.t) for t in (begin, end))
+        return counts[at_end] - counts[at_begin]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 from demo.figures import ownership, processing
 from demo.figures.lag import SAMPLE_NS, lag_result
 from demo.group.logs import NS, RunLogs
-from demo.results import DrainResult, ShareResult
+from demo.results import DrainResult
 from kafka_assignors.simulation.churn import first_members
 
 
@@ -36,12 +34,13 @@ def measure_drain(strategy: str, logs: RunLogs, work_ms: float) -> DrainResult:
     done = processing.stretches(logs.members, end)
     sent = processing.sent_by_partition(logs.driver)
     books = processing.account(sent, done)
-    weights = {partition: entries[-1].last + 1 for partition, entries in sent.items()}
-    shares = _shares(logs, go, end, weights, holds)
+    weights = [entries[-1].last + 1 for entries in sent.values()]
     lag = lag_result(range(go, end + SAMPLE_NS, SAMPLE_NS), sent, done, holds)
+    largest = [max(lags, default=0) for lags in zip(*lag["members"].values(), strict=True)]
     drain = ((processing.last_first_time(logs.members, end) or go) - go) / NS
-    least = least_largest(sum(weights.values()), max(weights.values(), default=0), logs.consumers)
+    least = least_largest(sum(weights), max(weights, default=0), logs.consumers)
     bound = least * work_ms / 1e3
+    finished = [_last_done(logs, member, end) or go for member in first_members(logs.consumers)]
     joined = {j.generation for log in logs.members.values() for j in processing.joins(log) if go <= j.t < end}
     return DrainResult(
         strategy=strategy,
@@ -49,38 +48,23 @@ def measure_drain(strategy: str, logs: RunLogs, work_ms: float) -> DrainResult:
         processed=books.processed,
         lost=books.lost,
         duplicates=books.duplicates,
-        largest_load=max(share["load"] for share in shares.values()),
+        largest_load=largest[0],
         least_largest=least,
         drain=round(drain, 3),
         bound=round(bound, 3),
         ratio=round(drain / bound, 3) if bound else None,
-        first_idle=min(share["finished"] or 0.0 for share in shares.values()),
+        first_idle=round((min(finished) - go) / NS, 3),
         moved=len(ownership.handovers(holds, go)),
         rebalances=len(joined),
         fault=logs.driver_entry("end").note,
         double_owned=ownership.double_owned(holds),
         owned_at_end=len(ownership.owners_at(holds, end - 1)),
-        shares=shares,
         lag=lag,
-        largest=[max(lags, default=0) for lags in zip(*lag["members"].values(), strict=True)],
+        largest=largest,
     )
 
 
-def _shares(
-    logs: RunLogs, go: int, end: int, weights: dict[int, int], holds: list[ownership.Hold]
-) -> dict[str, ShareResult]:
-    owners = ownership.owners_at(holds, go)
-    partitions = Counter(owners.values())
-    loads: Counter[str] = Counter()
-    for partition, member in owners.items():
-        loads[member] += weights.get(partition, 0)
-    shares: dict[str, ShareResult] = {}
-    for member in first_members(logs.consumers):
-        worked = [e for e in logs.members.get(member, ()) if e.event == "done" and e.t <= end]
-        shares[member] = {
-            "partitions": partitions[member],
-            "load": loads[member],
-            "processed": sum(entry.last - entry.first + 1 for entry in worked),
-            "finished": round((max(entry.t for entry in worked) - go) / NS, 3) if worked else None,
-        }
-    return shares
+def _last_done(logs: RunLogs, member: str, end: int) -> int | None:
+    """Return when (ns) a member had processed its last record; None: it never had any."""
+    log = logs.members.get(member, ())
+    return max((entry.t for entry in log if entry.event == "done" and entry.t <= end), default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import accumulate
 
@@ -14,21 +15,11 @@ SAMPLE_NS = 250_000_000
 
 
 def level(points: Iterable[tuple[int, int]]) -> Callable[[int], int]:
-    """Return the running maximum of (time, value) as a function of time; 0 before the first.
-
-    Call the function with ascending times.
-    """
+    """Return the running maximum of (time, value) as a function of time; 0 before the first."""
     ordered = sorted(points)
-    values = list(accumulate((value for _, value in ordered), max))
-    place = 0
-
-    def at(t: int) -> int:
-        nonlocal place
-        while place < len(ordered) and ordered[place][0] <= t:
-            place += 1
-        return values[place - 1] if place else 0
-
-    return at
+    times = [t for t, _ in ordered]
+    values = [0, *accumulate((value for _, value in ordered), max)]
+    return lambda t: values[bisect.bisect_right(times, t)]
 
 
 def lag_result(

@@ -141,7 +141,7 @@ def _waits(run: _Run) -> list[WaitResult]:
     for partition, done in run.done.items():
         sent = processing.Sent(run.sent.get(partition, ()))
         orphaned_by = run.kills_of_owner(partition)
-        for wait in processing.waits(partition, done, sent):
+        for wait in processing.waits(done, sent):
             join = processing.caused_by(wait, run.joins[wait.member])
             step = processing.step_behind(wait, join, starts, orphaned_by) if join else None
             if step is None:

@@ -24,7 +24,6 @@ class Stretch(NamedTuple):
 class Wait(NamedTuple):
     """Between two stretches, records waited from ``start`` to ``end`` (ns) and no member processed any."""
 
-    partition: int
     idle: int  # end of the stretch before
     start: int  # the later of ``idle`` and the time the next unprocessed record was sent
     end: int  # begin of the next stretch
@@ -107,7 +106,7 @@ def account(sent: Mapping[int, Sequence[Entry]], done: Mapping[int, Sequence[Str
     return Account(produced, processed, missing, duplicates)
 
 
-def waits(partition: int, done: Sequence[Stretch], sent: Sent) -> list[Wait]:
+def waits(done: Sequence[Stretch], sent: Sent) -> list[Wait]:
     """Return every interval in which records of a partition waited and no member processed any of them."""
     intervals: list[Wait] = []
     reached = -1
@@ -118,7 +117,7 @@ def waits(partition: int, done: Sequence[Stretch], sent: Sent) -> list[Wait]:
             continue  # no record waited: all records ever sent had been processed, and one is repeated
         start = max(before.ended, offered)
         if start < after.began:
-            intervals.append(Wait(partition, before.ended, start, after.began, after.member))
+            intervals.append(Wait(before.ended, start, after.began, after.member))
     return intervals
 
 

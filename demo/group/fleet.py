@@ -57,7 +57,9 @@ class Fleet:
                 self.wait(LEAVE_TIMEOUT)
         finally:
             for process in self._processes.values():
-                _close_stdin(process.popen)
+                if process.popen.stdin is not None:
+                    with suppress(OSError):  # a dead member cannot get a line that is still in the buffer
+                        process.popen.stdin.close()
             for process in self._processes.values():
                 _end(process)
 
@@ -129,13 +131,6 @@ class Fleet:
             process.last_words = process.popen.stdout.read().decode(errors="replace")
         lines = (process.last_words or path.read_text(errors="replace")).split("\n")
         return next((line.strip() for line in reversed(lines) if line.strip()), f"{path.name} is empty")
-
-
-def _close_stdin(popen: subprocess.Popen[bytes]) -> None:
-    """Close the member's stdin."""
-    if popen.stdin is not None:
-        with suppress(OSError):  # a dead member cannot get a line that is still in the buffer
-            popen.stdin.close()
 
 
 def _end(process: _Process) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from demo.pipeline.finished_run import FinishedRun
@@ -12,60 +12,34 @@ from demo.pipeline.results import RecordedResult
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
-
 COMMITS, ENDS = "offsets-topic", "import"  # sources of samples
 
 
 def record_commits(
     spark: SparkSession, bootstrap: str, root: str, runs: Sequence[FinishedRun]
-) -> OffsetsReport:
+) -> tuple[int, list[str]]:
     """Record the commits of these groups from the broker's own topic.
 
     The groups are deleted by now, but the topic is a log: it still has their commits, and the deletions.
+
+    Returns:
+        The number of records read, and a note for each reason why commits were left out.
     """
     from kafka_assignors.pipeline.record.offsets import record_offsets_once
-
-    settings = {"bootstrap_servers": bootstrap}
-    return record_offsets_once(spark, settings, root, groups=[run.group for run in runs])
-
-
-def unreadable(report: OffsetsReport) -> list[str]:
-    """Return a note for each reason why commits in the broker's topic were left out."""
     from kafka_assignors.pipeline.record.offsets_decoder import PROBLEMS
 
-    return [
+    settings = {"bootstrap_servers": bootstrap}
+    report = record_offsets_once(spark, settings, root, groups=[run.group for run in runs])
+    return report.records, [
         f"{count:,} records of commits were left out: {PROBLEMS[why]}"
         for why, count in report.problems.items()
     ]
 
 
-def samples_of(spark: SparkSession, columns: Mapping[str, object]) -> DataFrame:
-    """Return rows of the table ``SAMPLES``; a group's topic has the same name.
-
-    ``columns`` are ``at`` (microseconds since 1970), ``group``, ``partition``, ``end_offset`` and
-    ``committed_offset``.
-    """
+def record_ends(spark: SparkSession, root: str, runs: Sequence[FinishedRun], step_s: float) -> None:
+    """Write end offsets as samples, from the producers' acknowledgements; a group's topic has its name."""
     import pyarrow as pa
     from pyspark.sql import functions as F
-
-    time = F.timestamp_micros("at")
-    return spark.createDataFrame(pa.table(columns)).select(
-        time.alias("time"),
-        "group",
-        F.col("group").alias("topic"),
-        "partition",
-        F.lit(0).cast("bigint").alias("begin_offset"),
-        "end_offset",
-        "committed_offset",
-        F.lit(ENDS).alias("source"),
-        F.to_date(time).alias("date"),
-    )
-
-
-def record_ends(spark: SparkSession, root: str, runs: Sequence[FinishedRun], step_s: float) -> None:
-    """Write end offsets as samples, from the producers' acknowledgements."""
-    import pyarrow as pa
 
     from kafka_assignors.pipeline.tables.landing import write_samples
 
@@ -77,7 +51,19 @@ def record_ends(spark: SparkSession, root: str, runs: Sequence[FinishedRun], ste
         "end_offset": pa.array([sample.end for _, sample in samples], pa.int64()),
         "committed_offset": pa.array([-1 if sample.fresh else None for _, sample in samples], pa.int64()),
     }
-    write_samples(samples_of(spark, columns).coalesce(1), root, ENDS)
+    time = F.timestamp_micros("at")
+    rows = spark.createDataFrame(pa.table(columns)).select(
+        time.alias("time"),
+        "group",
+        F.col("group").alias("topic"),
+        "partition",
+        F.lit(0).cast("bigint").alias("begin_offset"),
+        "end_offset",
+        "committed_offset",
+        F.lit(ENDS).alias("source"),
+        F.to_date(time).alias("date"),
+    )
+    write_samples(rows.coalesce(1), root, ENDS)
 
 
 def counts(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> list[RecordedResult]:
@@ -102,21 +88,20 @@ def counts(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> list[
     counted = _by_group(by_partition, "commits", "ends", "produced", "committed", "waiting")
     load = read_load(spark, root).select("group", F.lit(1).alias("steps"), "arrived")
     modelled = _by_group(load, "steps", "arrived")
-    return [_counted(run, counted[run.group], modelled[run.group]) for run in runs]
-
-
-def _counted(run: FinishedRun, samples: Mapping[str, int], load: Mapping[str, int]) -> RecordedResult:
-    return RecordedResult(
-        scene=run.scene,
-        strategy=run.strategy,
-        group=run.group,
-        commits=samples["commits"],
-        ends=samples["ends"],
-        produced=samples["produced"],
-        committed=samples["committed"],
-        steps=load["steps"],
-        arrived=load["arrived"] + samples["waiting"],
-    )
+    return [
+        RecordedResult(
+            scene=run.scene,
+            strategy=run.strategy,
+            group=run.group,
+            commits=counted[run.group]["commits"],
+            ends=counted[run.group]["ends"],
+            produced=counted[run.group]["produced"],
+            committed=counted[run.group]["committed"],
+            steps=modelled[run.group]["steps"],
+            arrived=modelled[run.group]["arrived"] + counted[run.group]["waiting"],
+        )
+        for run in runs
+    ]
 
 
 def _by_group(rows: DataFrame, *names: str) -> defaultdict[str, Counter[str]]:

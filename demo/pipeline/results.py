@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
 
 if TYPE_CHECKING:
-    from demo.results import DrainResult, StrategyResult
+    from demo.results import MeasuredRun
 
 
 class RecordedResult(TypedDict):
@@ -37,9 +37,7 @@ class PipelineResult(TypedDict):
     backtest: BacktestResults | None  # as in the results.json of a back-test
 
 
-def pipeline_faults(
-    pipeline: PipelineResult, runs: Mapping[tuple[str, str], StrategyResult | DrainResult]
-) -> list[str]:
+def pipeline_faults(pipeline: PipelineResult, runs: Mapping[tuple[str, str], MeasuredRun]) -> list[str]:
     """List the faults: a pipeline that failed, or numbers of records that differ from the measured ones.
 
     ``runs`` are the measured results, by scene and strategy.

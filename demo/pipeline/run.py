@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
@@ -13,26 +13,22 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from demo.pipeline.finished_run import FinishedRun
-from demo.pipeline.record import counts, record_commits, record_ends, unreadable
+from demo.pipeline.record import counts, record_commits, record_ends
 from demo.pipeline.results import PipelineResult
 from demo.pipeline.trials import list_trials
 from demo.results import SettingsResult
-from demo.settings import Compared
 from demo.view.live import Picture
 from kafka_assignors.broker import Progress
 from kafka_assignors.errors import KafkaAssignorsError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.backtest.files import SERIES_NAME, read_series, results_folder, save
-from kafka_assignors.pipeline.backtest.grid import Trial
 from kafka_assignors.pipeline.backtest.job import TrialResult, run_trials
 from kafka_assignors.pipeline.backtest.recorded import Recorded
-from kafka_assignors.pipeline.backtest.results import Results as BacktestResults
 from kafka_assignors.pipeline.backtest.results import RunResult
 from kafka_assignors.pipeline.backtest.summary import summed_up
 from kafka_assignors.pipeline.history import read_history
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.session import local_session
-from kafka_assignors.simulation import History, Series
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -47,8 +43,6 @@ HORIZON_S = 10.0
 
 _SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Java options that reduce the time for compiling, because the session ends within minutes."""
-
-_NO_RATE = "records cost no work, so members have no speed"
 
 
 def run_pipeline(
@@ -88,6 +82,7 @@ def run_pipeline(
 class _Job:
     def __init__(self, result: PipelineResult, show: Callable[[Picture], None]) -> None:
         self.result, self._show, self.now = result, show, 0
+        self._started, self._began = datetime.now(timezone.utc), time.monotonic()
 
     @contextmanager
     def _step(self, name: str) -> Iterator[None]:
@@ -111,7 +106,6 @@ class _Job:
         bootstrap: str,
         folder: Path,
     ) -> None:
-        started, began = datetime.now(timezone.utc), time.monotonic()
         result, root = self.result, str(folder.absolute())
         self._show_state()
         with local_session(
@@ -120,78 +114,56 @@ class _Job:
             settings={"spark.log.level": "FATAL"},
             on_progress=self._show_progress,
         ) as spark:
-            result["seconds"][STEPS[0]] = round(time.monotonic() - began, 3)
+            result["seconds"][STEPS[0]] = round(time.monotonic() - self._began, 3)
             with self._step("record"):
                 self._show_state("ends of the logs")
                 record_ends(spark, root, runs, STEP_S)
                 self._show_state("commits, from the broker's own topic")
-                report = record_commits(spark, bootstrap, root, runs)
-                result["read"] = report.records
-                result["notes"] += unreadable(report)
+                result["read"], result["notes"] = record_commits(spark, bootstrap, root, runs)
             with self._step("model the load"):
                 model = LoadSettings(step_s=STEP_S, horizon_s=HORIZON_S, delay_s=0.0)
                 run_load_model(spark, root, model, available_now=True)
                 result["recorded"] = counts(spark, root, runs)
             with self._step("back-test"):
-                recorded = _histories(spark, root, runs)
-                histories = {scene: load.history for scene, load in recorded.items()}
-                trials = list_trials(runs, histories, settings)
-                if not trials:
-                    result["notes"].append(f"no back-test: {_NO_RATE}")
-                else:
-                    with results_folder(spark, f"{root}/backtest") as written:
-                        tried = self._try_out(spark, histories, trials, written.at(SERIES_NAME))
-                        summary = _summary(
-                            recorded,
-                            trials,
-                            tried,
-                            read_series=partial(read_series, spark, written),
-                            started=started,
-                            began=began,
-                        )
-                        save(spark, written, summary)
-                    result["backtest"] = summary
+                self._back_test(spark, root, runs, settings)
 
-    def _try_out(
-        self,
-        spark: SparkSession,
-        histories: Mapping[Compared, History],
-        trials: Sequence[Trial],
-        series_to: str,
-    ) -> list[TrialResult]:
-        results: dict[int, TrialResult] = {}
-        self._show_state("scenarios", 0, len(trials))
-        by_name = {str(scene): history for scene, history in histories.items()}
-        for result in run_trials(spark, by_name, trials, series_to=series_to):
-            results[result.number] = result
-            self._show_state("scenarios", len(results), len(trials))
-        return [results[trial.number] for trial in trials]
-
-
-def _summary(
-    recorded: Mapping[Compared, Recorded],
-    trials: Sequence[Trial],
-    results: Sequence[TrialResult],
-    *,
-    read_series: Callable[[Sequence[int]], Mapping[int, Series]],
-    started: datetime,
-    began: float,
-) -> BacktestResults:
-    run = RunResult(
-        history="the demo's recording",
-        cores=os.cpu_count() or 1,
-        scenarios=len(trials),
-        failed=sum(result.outcome is None for result in results),
-        seconds=round(time.monotonic() - began, 3),
-    )
-    return summed_up(
-        list(recorded.values()), trials, results, run=run, started=started, read_series=read_series
-    )
+    def _back_test(
+        self, spark: SparkSession, root: str, runs: Sequence[FinishedRun], settings: SettingsResult
+    ) -> None:
+        recorded = _histories(spark, root, runs)
+        histories = {scene: load.history for scene, load in recorded.items()}
+        trials = list_trials(runs, histories, settings)
+        if not trials:
+            self.result["notes"].append("no back-test: records cost no work, so members have no speed")
+            return
+        with results_folder(spark, f"{root}/backtest") as written:
+            results: dict[int, TrialResult] = {}
+            self._show_state("scenarios", 0, len(trials))
+            for result in run_trials(spark, histories, trials, series_to=written.at(SERIES_NAME)):
+                results[result.number] = result
+                self._show_state("scenarios", len(results), len(trials))
+            run = RunResult(
+                history="the demo's recording",
+                cores=os.cpu_count() or 1,
+                scenarios=len(trials),
+                failed=sum(result.outcome is None for result in results.values()),
+                seconds=round(time.monotonic() - self._began, 3),
+            )
+            summary = summed_up(
+                list(recorded.values()),
+                trials,
+                [results[trial.number] for trial in trials],
+                run=run,
+                started=self._started,
+                read_series=partial(read_series, spark, written),
+            )
+            save(spark, written, summary)
+        self.result["backtest"] = summary
 
 
-def _histories(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> dict[Compared, Recorded]:
+def _histories(spark: SparkSession, root: str, runs: Sequence[FinishedRun]) -> dict[str, Recorded]:
     """Return the load of each scene as its first run recorded it: all runs of a scene get the same data."""
-    histories: dict[Compared, Recorded] = {}
+    histories: dict[str, Recorded] = {}
     for run in runs:
         if run.scene not in histories:
             since, until = (datetime.fromtimestamp(at, timezone.utc) for at in run.span(STEP_S))

@@ -9,7 +9,6 @@ from dataclasses import replace
 from demo.group.logs import NS, RunLogs
 from demo.pipeline.finished_run import FinishedRun
 from demo.results import SettingsResult
-from demo.settings import Compared
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
 from kafka_assignors.simulation import History, Pauses
 from kafka_assignors.strategies import STRATEGIES
@@ -20,7 +19,7 @@ _NOT_A_CHOICE = "failover"  # gives everything to one member, so it is tried onl
 
 
 def list_trials(
-    runs: Sequence[FinishedRun], histories: Mapping[Compared, History], settings: SettingsResult
+    runs: Sequence[FinishedRun], histories: Mapping[str, History], settings: SettingsResult
 ) -> list[Trial]:
     """List the trials of each scene; none if records cost no work.
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from demo.failover import words as failover_words
 from demo.failover.results import failover_faults
-from demo.pipeline import words as pipeline_words
 from demo.pipeline.results import pipeline_faults
 from demo.results import Results, run_faults, runs_of
 from demo.view.answer import RULE, answer
-from demo.view.table import DRAIN_ROWS, ROWS
+from demo.view.table import DRAIN_ROWS, ROWS, recorded_in_all
 from kafka_assignors.pipeline.backtest import phrases
 from kafka_assignors.pipeline.backtest.page import TEMPLATES
 from kafka_assignors.pipeline.backtest.phrases import ROWS as BACKTEST_ROWS
@@ -47,7 +46,7 @@ def render(results: Results) -> str:
         replay_rows=ROWS,
         drain_rows=DRAIN_ROWS,
         failover_words=failover_words,
-        pipeline_words=pipeline_words,
+        recorded_in_all=recorded_in_all,
         phrases=phrases,
         backtest_rows=BACKTEST_ROWS,
         scenes={"replay": "the replay", "backlog": "the backlog"},

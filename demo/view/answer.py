@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 from demo.pipeline.results import PipelineResult
-from demo.results import DrainResult, Results, StrategyResult, run_faults
+from demo.results import Results, StrategyResult, run_faults, runs_of
 
 TIE = 0.10
 """A time counts as equal to the shortest one if it is longer by this part at most."""
@@ -33,7 +33,7 @@ class Answer(NamedTuple):
 def answer(results: Results) -> Answer:
     """Recommend strategies from the scenes that ran; at least one strategy must have run."""
     partitions = results["settings"]["partitions"]
-    runs: list[StrategyResult | DrainResult] = [*results["strategies"], *results["backlog"]]
+    runs = runs_of(results).values()
     failed = {run["strategy"] for run in runs if run_faults(run, partitions)}
     names = {run["strategy"] for run in runs} - failed
     drains = {run["strategy"]: run["drain"] for run in results["backlog"] if run["strategy"] in names}

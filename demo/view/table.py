@@ -14,7 +14,6 @@ from demo.failover.words import ROWS as FAILOVER_ROWS
 from demo.failover.words import counted, event_name, megabytes
 from demo.failover.words import verdict as failover_verdict
 from demo.pipeline.results import PipelineResult
-from demo.pipeline.words import recorded_in_all
 from demo.results import DrainResult, Results, StrategyResult
 from demo.view.answer import answer
 from kafka_assignors.pipeline.backtest.phrases import ROWS as BACKTEST_ROWS
@@ -199,6 +198,23 @@ def _pipeline(pipeline: PipelineResult) -> list[Table | Text]:
         parts += [Text(line) for line in for_each_group(backtest)]
         parts.append(Text())
     return parts
+
+
+def recorded_in_all(pipeline: PipelineResult) -> str:
+    """Return the recorded load and its back-test, in a sentence or two."""
+    rows = pipeline["recorded"]
+    commits, ends, steps = (sum(row[key] for row in rows) for key in ("commits", "ends", "steps"))
+    groups = f"{len(rows):,} group" + "s" * (len(rows) != 1)
+    text = (
+        f"Spark has read {commits:,} commits of {groups} out of the broker's own topic, taken over {ends:,} "
+        f"ends of logs, and made {steps:,} steps of load from them."
+    )
+    if backtest := pipeline["backtest"]:
+        text += (
+            f" On this load it has tried {len(backtest['candidates'])} candidates: all strategies that "
+            f"share the work, whether they ran here or not."
+        )
+    return text
 
 
 def _tried(backtest: BacktestResults) -> Table:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from demo.figures import ownership
 from demo.group.logs import RunLogs, read_log
-from demo.results import DrainResult, Results, SettingsResult, StrategyResult
+from demo.results import MeasuredRun, Results, SettingsResult, runs_of
 from kafka_assignors.simulation import Outcome, Pauses, simulate
 from tests.support.recorded import Recording, recording
 
@@ -19,7 +19,7 @@ REPLAYED = ("range", "cooperative-sticky")
 DRAINED = (*REPLAYED, "roundrobin", "lag-aware", "cooperative-lag-aware")
 RUNS = [("replay", name) for name in REPLAYED] + [("backlog", name) for name in DRAINED]
 
-Compared = dict[tuple[str, str], tuple[StrategyResult | DrainResult, Outcome]]
+Compared = dict[tuple[str, str], tuple[MeasuredRun, Outcome]]
 """Measured and simulated run, by scene and strategy."""
 
 
@@ -44,12 +44,9 @@ def recorded(out: Path, scene: str, strategy: str) -> Recording:
 
 def compared(out: Path) -> Compared:
     """Simulate all runs of a demo."""
-    results = read_results(out)
-    ran: list[tuple[str, StrategyResult | DrainResult]] = [("replay", run) for run in results["strategies"]]
-    ran += [("backlog", run) for run in results["backlog"]]
     return {
-        (scene, run["strategy"]): (run, simulate(*recorded(out, scene, run["strategy"])))
-        for scene, run in ran
+        (scene, strategy): (run, simulate(*recorded(out, scene, strategy)))
+        for (scene, strategy), run in runs_of(read_results(out)).items()
     }
 
 

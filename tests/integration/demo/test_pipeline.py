@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pytest
 
 from demo.pipeline.results import PipelineResult
-from demo.results import DrainResult, StrategyResult
+from demo.results import MeasuredRun, runs_of
 from kafka_assignors.strategies import STRATEGIES
 from tests.integration.demo.small_demo import BACKLOG, SMALL_BACKLOG, Demo, command
 from tests.integration.demo.small_demo import STRATEGIES as RAN
@@ -28,12 +28,8 @@ def pipeline(whole: Demo) -> PipelineResult:
 
 
 @pytest.fixture(scope="module")
-def measured(whole: Demo) -> dict[tuple[str, str], StrategyResult | DrainResult]:
-    results = whole.results
-    return {
-        **{("replay", entry["strategy"]): entry for entry in results["strategies"]},
-        **{("backlog", entry["strategy"]): entry for entry in results["backlog"]},
-    }
+def measured(whole: Demo) -> dict[tuple[str, str], MeasuredRun]:
+    return runs_of(whole.results)
 
 
 def rows(whole: Demo, where: str) -> list[dict[str, object]]:
@@ -46,7 +42,7 @@ def rows(whole: Demo, where: str) -> list[dict[str, object]]:
 
 
 def test_every_run_is_recorded_completely(
-    pipeline: PipelineResult, measured: dict[tuple[str, str], StrategyResult | DrainResult]
+    pipeline: PipelineResult, measured: dict[tuple[str, str], MeasuredRun]
 ) -> None:
     runs = [(scene, name) for scene in ("replay", "backlog") for name in RAN]
     assert [(entry["scene"], entry["strategy"]) for entry in pipeline["recorded"]] == runs

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from click.testing import CliRunner, Result
@@ -17,6 +18,7 @@ from demo.figures.measure import measure
 from demo.settings import Settings
 from kafka_assignors import cli
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError, MissingExtraError
+from kafka_assignors.simulation.churn import parse
 from tests.unit.demo.story import eager_join
 
 
@@ -111,15 +113,6 @@ def run(out: Path, *arguments: str, pipeline: bool = False) -> Result:
     return result
 
 
-def test_options_reach_the_demo(asked: dict[str, Any], tmp_path: Path) -> None:
-    given = "--strategy sticky --consumers 2 --churn join@1 --duration 3 --work-ms 1"
-    result = run(tmp_path, *given.split())
-    settings = asked["settings"]
-    assert (settings.strategies, settings.consumers, settings.work_ms) == (("sticky",), 2, 1.0)
-    assert (asked["bootstrap"], asked["folder"]) == ("h:1", tmp_path)
-    assert f"report: {tmp_path / 'report.html'}" in result.stdout
-
-
 def test_pipeline_runs_unless_refused(
     asked: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -148,17 +141,22 @@ def test_package_of_a_part_that_does_not_run_need_not_be_installed(
 @pytest.mark.parametrize(
     ("given", "settings"),
     [
-        ("--strategy sticky", Settings(strategies=("sticky",))),
+        (
+            "--strategy sticky --consumers 2 --churn join@1 --duration 3 --work-ms 1",
+            Settings(strategies=("sticky",), consumers=2, churn=parse("join@1"), duration=3.0, work_ms=1.0),
+        ),
         ("--scene backlog --backlog 7", Settings(scenes=("backlog",), backlog=7)),
         ("--scene failover --scene replay", Settings(scenes=("replay", "failover"))),
         ("--scene failover --flights 700", Settings(scenes=("failover",), flights=700)),
     ],
 )
-def test_scenes_run_in_their_order_and_strategies_in_each_that_compares(
+def test_options_reach_the_demo_and_scenes_run_in_their_order(
     asked: dict[str, Any], tmp_path: Path, given: str, settings: Settings
 ) -> None:
-    run(tmp_path, *given.split())
+    result = run(tmp_path, *given.split())
     assert asked["settings"] == dataclasses.replace(settings, pipeline=False)
+    assert (asked["bootstrap"], asked["folder"]) == ("h:1", tmp_path)
+    assert f"report: {tmp_path / 'report.html'}" in result.stdout
 
 
 def test_json_is_all_that_stdout_gets(asked: dict[str, Any], tmp_path: Path) -> None:
@@ -218,13 +216,10 @@ def test_missing_packages_are_named_before_the_broker_starts(
 
 
 def test_a_command_whose_extra_is_missing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importlib, "import_module", import_without_rich)
+    missing = ModuleNotFoundError("No module named 'rich'", name="rich")
+    monkeypatch.setattr(importlib, "import_module", Mock(side_effect=missing))
     with pytest.raises(MissingExtraError, match=r"rich.* is not installed: .*\[broker\]"):
         cli.cli.main(["broker"], standalone_mode=False)
-
-
-def import_without_rich(name: str) -> object:
-    raise ModuleNotFoundError("No module named 'rich'", name="rich")
 
 
 class FakeBroker:
@@ -250,26 +245,31 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> FakeBroker:
     return fake
 
 
-def test_a_broker_that_ends_is_named_with_its_own_last_words(
-    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.mark.parametrize(
+    ("running", "error", "text"),
+    [
+        # The client's error comes first; the broker's end shows a moment later.
+        (
+            False,
+            BrokerError("nobody answers"),
+            "the broker ended during the demo: IOException: No space left on device",
+        ),
+        (True, KafkaAssignorsError("member m1 ended"), "member m1 ended"),
+    ],
+)
+def test_end_of_the_broker_is_named_before_its_clients_errors(
+    broker: FakeBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    *,
+    running: bool,
+    error: KafkaAssignorsError,
+    text: str,
 ) -> None:
-    """The client's error comes first; the broker's end shows a moment later."""
-
     def compare(*_: object) -> None:
-        broker.running = False
-        raise BrokerError("nobody answers")
-
-    monkeypatch.setattr(cli_demo, "compare", compare)
-    text = refused("--backend", "jars", "--out", str(tmp_path / "out"))
-    assert text == "the broker ended during the demo: IOException: No space left on device"
-
-
-def test_an_error_on_a_broker_that_runs_stays_what_it_is(
-    broker: FakeBroker, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def compare(*_: object) -> None:
-        raise KafkaAssignorsError("member m1 ended")
+        broker.running = running
+        raise error
 
     monkeypatch.setattr(cli_demo, "compare", compare)
     monkeypatch.setattr(cli_demo, "_BROKER_END_S", 0.01)
-    assert refused("--backend", "jars", "--out", str(tmp_path / "out")) == "member m1 ended"
+    assert refused("--backend", "jars", "--out", str(tmp_path / "out")) == text

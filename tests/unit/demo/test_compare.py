@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
 
 from demo import compare as demo_compare
 from demo.compare import compare, faults
-from demo.data.events import Flight
-from demo.failover.results import FailoverResult
 from demo.group.logs import RunLogs
-from demo.pipeline.finished_run import FinishedRun
-from demo.pipeline.results import PipelineResult
 from demo.results import Results
 from demo.scenes.stage import Place
 from demo.settings import Settings
@@ -34,13 +31,6 @@ SETTINGS = Settings(
     churn=(),
     pipeline=False,
 )
-
-
-def unfinished() -> RunLogs:
-    """As the story, but the drain was given up while half of it was left."""
-    logs = eager_join()
-    driver = [*logs.driver[:-1], at(14, "end", note="not drained within 1 s")]
-    return dataclasses.replace(logs, driver=driver)
 
 
 @pytest.fixture
@@ -63,11 +53,9 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> dict[str, RunLogs]:
     return found
 
 
-def fine() -> None:
-    """The broker is there."""
-
-
-def call(folder: Path, settings: Settings = SETTINGS, check_broker: Callable[[], None] = fine) -> Results:
+def call(
+    folder: Path, settings: Settings = SETTINGS, check_broker: Callable[[], None] = lambda: None
+) -> Results:
     with (folder / "progress").open("w") as stream:
         return compare(settings, "h:1", folder, View(Console(file=stream)), check_broker)
 
@@ -79,28 +67,6 @@ def test_measurements_before_a_failure_are_kept(runs: dict[str, RunLogs], tmp_pa
     kept = json.loads((tmp_path / "results.json").read_text())
     assert [one["strategy"] for one in kept["strategies"]] == ["range"]
     assert (tmp_path / "report.html").read_text() == "1 drawn"
-
-
-def test_a_backlog_that_is_not_drained_is_a_fault_with_results(
-    runs: dict[str, RunLogs], tmp_path: Path
-) -> None:
-    runs["range"], runs["cooperative-sticky"] = unfinished(), eager_join()
-    results = call(tmp_path)
-    assert [one["strategy"] for one in results["strategies"]] == ["range", "cooperative-sticky"]
-    assert faults(results) == [
-        "range: not drained within 1 s",
-        "range: 20 of 40 records not processed",
-    ]
-    assert (tmp_path / "report.html").read_text() == "2 drawn"
-
-
-def test_partition_without_an_owner_at_the_end_is_a_fault(runs: dict[str, RunLogs], tmp_path: Path) -> None:
-    logs = eager_join()
-    stranded = [*logs.members["m2"], at(16, "revoked", 1)]
-    runs["range"] = runs["cooperative-sticky"] = dataclasses.replace(
-        logs, members={"m1": logs.members["m1"], "m2": stranded}
-    )
-    assert faults(call(tmp_path))[0] == "range: 1 partitions without an owner at the end"
 
 
 def test_both_scenes_are_measured_and_their_faults_told_apart(
@@ -142,67 +108,35 @@ def test_only_the_scene_that_was_asked_for_runs(runs: dict[str, RunLogs], tmp_pa
 FAILOVER = Settings(scenes=("failover",), flights=900, pipeline=False)
 
 
-class FailedOver:
-    """What the scene was given, and what it answers."""
-
-    def __init__(self) -> None:
-        self.given: tuple[Place, int] | None = None
-        self.result = failover()
-        self.result["events"].clear()
-
-    def __call__(
-        self,
-        place: Place,
-        flights: object,
-        first: int,
-        view: object,
-        *,
-        session_timeout_ms: int,
-    ) -> FailoverResult:
-        assert place.folder.is_dir()
-        self.given = place, first
-        return self.result
-
-
 @pytest.fixture
-def failed_over(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> FailedOver:
-    found = FailedOver()
+def failed_over(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Mock:
+    found = Mock(return_value=failover())
     monkeypatch.setattr(demo_compare, "run_failover", found)
     return found
 
 
 @pytest.mark.parametrize("spark", [True, False])
 def test_the_failover_is_a_part_of_the_results_and_needs_no_pipeline(
-    failed_over: FailedOver, tmp_path: Path, *, spark: bool
+    failed_over: Mock, tmp_path: Path, *, spark: bool
 ) -> None:
     results = call(tmp_path, dataclasses.replace(FAILOVER, pipeline=spark))
-    assert failed_over.given is not None
-    place, first = failed_over.given
+    place, _, first, _ = failed_over.call_args.args
     assert (place.folder, first) == (tmp_path / "failover", 900)
+    assert place.folder.is_dir()
     assert place.topic.startswith("demo-failover-")
-    assert results["failover"] == failed_over.result
+    assert results["failover"] == failover()
     assert results["pipeline"] is None  # it has no strategies' runs to work on
     assert json.loads((tmp_path / "results.json").read_text()) == results
-    assert faults(results) == []
 
 
-def test_a_count_that_is_wrong_is_a_fault_of_the_demo(failed_over: FailedOver, tmp_path: Path) -> None:
-    failed_over.result["counts"]["differences"] = ["line AA ORD: 5 counted, 6 in the topic"]
-    assert faults(call(tmp_path, FAILOVER)) == ["failover, line AA ORD: 5 counted, 6 in the topic"]
-
-
+@pytest.mark.usefixtures("failed_over")
 def test_enough_flights_are_read_for_those_that_follow(
-    failed_over: FailedOver, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    asked: list[tuple[float, int]] = []
-
-    def read(_archive: Path, span: float, at_least: int) -> list[Flight]:
-        asked.append((span, at_least))
-        return []
-
+    read = Mock(return_value=[])
     monkeypatch.setattr(demo_compare, "read_flights", read)
     call(tmp_path, dataclasses.replace(FAILOVER, flights=30_000))
-    assert asked == [(0.0, 40_000)]
+    assert read.call_args.args[1:] == (0.0, 40_000)
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")
@@ -221,64 +155,37 @@ def test_a_full_disk_is_one_line_that_names_the_file(
 WITH_PIPELINE = dataclasses.replace(SETTINGS, strategies=("range",), pipeline=True)
 
 
-class Piped:
-    """What the pipeline was given, and what it answers."""
-
-    def __init__(self) -> None:
-        self.runs: list[FinishedRun] = []
-        self.folder = Path()
-        self.result = pipeline() | {"recorded": [recorded("replay", produced=40)], "backtest": None}
-
-    def __call__(
-        self, runs: Sequence[FinishedRun], *_: object, folder: Path, show: Callable[..., None]
-    ) -> PipelineResult:
-        self.runs, self.folder = list(runs), folder
-        return self.result
-
-
 @pytest.fixture
-def piped(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Piped:
+def piped(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Mock:
     runs["range"] = eager_join()
-    found = Piped()
+    result = pipeline() | {"recorded": [recorded("replay", produced=40)], "backtest": None}
+    found = Mock(return_value=result)
     monkeypatch.setattr(demo_compare, "run_pipeline", found)
     return found
 
 
-def test_pipeline_gets_every_run(piped: Piped, tmp_path: Path) -> None:
-    call(tmp_path, WITH_PIPELINE)
-    [run] = piped.runs
+def test_pipeline_gets_every_run_and_its_results_are_kept(piped: Mock, tmp_path: Path) -> None:
+    results = call(tmp_path, WITH_PIPELINE)
+    [run] = piped.call_args.args[0]
     assert (run.scene, run.strategy, run.logs) == ("replay", "range", eager_join())
     assert run.group.startswith("demo-replay-range-")
-    assert piped.folder == tmp_path / "pipeline"
-
-
-def test_results_contain_the_pipelines_results(piped: Piped, tmp_path: Path) -> None:
-    results = call(tmp_path, WITH_PIPELINE)
-    assert results["pipeline"] == piped.result
+    assert piped.call_args.kwargs["folder"] == tmp_path / "pipeline"
+    assert results["pipeline"] == piped.return_value
     assert json.loads((tmp_path / "results.json").read_text()) == results
     assert faults(results) == []
 
 
-def test_failed_pipeline_is_a_fault_and_keeps_the_other_results(piped: Piped, tmp_path: Path) -> None:
-    piped.result |= {"fault": "start Spark: no Java", "recorded": []}
+def test_failed_pipeline_is_a_fault_and_keeps_the_other_results(piped: Mock, tmp_path: Path) -> None:
+    piped.return_value |= {"fault": "start Spark: no Java", "recorded": []}
     results = call(tmp_path, WITH_PIPELINE)
     assert len(results["strategies"]) == 1
     assert faults(results) == ["the pipeline: start Spark: no Java"]
     assert json.loads((tmp_path / "results.json").read_text()) == results
 
 
-def test_a_pipeline_that_has_not_recorded_everything_is_a_fault(piped: Piped, tmp_path: Path) -> None:
-    piped.result["recorded"][0]["committed"] = 39
-    assert faults(call(tmp_path, WITH_PIPELINE)) == [
-        "the pipeline, replay of range: 39 of 40 records committed"
-    ]
-
-
-def test_a_broker_that_ends_under_the_pipeline_is_named(piped: Piped, tmp_path: Path) -> None:
-    def gone() -> None:
-        raise BrokerError("the broker ended during the demo: killed")
-
-    piped.result["fault"] = "record: nobody answers"
-    assert faults(call(tmp_path, WITH_PIPELINE, gone))[0] == (
+def test_a_broker_that_ends_under_the_pipeline_is_named(piped: Mock, tmp_path: Path) -> None:
+    ended = Mock(side_effect=BrokerError("the broker ended during the demo: killed"))
+    piped.return_value["fault"] = "record: nobody answers"
+    assert faults(call(tmp_path, WITH_PIPELINE, ended))[0] == (
         "the pipeline: the broker ended during the demo: killed"
     )

@@ -52,12 +52,16 @@ def test_only_tasks_with_another_owner_have_moved(events: Events) -> None:
         assert one["moved"] == 1
 
 
-def test_cold_all_of_a_changelog_is_waited_for_and_warm_only_its_end(events: Events) -> None:
-    assert {name: (one["waited"], one["changelog"]) for name, one in events.items()} == {
-        ("cold", "join"): (105, 100),
-        ("cold", "kill"): (125, 120),
-        ("warm", "join"): (3, 200),
-        ("warm", "kill"): (7, 220),
+def test_figures_of_each_event(events: Events) -> None:
+    """Cold, all of a changelog is waited for; warm, only its end."""
+    assert {
+        name: (e["waited"], e["changelog"], e["session_timeout"], e["rebalances"], e["probing"], e["fault"])
+        for name, e in events.items()
+    } == {
+        ("cold", "join"): (105, 100, 0.0, 2, 0, ""),
+        ("cold", "kill"): (125, 120, 6.0, 1, 0, ""),
+        ("warm", "join"): (3, 200, 0.0, 3, 2, ""),
+        ("warm", "kill"): (7, 220, 6.0, 1, 0, "not settled within 10 s"),
     }
 
 
@@ -68,23 +72,10 @@ def test_records_restored_after_the_task_was_ready_were_not_waited_for() -> None
     assert measure_events(logs, 6.0)[0]["waited"] == 105
 
 
-def test_the_session_timeout_is_part_of_a_kill_only(events: Events) -> None:
-    assert {kind: one["session_timeout"] for (_, kind), one in events.items()} == {"join": 0.0, "kill": 6.0}
-
-
 def test_group_is_balanced_after_its_last_change(events: Events) -> None:
     assert events["cold", "join"]["balanced"] == 3.0  # m3 is ready at 16 s
     assert events["cold", "kill"]["balanced"] == 8.0
     assert events["warm", "join"]["balanced"] == 2.7  # a probe that changed nothing came later
-
-
-def test_generations_and_probes_are_counted(events: Events) -> None:
-    assert [one["rebalances"] for one in events.values()] == [2, 1, 3, 1]
-    assert [one["probing"] for one in events.values()] == [0, 0, 2, 0]
-
-
-def test_event_without_a_settled_group_has_a_fault(events: Events) -> None:
-    assert [one["fault"] for one in events.values()] == ["", "", "", "not settled within 10 s"]
 
 
 def test_a_task_without_a_record_afterwards_stood_still_until_the_end_of_the_wait() -> None:

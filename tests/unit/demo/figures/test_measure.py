@@ -6,29 +6,32 @@ import pytest
 
 from demo.figures.measure import measure
 from demo.group.logs import RunLogs
+from demo.results import StrategyResult
 from kafka_assignors.errors import KafkaAssignorsError
 from tests.unit.demo.story import at, eager_join
 
 
-def test_figures_of_an_eager_join() -> None:
-    result = measure("range", eager_join())
+@pytest.fixture
+def result() -> StrategyResult:
+    return measure("range", eager_join())
+
+
+def test_figures_of_an_eager_join(result: StrategyResult) -> None:
     assert (result["produced"], result["processed"]) == (40, 40)
     assert (result["lost"], result["duplicates"]) == (0, 1)
     assert result["owned_at_end"] == 2
     assert result["double_owned"] == 0
 
 
-def test_one_partition_moved_in_one_rebalance() -> None:
-    result = measure("range", eager_join())
+def test_one_partition_moved_in_one_rebalance(result: StrategyResult) -> None:
     [step] = result["steps"]
     assert (step["kind"], step["member"], step["at"]) == ("join", "m2", 3.0)
     assert (step["moved"], step["least_moves"], step["rebalances"]) == (1, 1, 1)
     assert step["settled"] == 0.5
 
 
-def test_a_pause_lasts_from_the_last_record_before_to_the_first_after() -> None:
+def test_a_pause_lasts_from_the_last_record_before_to_the_first_after(result: StrategyResult) -> None:
     """Partition 0 idled from 1.5 s on, but its next record came at 2 s; partition 1 pays the warm-up."""
-    result = measure("range", eager_join())
     assert (result["pause_p50"], result["pause_max"], result["pause_total"]) == (1.3, 1.6, 2.6)
     assert (result["paused"], result["pausable"]) == (2, 2)
     assert result["waits"] == [
@@ -37,16 +40,14 @@ def test_a_pause_lasts_from_the_last_record_before_to_the_first_after() -> None:
     ]
 
 
-def test_the_backlog_is_drained_from_the_last_record_sent() -> None:
-    result = measure("range", eager_join())
+def test_the_backlog_is_drained_from_the_last_record_sent(result: StrategyResult) -> None:
     assert result["drain"] == 3.0
     assert result["end"] == 10.0
     assert result["peak_lag"] == 30
     assert result["lag"]["total"][-1] == 0
 
 
-def test_warm_ups_and_lateness_are_kept() -> None:
-    result = measure("range", eager_join())
+def test_warm_ups_and_lateness_are_kept(result: StrategyResult) -> None:
     assert result["openings"] == [{"member": "m2", "partition": 1, "start": 3.5, "end": 3.9}]
     assert result["lateness"] == 0.0125
 

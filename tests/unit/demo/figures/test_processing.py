@@ -43,23 +43,22 @@ KILL_AND_JOIN = [40 * S, 43 * S]
 
 def test_a_pause_after_a_kill_is_the_kills_even_if_somebody_joins_before_it_is_noticed() -> None:
     cause = Join(46 * S, 46 * S, 3)
-    orphan = Wait(0, 40 * S - 1, 40 * S + 1, 47 * S, "m3")
+    orphan = Wait(40 * S - 1, 40 * S + 1, 47 * S, "m3")
     assert processing.step_behind(orphan, cause, KILL_AND_JOIN, orphaned_by=[0]) == 0
 
 
 def test_a_pause_of_a_survivor_is_the_join_that_made_it_rejoin() -> None:
     cause = Join(46 * S, 46 * S, 3)
     for start in (43 * S - 1, 43 * S + 1):  # just before: it waited for its turn when the step came
-        survivor = Wait(0, start, start, 47 * S, "m3")
+        survivor = Wait(start, start, 47 * S, "m3")
         assert processing.step_behind(survivor, cause, KILL_AND_JOIN, orphaned_by=[]) == 1
 
 
 def test_a_second_round_belongs_to_the_step_of_the_first_and_nothing_to_what_came_before_all() -> None:
     second = Join(42 * S, 42 * S, 3)
-    assert processing.step_behind(Wait(0, 41 * S, 41 * S, 43 * S, "m3"), second, [40 * S], []) == 0
+    assert processing.step_behind(Wait(41 * S, 41 * S, 43 * S, "m3"), second, [40 * S], []) == 0
     assert (
-        processing.step_behind(Wait(0, 1 * S, 1 * S, 3 * S, "m3"), Join(2 * S, 2 * S, 1), [40 * S], [])
-        is None
+        processing.step_behind(Wait(1 * S, 1 * S, 3 * S, "m3"), Join(2 * S, 2 * S, 1), [40 * S], []) is None
     )
 
 
@@ -70,26 +69,26 @@ def test_records_after_the_end_do_not_count() -> None:
 def test_a_wait_begins_when_work_stops_or_when_the_next_record_arrives() -> None:
     worked = [Stretch(0, 10, 0, 4, "m1"), Stretch(30, 40, 5, 9, "m1"), Stretch(90, 99, 10, 12, "m2")]
     offered = Sent([Entry(5, "sent", (0,), 0, 9), Entry(70, "sent", (0,), 10, 12)])
-    assert processing.waits(0, worked, offered) == [Wait(0, 10, 10, 30, "m1"), Wait(0, 40, 70, 90, "m2")]
+    assert processing.waits(worked, offered) == [Wait(10, 10, 30, "m1"), Wait(40, 70, 90, "m2")]
 
 
 def test_repeated_records_are_no_wait() -> None:
     worked = [Stretch(0, 10, 0, 9, "m1"), Stretch(30, 40, 5, 9, "m2")]
-    assert processing.waits(0, worked, Sent([Entry(5, "sent", (0,), 0, 9)])) == []
+    assert processing.waits(worked, Sent([Entry(5, "sent", (0,), 0, 9)])) == []
 
 
 def test_a_rebalance_caused_the_wait_when_its_taker_joined_within() -> None:
     log = [at(1, "joined", 0, generation=4), at(5, "joined", 0, generation=5), opened(5, 7, 0)]
     rebalances = processing.joins(log)
     assert rebalances == [Join(1 * S, 1 * S, 4), Join(5 * S, 7 * S, 5)]
-    assert processing.caused_by(Wait(0, 4 * S, 4 * S, 8 * S, "m2"), rebalances) == rebalances[1]
-    arrived_in_warm_up = Wait(0, 4 * S, 6 * S, 8 * S, "m2")
+    assert processing.caused_by(Wait(4 * S, 4 * S, 8 * S, "m2"), rebalances) == rebalances[1]
+    arrived_in_warm_up = Wait(4 * S, 6 * S, 8 * S, "m2")
     assert processing.caused_by(arrived_in_warm_up, rebalances) == rebalances[1]
-    arrived_long_after = Wait(0, 4 * S, 9 * S, 10 * S, "m2")
+    arrived_long_after = Wait(4 * S, 9 * S, 10 * S, "m2")
     assert processing.caused_by(arrived_long_after, rebalances) is None
     two_rounds = [*rebalances, Join(6 * S, 6 * S, 6)]
-    assert processing.caused_by(Wait(0, 4 * S, 4 * S, 8 * S, "m2"), two_rounds) == rebalances[1]
-    before = Wait(0, 2 * S, 2 * S, 3 * S, "m2")
+    assert processing.caused_by(Wait(4 * S, 4 * S, 8 * S, "m2"), two_rounds) == rebalances[1]
+    before = Wait(2 * S, 2 * S, 3 * S, "m2")
     assert processing.caused_by(before, rebalances) is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import kafka
 import pytest
@@ -17,13 +17,7 @@ from demo.group.cluster import Cluster
 from demo.group.logs import LogWriter
 from kafka_assignors.errors import BrokerError
 from tests.support.waiting import until
-
-
-class RecordMetadata(NamedTuple):
-    """As kafka-python's, as far as the replay looks."""
-
-    partition: int
-    offset: int
+from tests.unit.demo.scenes.fake_group import RecordMetadata
 
 
 class Unwilling:

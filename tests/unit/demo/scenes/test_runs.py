@@ -85,7 +85,7 @@ def test_backlog_is_filled_before_the_members_start_and_held_until_go(
     assert (result["produced"], result["processed"], result["fault"]) == (60, 60, "")
     go = logs.driver_entry("go").t
     assert all(entry.t > go for log in logs.members.values() for entry in log if entry.event == "done")
-    assert sum(share["load"] for share in result["shares"].values()) == 60
+    assert sum(lags[0] for lags in result["lag"]["members"].values()) == 60
 
 
 def test_backlog_that_is_not_drained_in_time_is_a_fault(group: FakeGroup, tmp_path: Path) -> None:

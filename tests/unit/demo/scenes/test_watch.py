@@ -7,7 +7,7 @@ import pytest
 from demo.group.logs import Entry
 from demo.scenes.watch import Watch
 from tests.unit.demo.failover.story import records, state
-from tests.unit.demo.story import S, at, done, opened, sent
+from tests.unit.demo.story import S, at, opened, sent
 
 
 def standbys(*tasks: int, behind: int) -> Entry:
@@ -74,7 +74,7 @@ def test_lag_counts_each_record_once_over_all_acts(watch: Watch) -> None:
     watch.feed_sent(sent(1, 3, 0, 4))
     for entry in records(0, 0, 1, 2, 3):
         watch.feed("m1", entry)
-    assert (watch.lag(), watch.processed, watch.sent) == (12, 3, 15)
+    assert (watch.lag(), watch.processed, watch.sent, watch.heaviest) == (12, 3, 15, 10)
     watch.begin()
     assert watch.shares() == ""
     for entry in records(0, 1, 4, 5, 6):
@@ -98,34 +98,15 @@ def test_shares_list_tasks_and_copies_of_each_member(watch: Watch) -> None:
     assert watch.shares() == "m1 2+2  m2 2"
 
 
-def busy() -> Watch:
-    """Member m1 owns both partitions and works; m2 takes one over at 3 s."""
+def test_owners_follow_assignments_and_a_killed_member_owns_nothing() -> None:
     watch = Watch(partitions=2)
-    for entry in (at(1, "started", note="100"), at(1, "joined", generation=1), at(1, "assigned", 0, 1)):
-        watch.feed("m1", entry)
-    watch.feed_sent(sent(2, 0, 0, 9))
-    watch.feed_sent(sent(2, 1, 0, 4))
-    watch.feed("m1", done(1, 1.5, 1, 0, 0))
-    for offset in range(6):
-        watch.feed("m1", done(2, 2.5 + offset / 10, 0, offset, offset))
+    watch.feed("m1", at(1, "assigned", 0, 1))
     watch.feed("m1", at(3, "revoked", 0, 1))
     watch.feed("m1", at(3, "assigned", 0))
-    watch.feed("m2", at(3, "joined", generation=2))
     watch.feed("m2", at(3, "assigned", 1))
-    return watch
-
-
-def test_members_have_partitions_and_lag() -> None:
-    watch = busy()
-    assert (watch.shares(), watch.lag()) == ("m1 1  m2 1", 8)
-    assert (watch.owners(), watch.heaviest) == (("m1", "m2"), 10)
-
-
-def test_killed_worker_owns_nothing() -> None:
-    watch = busy()
+    assert (watch.shares(), watch.owners()) == ("m1 1  m2 1", ("m1", "m2"))
     watch.died("m2")
-    assert watch.owners() == ("m1", None)
-    assert watch.shares() == "m1 1"
+    assert (watch.shares(), watch.owners()) == ("m1 1", ("m1", None))
 
 
 def test_all_is_open_when_every_owner_has_warmed_up_for_its_gained_partitions() -> None:

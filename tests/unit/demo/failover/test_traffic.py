@@ -8,7 +8,7 @@ from collections import Counter
 
 from demo.data.events import Flight
 from demo.data.flight_samples import partition_of
-from demo.failover.flow import noted, steady
+from demo.failover.scene import noted, steady
 
 KEYS = [b"ORD", b"LAX", b"ATL", b"BOS", b"SFO", b"MIA", b"IAD", b"XNA"]
 
