@@ -60,7 +60,8 @@ def recorded_size(spark: SparkSession, recording: RecordingRequest, request: Siz
     strategy = request.strategy or DEFAULT_STRATEGY
     end = datetime.fromtimestamp(_end(recorded.history) / MICROSECONDS, timezone.utc)
     report = size_report(request, load, strategy, end.isoformat(timespec="milliseconds"), recorded=True)
-    note = f"a recording does not name the group's strategy: sizes are planned with {DEFAULT_STRATEGY} (--strategy)"
+    planned = f"sizes are planned with {DEFAULT_STRATEGY} (--strategy)"
+    note = f"a recording does not name the group's strategy: {planned}"
     return report if request.strategy else report.with_notes(note)
 
 

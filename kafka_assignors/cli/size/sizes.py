@@ -218,7 +218,8 @@ def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:
     if request.strategy is not None:
         return request.strategy, []
     if not running:
-        return DEFAULT_STRATEGY, [f"the group has no members: sizes are planned with {DEFAULT_STRATEGY} (--strategy)"]
+        planned = f"sizes are planned with {DEFAULT_STRATEGY} (--strategy)"
+        return DEFAULT_STRATEGY, [f"the group has no members: {planned}"]
     if running == STATEFUL:
         raise GroupError(
             f"group {request.group_id!r} is stateful: see kafka-assignors tasks; size does not plan tasks"
