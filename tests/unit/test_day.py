@@ -1,4 +1,4 @@
-"""A group that is scaled through a day: traffic, rules, the simulated group, and figures from a broker's logs."""
+"""A group that is scaled through a day: traffic, rules, the simulated group, and figures from logs."""
 
 from __future__ import annotations
 
