@@ -21,12 +21,20 @@ JoinedMember: TypeAlias = JoinGroupResponse.JoinGroupResponseMember
 class MemberReport(NamedTuple):
     """A member's decoded user data; empty by default.
 
-    ``priority`` is as in ``Member``, ``requests`` as in ``SeenMember``, and other fields as in `LagUserData`.
+    ``priority`` and ``capacity`` are as in ``Member``, ``requests`` as in ``SeenMember``.
 
     Attributes:
         claimed: the partitions it owned in ``generation``.  It has revoked them, unless ``still_owns``.
-        still_owns: whether it still owns ``claimed``; its subscription then lists no owned partitions.
+        generation: of its last assignment.
+        lags: records left to read, of the partitions whose lag it knows.
+        lag_age_ms: age of ``lags`` when the member joined.
+        rates: arrivals, records a second, of partitions in ``lags``.
+        service_rate: records a second that it reads, instead of ``capacity``; 0: not measured yet, None: it
+            does not measure.
         unread: why a part of the user data cannot be decoded; None: all of it is decoded.
+        still_owns: whether it still owns ``claimed``; its subscription then lists no owned partitions.
+        reads_budget: whether it reads an assignment with a budget.
+        has_budget: whether a budget from a leader is in force for it.
         more: data that only its own strategy understands.
     """
 

@@ -17,7 +17,7 @@ from kafka_assignors.errors import BrokerError
 PORT = "KAFKA_ASSIGNORS_PORT"  # compose.yml reads its port from this variable
 VERSION = "KAFKA_ASSIGNORS_KAFKA_VERSION"  # and the image's tag from this one
 
-_ANSWER_S = 10  # timeout of a command that only looks
+_ANSWER_S = 10  # timeout of ``docker info`` and of ``version``
 # Seconds from SIGTERM to SIGKILL in the container; shorter than `Spec.grace_s`, after which the supervisor
 # kills the compose command.
 _STOP_S = 5

@@ -12,8 +12,8 @@ NEAR = 0.2
 class Retention:
     """The limits by which a broker deletes old records of a partition; None: no limit, or unknown."""
 
-    limit_ms: int | None = None  # the topic's `retention.ms`
-    limit_bytes: int | None = None  # the topic's `retention.bytes`, which is for each partition
+    limit_ms: int | None = None  # the topic's ``retention.ms``
+    limit_bytes: int | None = None  # the topic's ``retention.bytes``, which is for each partition
     record_bytes: float | None = None  # mean size of a record of the partition; None: unknown
 
 

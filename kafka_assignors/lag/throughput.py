@@ -24,7 +24,7 @@ class _Rate:
 
     rate: float  # records a second; 0 without a measurement
     measured_s: float  # seconds for which it was measured; the window, if another member reported it
-    end: int | None  # end offset at `at_s`; None: another member reported the rate
+    end: int | None  # end offset at ``at_s``; None: another member reported the rate
     at_s: float  # when it was measured or reported, seconds
     is_own: bool = False  # whether this member has measured any part of it
 

@@ -20,24 +20,25 @@ from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.forecast import LoadSettings
 
 if TYPE_CHECKING:
-    from kafka_assignors.pipeline.connector import connector_options as connector_options
-    from kafka_assignors.pipeline.feed.feed import create_feed as create_feed
-    from kafka_assignors.pipeline.feed.feed import write_feed as write_feed
-    from kafka_assignors.pipeline.history import read_history as read_history
-    from kafka_assignors.pipeline.maintenance import maintain as maintain
-    from kafka_assignors.pipeline.model.backcast import forecast_errors as forecast_errors
-    from kafka_assignors.pipeline.model.job import run_load_model as run_load_model
-    from kafka_assignors.pipeline.model.job import start_load_model as start_load_model
-    from kafka_assignors.pipeline.model.model import model_load as model_load
-    from kafka_assignors.pipeline.model.sink import read_load as read_load
-    from kafka_assignors.pipeline.record.offsets import record_offsets as record_offsets
-    from kafka_assignors.pipeline.record.offsets import record_offsets_once as record_offsets_once
-    from kafka_assignors.pipeline.record.sampler import group_samples as group_samples
-    from kafka_assignors.pipeline.record.samples import record_samples as record_samples
-    from kafka_assignors.pipeline.record.samples import record_samples_once as record_samples_once
-    from kafka_assignors.pipeline.session import local_session as local_session
-    from kafka_assignors.pipeline.tables.importing import import_samples as import_samples
-    from kafka_assignors.pipeline.tables.landing import read_samples as read_samples
+    from kafka_assignors.pipeline.connector import connector_options
+    from kafka_assignors.pipeline.feed.feed import create_feed, write_feed
+    from kafka_assignors.pipeline.history import read_history
+    from kafka_assignors.pipeline.maintenance import maintain
+    from kafka_assignors.pipeline.model.backcast import forecast_errors
+    from kafka_assignors.pipeline.model.job import run_load_model, start_load_model
+    from kafka_assignors.pipeline.model.model import model_load
+    from kafka_assignors.pipeline.model.sink import read_load
+    from kafka_assignors.pipeline.record.offsets import record_offsets, record_offsets_once
+    from kafka_assignors.pipeline.record.sampler import group_samples
+    from kafka_assignors.pipeline.record.samples import record_samples, record_samples_once
+    from kafka_assignors.pipeline.session import local_session
+    from kafka_assignors.pipeline.tables.importing import import_samples
+    from kafka_assignors.pipeline.tables.landing import read_samples
+
+__all__ = ["LoadSettings", "connector_options", "create_feed", "forecast_errors", "group_samples"]
+__all__ += ["import_samples", "local_session", "maintain", "model_load", "read_history", "read_load"]
+__all__ += ["read_samples", "record_offsets", "record_offsets_once", "record_samples"]
+__all__ += ["record_samples_once", "run_load_model", "start_load_model", "write_feed"]
 
 _MODULES = {
     "connector_options": "connector",
@@ -59,9 +60,6 @@ _MODULES = {
     "start_load_model": "model.job",
     "write_feed": "feed.feed",
 }
-
-__all__ = ["LoadSettings"]
-__all__ += list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:

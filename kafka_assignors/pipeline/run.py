@@ -49,19 +49,19 @@ _SET_BACK_S = 1.0  # a clock that is set back by more restarts the streams
 
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
-    """The options of a pipeline; those not explained here are arguments of its stages."""
+    """The options of a pipeline."""
 
-    root: str
-    settings: Mapping[str, Any] = field(repr=False)  # it may contain passwords
-    groups: Sequence[str] = ()
-    groups_like: str | None = None
+    root: str  # folder of the pipeline, a path or a URI for Spark
+    settings: Mapping[str, Any] = field(repr=False)  # those of ``KafkaConsumer``; may contain passwords
+    groups: Sequence[str] = ()  # names of groups to record
+    groups_like: str | None = None  # pattern of whole names of more groups; Spark's own are excluded
     every_s: float = 10.0  # between two samples, and two batches of commits; see also ``model_every_s``
     load: LoadSettings | None = None  # None: record only, without a model and a feed
-    forget_s: float = FORGET_S
+    forget_s: float = FORGET_S  # the model drops a partition's state after this time without samples
     sampler: bool = True  # whether to sample the groups
     offsets_topic: bool = True  # whether to record the commits in ``__consumer_offsets``
     feed_topic: str | None = None  # None: no feed
-    keep_days: int | None = None
+    keep_days: int | None = None  # days of samples and load to keep besides today; None: all
 
     @property
     def group_arguments(self) -> dict[str, Any]:

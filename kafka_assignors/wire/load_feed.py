@@ -37,12 +37,12 @@ class Forecast:
     """A forecast for one partition."""
 
     time_ms: int  # the event time it was made for, milliseconds since 1970
-    horizon_ms: int  # milliseconds after `time_ms` that it covers
+    horizon_ms: int  # milliseconds after ``time_ms`` that it covers
     arrivals: float  # records expected within the horizon
-    error: float | None  # standard error of `arrivals`, records; None if unknown
-    arrival_rate: float  # records/s that arrived at `time_ms`
+    error: float | None  # standard error of ``arrivals``, records; None if unknown
+    arrival_rate: float  # records/s that arrived at ``time_ms``
     service_rate: float | None  # records/s that the group processed; None if unknown
-    lag: float | None  # records left to read at `time_ms`; None if unknown
+    lag: float | None  # records left to read at ``time_ms``; None if unknown
 
 
 FIELDS = tuple(field.name for field in fields(Forecast))

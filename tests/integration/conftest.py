@@ -15,6 +15,7 @@ import uuid
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -28,7 +29,13 @@ from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
 from tests.support.backend import WANTED
 
 FAULTS = "faults"  # property of a chaos test: kind -> number of faults
-LONGEST = {"test_backlog", "test_chaos", "test_faults", "test_stateful"}  # the first runs the demo
+FOLDER = Path(__file__).parent
+LONGEST = {  # the files of tests that take longest
+    FOLDER / "chaos/test_chaos.py",
+    FOLDER / "demo/test_backlog.py",  # it runs the whole demo
+    FOLDER / "stateful/test_faults.py",
+    FOLDER / "stateful/test_stateful.py",
+}
 _SHARED = pytest.StashKey[str]()
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -73,7 +80,9 @@ def uses_docker(wanted: str) -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Begin with the files that take longest, so that no worker has one left when the others are done."""
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+    ours = [item for item in items if FOLDER in item.path.parents]
+    in_order = iter(sorted(ours, key=lambda item: item.path not in LONGEST))
+    items[:] = [next(in_order) if FOLDER in item.path.parents else item for item in items]
 
 
 @pytest.hookimpl(optionalhook=True)

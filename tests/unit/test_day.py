@@ -1,4 +1,4 @@
-"""A group that is scaled through a day on a broker: the traffic, the rules, and the figures from its logs."""
+"""A group that is scaled through a day: traffic, rules, the simulated group, and figures from logs."""
 
 from __future__ import annotations
 
@@ -7,12 +7,15 @@ import json
 import numpy as np
 import pytest
 
-from bench.lag.autoscaler import Hpa, Keda, View
+from bench.lag.autoscaler import Hpa, Keda, ScaledGroup, View
+from bench.lag.day import STRATEGIES
 from bench.lag.live.day import Cost, Lapse, rate_of, row, traffic, waits_of
 from demo.data.events import Flight
 from demo.group.logs import Entry
+from kafka_assignors.simulation import History, Pauses, Scenario, parse, simulate
 
 PARTITIONS = 4
+STRATEGY = STRATEGIES["counts"]
 
 
 def view(lag: float, replicas: int, now_s: float = 0.0) -> View:
@@ -46,6 +49,24 @@ def test_keda_cuts_lag_by_whole_thresholds_and_the_hpa_tolerates_one_replica_les
 ) -> None:
     lags = np.array([float(lag)] + [0.0] * 15)
     assert Keda(10)(View(0.0, lags, lags, None, replicas, replicas)) == size
+
+
+def load(*rates: int, minutes: int = 30) -> History:
+    """Return minutes of records/s, the same in each partition; a member reads 100 records/s."""
+    rows = np.repeat([[60 * rate] * PARTITIONS for rate in rates], minutes, axis=0)
+    return History("g", 60.0, {"t": PARTITIONS}, rows, np.zeros(PARTITIONS, np.int64), service_rate=100.0)
+
+
+def test_scaled_group_is_the_simulation_of_the_same_joins() -> None:
+    history, pauses = load(40), Pauses(start_s=20.0)
+    group = ScaledGroup(history, STRATEGY, pauses, lambda seen: 3 if seen.now_s >= 600 else 1)
+    ours = group.play()
+    churn = parse("join@600,join@600.001")
+    theirs = simulate(history, Scenario("h", STRATEGY, 1, churn=churn, pauses=pauses))
+    assert (ours.moved, ours.rebalances) == (theirs.moved, theirs.rebalances)
+    assert ours.time_lag_max == pytest.approx(theirs.time_lag_max, rel=0.01)
+    assert (group.most, group.scalings) == (3, 1)
+    assert group.member_s == 1800 + 2 * 1200
 
 
 def flight(at: int, minutes: int) -> Flight:

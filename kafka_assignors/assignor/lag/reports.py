@@ -26,6 +26,7 @@ class OwnReport:
     Args:
         capacity: see ``Member``; None: the member measures it.
         throughput: the arrival rates that the member reports; None: it reports none.
+        now: seconds, as ``time.monotonic``.
 
     Attributes:
         budget: limit of its claims and user data, bytes; None: the leader has set none.

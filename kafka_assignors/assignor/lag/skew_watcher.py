@@ -38,6 +38,7 @@ class SkewWatcher:
         policy: when to check, and when to request a rebalance.
         min_improvement: see ``plan_cooperative_lag_aware``.
         with_forecasts: adds forecast arrivals to the lag; returns its argument if there are none.
+        now: seconds, as ``time.monotonic``.
     """
 
     def __init__(

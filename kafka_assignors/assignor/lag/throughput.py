@@ -21,6 +21,7 @@ class ThroughputLoad:
     Args:
         throughput: arrival rates that this member measured or that others reported.
         horizon_s: seconds that it forecasts.
+        now: seconds, as ``time.monotonic``.
     """
 
     def __init__(

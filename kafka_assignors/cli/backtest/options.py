@@ -32,12 +32,10 @@ _LONGEST = 500
 class Parameters:
     """The values of ``--param``."""
 
-    choices: Mapping[
-        str, Sequence[Parameter]
-    ]  # of strategies' options and `CHOICES`: candidates differ in them
-    surroundings: Mapping[
-        str, Sequence[float]
-    ]  # of `SURROUNDINGS`, seconds: all candidates are tried with them
+    # Of strategies' options and ``CHOICES``: candidates differ in them.
+    choices: Mapping[str, Sequence[Parameter]]
+    # Of ``SURROUNDINGS``, seconds: all candidates are tried with them.
+    surroundings: Mapping[str, Sequence[float]]
 
 
 def read_parameters(ctx: click.Context, _: click.Parameter, given: Iterable[str]) -> Parameters:

@@ -21,7 +21,7 @@ from kafka_assignors.cli.plan.notes import (
     print_notes,
 )
 from kafka_assignors.cli.plan.options import (
-    DEFAULT,
+    DEFAULT_STRATEGY,
     KNOWN,
     about_foreign,
     assumed,
@@ -61,7 +61,7 @@ def _checked_name(strategy: str) -> str:
     metavar=f"[{'|'.join(STRATEGIES)}|MODULE:CLASS]",
     type=_checked_name,
     help="The strategy; MODULE:CLASS is your own.  "
-    f"[default: the file's, else {DEFAULT}; the one the live group runs]",
+    f"[default: the file's, else {DEFAULT_STRATEGY}; the one the live group runs]",
 )
 @click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
 @click.option("--compare", is_flag=True, help="Plan with every strategy and show them side by side.")
@@ -141,7 +141,7 @@ def command(
     if compare:
         kinds = [*STRATEGIES.values(), *own]
     else:
-        kinds = own or [_strategy(strategy or problem.strategy or DEFAULT, group_id)]
+        kinds = own or [_strategy(strategy or problem.strategy or DEFAULT_STRATEGY, group_id)]
         refuse_foreign("--option ", kinds[0], given)
         if strategy is None:
             refuse_foreign("options.", kinds[0], problem.options)

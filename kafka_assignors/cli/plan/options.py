@@ -24,7 +24,7 @@ _IN_FILES = {
     "assignment_consumer_priority": "priority",
 }
 
-DEFAULT = "cooperative-sticky"
+DEFAULT_STRATEGY = "cooperative-sticky"
 """The strategy of a group that names none."""
 
 KNOWN = f"one of {', '.join(STRATEGIES)}, or your own as MODULE:CLASS"

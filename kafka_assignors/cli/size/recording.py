@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafka_assignors.cli.plan.options import DEFAULT
+from kafka_assignors.cli.plan.options import DEFAULT_STRATEGY
 from kafka_assignors.cli.size.load import Forecasts, GroupLoad, history_of
 from kafka_assignors.cli.size.report import SizeReport
 from kafka_assignors.cli.size.sizes import SizeRequest, size_report
@@ -57,10 +57,11 @@ def recorded_size(spark: SparkSession, recording: RecordingRequest, request: Siz
         recorded_members=recording.members,
     )
     load = load_at_end(recorded, recording, request)
-    strategy = request.strategy or DEFAULT
+    strategy = request.strategy or DEFAULT_STRATEGY
     end = datetime.fromtimestamp(_end(recorded.history) / MICROSECONDS, timezone.utc)
     report = size_report(request, load, strategy, end.isoformat(timespec="milliseconds"), recorded=True)
-    note = f"a recording does not name the group's strategy: sizes are planned with {DEFAULT} (--strategy)"
+    planned = f"sizes are planned with {DEFAULT_STRATEGY} (--strategy)"
+    note = f"a recording does not name the group's strategy: {planned}"
     return report if request.strategy else report.with_notes(note)
 
 

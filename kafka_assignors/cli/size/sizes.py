@@ -10,7 +10,7 @@ from statistics import median
 from typing import Any
 
 from kafka_assignors.cli.lag.report import Report
-from kafka_assignors.cli.plan.options import DEFAULT, assumed, refuse_foreign, with_options
+from kafka_assignors.cli.plan.options import DEFAULT_STRATEGY, assumed, refuse_foreign, with_options
 from kafka_assignors.cli.plan.stateful_problem import STATEFUL
 from kafka_assignors.cli.size.load import (
     GroupLoad,
@@ -218,7 +218,8 @@ def strategy_of(request: SizeRequest, running: str) -> tuple[str, list[str]]:
     if request.strategy is not None:
         return request.strategy, []
     if not running:
-        return DEFAULT, [f"the group has no members: sizes are planned with {DEFAULT} (--strategy)"]
+        planned = f"sizes are planned with {DEFAULT_STRATEGY} (--strategy)"
+        return DEFAULT_STRATEGY, [f"the group has no members: {planned}"]
     if running == STATEFUL:
         raise GroupError(
             f"group {request.group_id!r} is stateful: see kafka-assignors tasks; size does not plan tasks"

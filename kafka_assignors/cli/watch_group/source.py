@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -51,17 +51,24 @@ class GroupSource:
     failure closes it.
     """
 
-    def __init__(self, settings: Mapping[str, Any], group_id: str, reset: Reset) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any],
+        group_id: str,
+        reset: Reset,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._reader = GroupReader(settings, group_id)
         self._lag_connection = Connection(settings)
         self._fetch_settings = fetch_settings(settings, group_id, reset)
+        self._clock = clock
         self._owners: Owners = {}
 
     def read(self) -> Observation:
         """Read the group, its commits and its topics, but not the end offsets."""
         group = self._reader.read()
         topics = {topic for member in group.members for topic in member.topics}
-        snapshot = Snapshot(time.time(), group, self._reader.partition_counts(topics))
+        snapshot = Snapshot(self._clock(), group, self._reader.partition_counts(topics))
         self._owners = owners_of(group, self._owners)
         return Observation(snapshot, partitions_of(group, self._owners))
 

@@ -53,6 +53,8 @@ class FeedReader:
         topic: the feed's name, for the log.
         group_id: the group whose forecasts are kept.
         max_age_ms: forecasts whose event time is further from now, in the past or the future, are ignored.
+        wall: seconds since 1970, as ``time.time``.
+        now: seconds, as ``time.monotonic``.
 
     Attributes:
         ignored: number of ignored records: malformed ones of this group, ones with an unreadable key, and

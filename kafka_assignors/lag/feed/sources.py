@@ -57,6 +57,7 @@ class PolledLoad:
         function: takes partitions and returns the expected records of each partition that it knows.
         refresh_s: seconds from one answer to the next call.
         max_age_s: older answers are ignored.
+        now: seconds, as ``time.monotonic``.
     """
 
     def __init__(

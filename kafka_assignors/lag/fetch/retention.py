@@ -38,6 +38,7 @@ class Retentions:
 
     Args:
         note: called once for each cause, with a line for the user.
+        clock: seconds, as ``time.monotonic``.
     """
 
     def __init__(self, note: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:

@@ -27,6 +27,7 @@ class Sender:
     Args:
         settings: the timeout of a request, and the first pause; None: the deadline, and ``PAUSE_MS``.
         deadline: on the clock, in seconds; no request is sent later.
+        clock: seconds, as ``time.monotonic``.
         retries: the highest number of retries in a row; None: until the deadline.
     """
 

@@ -172,7 +172,7 @@ class LoadRun:
         self._refused_until = -1
 
     def start(self, stream: DataStreamWriter) -> None:
-        """Start the stream; its first batch waits until ``query`` is set."""
+        """Start the stream; its first batch waits in ``land`` until ``query`` is set."""
         with self._lock:
             self.query = stream.start()
 
@@ -180,6 +180,8 @@ class LoadRun:
         """Land a batch, for ``foreachBatch``."""
         from kafka_assignors.pipeline.model.steps import as_load
 
+        with self._lock:
+            pass  # ``start`` holds the lock until ``query`` is set
         self._note_refused()  # samples of the previous batch; Spark reports a batch after its end
         gone = check_files(self._sink.storage, CHECKPOINT, batch)
         steps.persist()

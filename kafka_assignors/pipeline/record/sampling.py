@@ -36,7 +36,7 @@ class SamplerOptions:
     """The options of the sampler.  Patterns match whole names."""
 
     groups: tuple[str, ...] = ()  # some may not exist
-    groups_like: Pattern[str] | None = None  # listed again for each batch; see ``own_groups``
+    groups_like: Pattern[str] | None = None  # listed again for each batch; Spark's own are excluded
     topics_like: Pattern[str] | None = None  # None: all topics
     every_s: float = 10.0  # between two batches of a stream
     timeout_s: float = 10.0  # maximum wait for the list of groups, and again for their offsets

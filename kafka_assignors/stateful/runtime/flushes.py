@@ -34,14 +34,14 @@ class FlushSchedule:
             active.flushed_at = min(active.flushed_at, now)
         if now < self._next_at or not opened:
             return []
-        active = min(opened, key=lambda active: active.flushed_at)
-        if active.copy is None or now - active.flushed_at < _EVERY_S:
+        oldest = min(opened, key=lambda active: active.flushed_at)
+        if oldest.copy is None or now - oldest.flushed_at < _EVERY_S:
             return []
-        active.flushed_at = now
+        oldest.flushed_at = now
         try:
-            active.copy.flush()
+            oldest.copy.flush()
         except StateDamagedError as error:
-            return [(active, error)]
+            return [(oldest, error)]
         finally:
             end = self._clock()
             self._next_at = end + (end - now) * (1 / _SHARE - 1)

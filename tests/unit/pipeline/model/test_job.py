@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any, cast
+
+import pytest
 
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.pipeline.model.job import LoadRun
@@ -74,3 +77,31 @@ def test_stop_counts_a_batch_behind_an_idle_trigger() -> None:
     query.show(6, 0)
     run.report()
     assert run.stop().refused == 3
+
+
+def test_first_batch_waits_until_the_query_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark may call ``land`` before its ``start`` returns the query."""
+    run, seen = LoadRun(cast(Any, None), LoadSettings(), None), []
+
+    class EndOfTestError(Exception):
+        """Ends the batch where it would first use the query."""
+
+    def note_refused() -> None:
+        seen.append(hasattr(run, "query"))
+        raise EndOfTestError
+
+    def land() -> None:
+        with pytest.raises(EndOfTestError):
+            run.land(cast(Any, None), 0)
+
+    class Stream:
+        def start(self) -> Query:
+            batch.start()
+            batch.join(0.2)
+            return Query()
+
+    batch = threading.Thread(target=land)
+    monkeypatch.setattr(run, "_note_refused", note_refused)
+    run.start(cast(Any, Stream()))
+    batch.join(10)
+    assert seen == [True]
