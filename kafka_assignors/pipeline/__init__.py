@@ -35,31 +35,45 @@ if TYPE_CHECKING:
     from kafka_assignors.pipeline.tables.importing import import_samples
     from kafka_assignors.pipeline.tables.landing import read_samples
 
-__all__ = ["LoadSettings", "connector_options", "create_feed", "forecast_errors", "group_samples"]
-__all__ += ["import_samples", "local_session", "maintain", "model_load", "read_history", "read_load"]
-__all__ += ["read_samples", "record_offsets", "record_offsets_once", "record_samples"]
-__all__ += ["record_samples_once", "run_load_model", "start_load_model", "write_feed"]
+__all__ = [
+    "LoadSettings",
+    "connector_options",
+    "create_feed",
+    "forecast_errors",
+    "group_samples",
+    "import_samples",
+    "local_session",
+    "maintain",
+    "model_load",
+    "read_history",
+    "read_load",
+    "read_samples",
+    "record_offsets",
+    "record_offsets_once",
+    "record_samples",
+    "record_samples_once",
+    "run_load_model",
+    "start_load_model",
+    "write_feed",
+]
 
-_MODULES = {
-    "connector_options": "connector",
-    "create_feed": "feed.feed",
-    "forecast_errors": "model.backcast",
-    "group_samples": "record.sampler",
-    "import_samples": "tables.importing",
-    "local_session": "session",
-    "maintain": "maintenance",
-    "model_load": "model.model",
-    "read_history": "history",
-    "read_load": "model.sink",
-    "read_samples": "tables.landing",
-    "record_offsets": "record.offsets",
-    "record_offsets_once": "record.offsets",
-    "record_samples": "record.samples",
-    "record_samples_once": "record.samples",
-    "run_load_model": "model.job",
-    "start_load_model": "model.job",
-    "write_feed": "feed.feed",
+_NAMES_OF = {
+    "connector": ("connector_options",),
+    "feed.feed": ("create_feed", "write_feed"),
+    "history": ("read_history",),
+    "maintenance": ("maintain",),
+    "model.backcast": ("forecast_errors",),
+    "model.job": ("run_load_model", "start_load_model"),
+    "model.model": ("model_load",),
+    "model.sink": ("read_load",),
+    "record.offsets": ("record_offsets", "record_offsets_once"),
+    "record.sampler": ("group_samples",),
+    "record.samples": ("record_samples", "record_samples_once"),
+    "session": ("local_session",),
+    "tables.importing": ("import_samples",),
+    "tables.landing": ("read_samples",),
 }
+_MODULES = {name: module for module, names in _NAMES_OF.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

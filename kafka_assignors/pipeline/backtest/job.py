@@ -48,17 +48,11 @@ _SCENARIOS_PER_FILE = 5_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrialResult:
-    """The result of a trial.
+    """The result of a trial."""
 
-    Attributes:
-        number: number of the trial.
-        outcome: the outcome without moves and time lags, its series downsampled; None if the trial failed.
-        error: why the trial failed, in one line; empty if it did not.
-    """
-
-    number: int
-    outcome: Outcome | None = None
-    error: str = ""
+    number: int  # of the trial
+    outcome: Outcome | None = None  # without moves and time lags, its series downsampled; None: it failed
+    error: str = ""  # why the trial failed, in one line; empty if it did not
 
 
 def try_out(history: History, trial: Trial) -> TrialResult:

@@ -18,25 +18,15 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True, slots=True)
 class OffsetsReport:
-    """Counts of the records read.
+    """Counts of the records read."""
 
-    Attributes:
-        records: number of records.
-        kinds: kind (of ``offsets_decoder.KINDS``) -> number of records without a problem.
-        problems: problem (of ``offsets_decoder.PROBLEMS``) -> number of dropped records.
-        first: problem -> partition and offset of its first record.
-        landed: number of commits and tombstones of the wanted groups.
-        since: time of the first of these; None: there are none.
-        until: time of the last of these.
-    """
-
-    records: int = 0
-    kinds: Mapping[str, int] = field(default_factory=dict)
-    problems: Mapping[str, int] = field(default_factory=dict)
-    first: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    landed: int = 0
-    since: datetime | None = None
-    until: datetime | None = None
+    records: int = 0  # number of records
+    kinds: Mapping[str, int] = field(default_factory=dict)  # of ``KINDS`` -> records without a problem
+    problems: Mapping[str, int] = field(default_factory=dict)  # of ``PROBLEMS`` -> dropped records
+    first: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # problem -> partition, offset
+    landed: int = 0  # number of commits and tombstones of the wanted groups
+    since: datetime | None = None  # time of the first of these; None: there are none
+    until: datetime | None = None  # time of the last of these
 
     def __add__(self, other: OffsetsReport) -> OffsetsReport:
         """Add the report of later records."""

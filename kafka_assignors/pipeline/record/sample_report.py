@@ -20,20 +20,14 @@ _MOST_LINES = 20  # maximum log lines for one batch
 
 @dataclass(frozen=True, slots=True)
 class SamplesReport:
-    """Counts of the recorded samples.
+    """Counts of the recorded samples."""
 
-    Attributes:
-        looks: number of batches.
-        rows: number of landed samples.
-        groups: number of groups with samples in the last batch.
-        misses: kind of problem -> number; a problem of a group, or of one of its topics, counts once a batch.
-        current: group or topic, and kind, of each problem of the last batch.
-    """
-
-    looks: int = 0
-    rows: int = 0
-    groups: int = 0
+    looks: int = 0  # number of batches
+    rows: int = 0  # number of landed samples
+    groups: int = 0  # number of groups with samples in the last batch
+    # Kind of problem -> number; a problem of a group, or of one of its topics, counts once a batch.
     misses: Mapping[str, int] = field(default_factory=dict)
+    # Group or topic, and kind, of each problem of the last batch.
     current: frozenset[tuple[str, str]] = field(default=frozenset(), compare=False, repr=False)
 
     def __add__(self, other: SamplesReport) -> SamplesReport:
