@@ -7,6 +7,7 @@ of one part at a time as Arrow, 56 bytes a row, so rows never become Python obje
 from __future__ import annotations
 
 import errno
+import math
 import os
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -25,7 +26,7 @@ from kafka_assignors.errors import HistoryError, PipelineError
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
 from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, Span, frame_of
-from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder, in_memory
+from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder
 from kafka_assignors.pipeline.faults import one_line
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
@@ -72,8 +73,8 @@ def read_history(
         until: end of the history, exclusive, with a time zone; None: the last step.
         recorded_members: see ``backtest.service_rate``.
         step_s: length of a step, seconds, if there are only samples; a load has its own.
-        scratch: a local folder for the arrays; it must outlive the histories.  The driver then has only
-            `CELLS` in memory at a time.  None: the arrays are in memory.
+        scratch: a local folder for a file with the arrays; it must outlive the histories.  The driver then
+            has about `CELLS` in memory at a time.  None: the arrays are in memory.
 
     Returns:
         A history for each group, by name.
@@ -112,10 +113,9 @@ def read_history(
             table = F.broadcast(spark.createDataFrame(pa.Table.from_pylist(starts)))
             indexed = recent.join(table, ["group", "topic"])
             indexed = indexed.withColumn("index", F.col("start") + F.col("partition"))
-            builders = [
-                RecordedBuilder(frame, in_memory if scratch is None else array_files(scratch / str(number)))
-                for number, frame in enumerate(frames)
-            ]
+            size = sum(frame.size for frame in frames)
+            make_array = np.empty if scratch is None else array_file(scratch / "arrays", size)
+            builders = [RecordedBuilder(frame, make_array) for frame in frames]
             _build(builders, frames, bases, indexed)
             return [builder.recorded(recorded_members) for builder in builders]
         finally:
@@ -206,22 +206,26 @@ def _tables(rows: DataFrame) -> Iterator[pa.Table]:
         yield pa.concat_tables(pa.ipc.open_stream(batch.rows).read_all() for batch in of_part)
 
 
-def array_files(folder: Path) -> MakeArray:
-    """Return a function that makes arrays in files of a new folder, memory-mapped."""
-    folder.mkdir()
+def array_file(path: Path, size: int) -> MakeArray:
+    """Return a function that makes arrays, together of up to ``size`` bytes, in a new file, memory-mapped.
 
-    def make_array(name: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
-        path = folder / f"{name}.npy"
-        array: npt.NDArray[Any] = np.lib.format.open_memmap(path, "w+", kind, shape)
-        # The file is sparse.  A write to it that finds the disk full would kill the process (SIGBUS).
-        if hasattr(os, "posix_fallocate"):
-            with path.open("r+b") as file:
-                try:
-                    os.posix_fallocate(file.fileno(), 0, path.stat().st_size)
-                except OSError as error:  # some file systems cannot reserve space
-                    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                        raise
-        return array
+    One file holds the arrays of all groups, because each mapped file stays open, and the system limits these.
+    """
+    whole = np.memmap(path, np.uint8, "w+", shape=(size,))
+    # The file is sparse.  A write to it that finds the disk full would kill the process (SIGBUS).
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            try:
+                os.posix_fallocate(file.fileno(), 0, size)
+            except OSError as error:  # some file systems cannot reserve space
+                if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                    raise
+    used = 0
+
+    def make_array(shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
+        nonlocal used
+        begin, used = used, used + math.prod(shape) * np.dtype(kind).itemsize
+        return whole[begin:used].view(kind).reshape(shape)
 
     return make_array
 

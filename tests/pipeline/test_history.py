@@ -13,16 +13,24 @@ import pytest
 
 from kafka_assignors.errors import HistoryError, OptionError
 from kafka_assignors.pipeline import history
-from kafka_assignors.pipeline.history import array_files, read_history
+from kafka_assignors.pipeline.history import array_file, read_history
 
 _needs_fallocate = pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="the system cannot do this")
 
 
 @_needs_fallocate
 def test_array_in_a_file_has_its_room_on_the_disk(tmp_path: Path) -> None:
-    array = array_files(tmp_path / "0")("arrivals", (1_000, 100), np.int64)
-    file = (tmp_path / "0" / "arrivals.npy").stat()
-    assert file.st_blocks * 512 >= file.st_size > array.nbytes == 800_000
+    array_file(tmp_path / "arrays", 800_000)
+    file = (tmp_path / "arrays").stat()
+    assert file.st_blocks * 512 >= file.st_size == 800_000
+
+
+def test_arrays_share_a_file(tmp_path: Path) -> None:
+    make_array = array_file(tmp_path / "arrays", 8 * (6 + 4))
+    counts, levels = make_array((2, 3), np.int64), make_array((1, 4), np.float64)
+    counts[:], levels[:] = 7, 0.5
+    assert counts.tolist() == [[7, 7, 7]] * 2
+    assert levels.tolist() == [[0.5] * 4]
 
 
 @_needs_fallocate
@@ -33,7 +41,7 @@ def test_array_is_made_on_a_file_system_that_cannot_reserve_room(
         raise OSError(errno.EOPNOTSUPP, "Operation not supported")
 
     monkeypatch.setattr(os, "posix_fallocate", refuse)
-    assert array_files(tmp_path / "0")("arrivals", (2, 3), np.int64).shape == (2, 3)
+    assert array_file(tmp_path / "arrays", 48)((2, 3), np.int64).shape == (2, 3)
 
 
 @_needs_fallocate
@@ -45,7 +53,7 @@ def test_full_disk_is_an_error_before_the_array_is_written(
         raise OSError(number, os.strerror(number))
 
     def load(*_: object) -> None:
-        array_files(tmp_path / "0")("arrivals", (2, 3), np.int64)
+        array_file(tmp_path / "arrays", 48)
 
     monkeypatch.setattr(os, "posix_fallocate", full)
     monkeypatch.setattr(history, "_load_of", load)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.pipeline.backtest.frame import Frame, LoadColumns, Span, frame_of
-from kafka_assignors.pipeline.backtest.recorded import Recorded, RecordedBuilder, in_memory
+from kafka_assignors.pipeline.backtest.recorded import Recorded, RecordedBuilder
 
 Rows = dict[str, npt.NDArray[Any]]
 """Columns of the load table, at least those of a history; ``time`` in microseconds."""
@@ -34,6 +34,6 @@ def framed(rows: Rows) -> tuple[Frame, LoadColumns]:
 def assembled(rows: Rows, *, recorded_members: int | None = None) -> Recorded:
     """Return the history of group ``g``, of one part."""
     frame, columns = framed(rows)
-    builder = RecordedBuilder(frame, in_memory)
+    builder = RecordedBuilder(frame, np.empty)
     builder.add(columns, 0, frame.partitions)
     return builder.recorded(recorded_members)

@@ -58,6 +58,11 @@ class Frame:
         return sum(self.topics.values())
 
     @property
+    def size(self) -> int:
+        """Bytes of the arrays of the history."""
+        return 8 * self.steps * self.partitions * (1 if self.horizon_s is None else 2)
+
+    @property
     def starts(self) -> dict[str, int]:
         """Topic -> index of its first partition among all of the group."""
         return dict(zip(self.topics, itertools.accumulate(self.topics.values(), initial=0), strict=False))

@@ -36,13 +36,8 @@ class Recorded:
     lag_age: npt.NDArray[np.int64]  # by partition, the steps from then to the end
 
 
-MakeArray = Callable[[str, tuple[int, int], type], npt.NDArray[Any]]
-"""Makes an array to be filled; takes its name, shape and type."""
-
-
-def in_memory(_: str, shape: tuple[int, int], kind: type) -> npt.NDArray[Any]:
-    """Make an array in memory."""
-    return np.empty(shape, kind)
+MakeArray = Callable[[tuple[int, int], type], npt.NDArray[Any]]
+"""Makes an array to be filled, such as ``np.empty``; takes its shape and type."""
 
 
 class RecordedBuilder:
@@ -54,8 +49,8 @@ class RecordedBuilder:
     def __init__(self, frame: Frame, make_array: MakeArray) -> None:
         self._frame = frame
         shape = frame.steps, frame.partitions
-        self._arrivals = make_array("arrivals", shape, np.int64)
-        self._expected = None if frame.horizon_s is None else make_array("expected", shape, np.float64)
+        self._arrivals = make_array(shape, np.int64)
+        self._expected = None if frame.horizon_s is None else make_array(shape, np.float64)
         self._start_lags, self._lag_age = (np.zeros(frame.partitions, np.int64) for _ in range(2))
         self._newest_lag = np.zeros(frame.partitions)
         self._first_seen, self._ended = np.zeros(frame.partitions, np.int64), np.zeros(frame.partitions, bool)

@@ -12,7 +12,7 @@ import pytest
 
 from kafka_assignors.errors import HistoryError
 from kafka_assignors.pipeline.backtest.frame import MICROSECONDS, LoadColumns
-from kafka_assignors.pipeline.backtest.recorded import RecordedBuilder, in_memory, missing_times
+from kafka_assignors.pipeline.backtest.recorded import RecordedBuilder, missing_times
 from kafka_assignors.simulation import History
 from tests.support.assembled import Rows, assembled, framed
 
@@ -168,7 +168,7 @@ def test_parts_join_to_the_whole_history(width: int, recorded_members: int | Non
     assert (frame.partitions, frame.horizon_s) == (8, 60.0 if forecasts else None)
     begins = list(range(0, 8, width))
     random.shuffle(begins)
-    builder = RecordedBuilder(frame, in_memory)
+    builder = RecordedBuilder(frame, np.empty)
     for begin in begins:
         builder.add(between(columns, begin, begin + width), begin, min(begin + width, 8))
     in_parts = builder.recorded(recorded_members)
