@@ -13,6 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from pyspark.sql import SparkSession
 from kafka_assignors.cli.backtest import command as cli_backtest
 from kafka_assignors.errors import HistoryError, KafkaAssignorsError
 from kafka_assignors.pipeline import history as history_module
+from kafka_assignors.pipeline.backtest import job
 from kafka_assignors.pipeline.backtest.files import (
     RESULTS,
     RESULTS_NAME,
@@ -348,8 +350,31 @@ def test_series_of_a_failed_run_are_removed(spark: SparkSession, tmp_path: Path)
     assert {path.name for path in tmp_path.iterdir()} == {SERIES_NAME, RESULTS_NAME}
 
 
-def test_each_trial_is_simulated_once(spark: SparkSession, recorded: list[Recorded], tmp_path: Path) -> None:
-    """The writing task takes what the tasks before have simulated."""
+@pytest.mark.parametrize("are_lost", [False, True])
+def test_each_trial_is_simulated_once(
+    spark: SparkSession,
+    recorded: list[Recorded],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    are_lost: bool,
+) -> None:
+    """The writing task takes what the tasks before have simulated, also if the cached rows are lost."""
+
+    class Writing:
+        """The lock of the writers; with it, the rows of the trials are no longer cached."""
+
+        def __enter__(self) -> None:
+            java: Any = spark.sparkContext._jsc
+            cached = list(java.getPersistentRDDs().values())
+            assert cached
+            for rdd in cached if are_lost else ():
+                rdd.unpersist(True)
+
+        def __exit__(self, *_: object) -> None:
+            """Nothing to release."""
+
+    monkeypatch.setattr(job, "threading", SimpleNamespace(Lock=Writing))
     calls = tmp_path / "calls"
     trial = trials_of(recorded)[0]
     planner = trial.scenario.strategy.plan
@@ -368,6 +393,7 @@ def test_each_trial_is_simulated_once(spark: SparkSession, recorded: list[Record
     [result] = run_trials(spark, histories, [counted], series_to=f"{tmp_path}/series")
     assert result.error == ""
     assert calls.stat().st_size == 2 * once
+    assert spark.read.parquet(f"{tmp_path}/series").count() > 0
 
 
 def test_folder_that_workers_do_not_share_is_refused(
