@@ -83,13 +83,13 @@ def write_file(root: Path, writer: str, number: int, looks: Iterable[Look]) -> P
 
 
 def keep(root: Path) -> Path:
-    """Keep a copy of a folder, to `restore` it for each test that would otherwise make it anew."""
+    """Copy a folder, so that each test can `restore` it instead of making it."""
     shutil.copytree(root, _kept(root))
     return root
 
 
 def restore(root: Path) -> Path:
-    """Bring a folder back to what was kept.  It stays in its place: its checkpoints have absolute paths."""
+    """Replace a folder by its copy.  It keeps its path, because checkpoints have absolute paths."""
     shutil.rmtree(root)
     shutil.copytree(_kept(root), root)
     return root

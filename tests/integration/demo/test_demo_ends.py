@@ -88,16 +88,21 @@ def test_kill_9_in_mid_churn_leaves_no_member_no_jvm_and_no_directory(
     until(lambda: not list((tmp_path / "tmp").iterdir()), patience_s=60)
 
 
+def check_ends(demo: subprocess.Popen[str], processes: list[psutil.Process], *, because: str) -> None:
+    """Check that a demo ends with one line about the cause, and leaves none of these processes."""
+    _, lines = demo.communicate(timeout=60)
+    assert demo.returncode == 1
+    assert "Traceback" not in lines
+    assert lines.splitlines()[-1].startswith(f"demo: {because}")
+    _, alive = psutil.wait_procs(processes, timeout=60)
+    assert alive == []
+
+
 def test_dying_broker_ends_the_demo_with_its_cause(own_broker: subprocess.Popen[str], tmp_path: Path) -> None:
     family = psutil.Process(own_broker.pid).children(recursive=True)
     [jvm] = java(family)
     jvm.kill()
-    _, rest = own_broker.communicate(timeout=60)
-    assert own_broker.returncode == 1
-    assert "Traceback" not in rest
-    assert rest.splitlines()[-1].startswith("demo: the broker ended during the demo: ")
-    _, alive = psutil.wait_procs(family, timeout=60)
-    assert alive == []
+    check_ends(own_broker, family, because="the broker ended during the demo: ")
     assert not list((tmp_path / "tmp").iterdir())
 
 
@@ -108,12 +113,7 @@ def test_dying_member_ends_the_scene_and_is_named(kafka_bootstrap: str, tmp_path
         until(lambda: len(members_of(driver)) == CONSUMERS, patience_s=60)
         members = members_of(driver)
         members[0].kill()
-        _, lines = popen.communicate(timeout=60)
-    assert popen.returncode == 1
-    assert "Traceback" not in lines
-    assert lines.splitlines()[-1].startswith("demo: member m")
-    _, alive = psutil.wait_procs(members, timeout=60)
-    assert alive == []
+        check_ends(popen, members, because="member m")
 
 
 def test_missing_broker_is_one_line(tmp_path: Path) -> None:

@@ -251,7 +251,7 @@ def broker(monkeypatch: pytest.MonkeyPatch) -> FakeBroker:
         # The client's error comes first; the broker's end shows a moment later.
         (
             False,
-            BrokerError("nobody answers"),
+            BrokerError("no broker answers"),
             "the broker ended during the demo: IOException: No space left on device",
         ),
         (True, KafkaAssignorsError("member m1 ended"), "member m1 ended"),

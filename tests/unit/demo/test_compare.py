@@ -19,6 +19,7 @@ from demo.scenes.stage import Place
 from demo.settings import Settings
 from demo.view.live import View
 from kafka_assignors.errors import BrokerError, KafkaAssignorsError
+from tests.support.full_disk import FULL, needs_full_device
 from tests.unit.demo.failover.story import failover
 from tests.unit.demo.pipeline.runs import pipeline, recorded
 from tests.unit.demo.story import at, eager_join, uneven_backlog
@@ -42,7 +43,7 @@ def runs(monkeypatch: pytest.MonkeyPatch) -> dict[str, RunLogs]:
         assert place.folder.is_dir()
         name = place.strategy if place.scene == "replay" else f"{place.strategy}, backlog"
         if name not in found:
-            raise BrokerError("nobody answers")
+            raise BrokerError("no broker answers")
         return found[name]
 
     monkeypatch.setattr(demo_compare, "run", run)
@@ -110,9 +111,9 @@ FAILOVER = Settings(scenes=("failover",), flights=900, pipeline=False)
 
 @pytest.fixture
 def failed_over(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Mock:
-    found = Mock(return_value=failover())
-    monkeypatch.setattr(demo_compare, "run_failover", found)
-    return found
+    run_failover = Mock(return_value=failover())
+    monkeypatch.setattr(demo_compare, "run_failover", run_failover)
+    return run_failover
 
 
 @pytest.mark.parametrize("spark", [True, False])
@@ -139,13 +140,13 @@ def test_enough_flights_are_read_for_those_that_follow(
     assert read.call_args.args[1:] == (0.0, 40_000)
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")
+@needs_full_device
 @pytest.mark.parametrize("name", ["results.json", "report.html"])
 def test_a_full_disk_is_one_line_that_names_the_file(
     runs: dict[str, RunLogs], tmp_path: Path, name: str
 ) -> None:
     runs["range"] = eager_join()
-    (tmp_path / f"{name}.new").symlink_to("/dev/full")
+    (tmp_path / f"{name}.new").symlink_to(FULL)
     with pytest.raises(KafkaAssignorsError, match=f"cannot write .*{name}: No space left on device"):
         call(tmp_path)
 
@@ -159,9 +160,9 @@ WITH_PIPELINE = dataclasses.replace(SETTINGS, strategies=("range",), pipeline=Tr
 def piped(monkeypatch: pytest.MonkeyPatch, runs: dict[str, RunLogs]) -> Mock:
     runs["range"] = eager_join()
     result = pipeline() | {"recorded": [recorded("replay", produced=40)], "backtest": None}
-    found = Mock(return_value=result)
-    monkeypatch.setattr(demo_compare, "run_pipeline", found)
-    return found
+    run_pipeline = Mock(return_value=result)
+    monkeypatch.setattr(demo_compare, "run_pipeline", run_pipeline)
+    return run_pipeline
 
 
 def test_pipeline_gets_every_run_and_its_results_are_kept(piped: Mock, tmp_path: Path) -> None:
@@ -185,7 +186,7 @@ def test_failed_pipeline_is_a_fault_and_keeps_the_other_results(piped: Mock, tmp
 
 def test_a_broker_that_ends_under_the_pipeline_is_named(piped: Mock, tmp_path: Path) -> None:
     ended = Mock(side_effect=BrokerError("the broker ended during the demo: killed"))
-    piped.return_value["fault"] = "record: nobody answers"
+    piped.return_value["fault"] = "record: no broker answers"
     assert faults(call(tmp_path, WITH_PIPELINE, ended))[0] == (
         "the pipeline: the broker ended during the demo: killed"
     )

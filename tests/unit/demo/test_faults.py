@@ -49,7 +49,7 @@ def test_a_demo_that_went_well_has_no_fault() -> None:
             {"differences": ["line AA ORD: 5 counted, 6 in the topic"]},
             ["failover, line AA ORD: 5 counted, 6 in the topic"],
         ),
-        (("pipeline",), {"fault": "record: nobody answers"}, ["the pipeline: record: nobody answers"]),
+        (("pipeline",), {"fault": "record: no broker answers"}, ["the pipeline: record: no broker answers"]),
         (
             ("pipeline", "recorded", 0),
             {"produced": 48, "committed": 49, "arrived": 47},

@@ -7,6 +7,7 @@ import pytest
 
 from demo.group.logs import Entry, LogTail, LogWriter, decode, encode, read_log
 from kafka_assignors.errors import KafkaAssignorsError
+from tests.support.full_disk import FULL, needs_full_device
 
 ENTRY = Entry(12, "done", (3,), first=4, last=9, began=10)
 
@@ -47,10 +48,10 @@ def test_a_tail_reads_what_is_new_and_waits_for_the_end_of_a_line(tmp_path: Path
     assert read_log(path) == [ENTRY, ENTRY]
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full: not Linux")
+@needs_full_device
 def test_a_full_disk_is_one_line_and_nothing_follows_a_torn_one(tmp_path: Path) -> None:
     path = tmp_path / "m1.jsonl"
-    path.symlink_to("/dev/full")
+    path.symlink_to(FULL)
     log = LogWriter(path)
     for _ in range(2):
         with pytest.raises(KafkaAssignorsError, match=r"cannot write .*m1.jsonl: No space left on device"):

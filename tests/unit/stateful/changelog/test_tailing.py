@@ -557,13 +557,12 @@ def test_copy_beyond_a_divergent_offset_restarts(
     bench: Bench, caplog: pytest.LogCaptureFixture, divergent: OffsetAndMetadata | None, restarts: bool
 ) -> None:
     """After an unclean election other records took these offsets."""
-    at = LOG_0
     bench.consumer.write(0, b"a", b"b", b"never")
     copy = bench.begin(S0)
     bench.turn()
-    bench.consumer.log[at][2] = (2, b"c", b"2")
+    bench.consumer.log[LOG_0][2] = (2, b"c", b"2")
     bench.consumer.write(0, b"d")
-    bench.tailing.on_truncation(LogTruncationError({at: divergent, TopicPartition("log", 7): None}))
+    bench.tailing.on_truncation(LogTruncationError({LOG_0: divergent, TopicPartition("log", 7): None}))
     assert ("an out-of-sync replica became leader" in caplog.text) == restarts
     assert bench.tailing.kept.lags == ({} if restarts else {S0: 0}), "the member may report it at any time"
     bench.turn()
