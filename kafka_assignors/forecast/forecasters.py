@@ -23,9 +23,9 @@ FORECASTERS = (
     Forecaster(0.25, 0.0, seasonal=False, trend=0.1),
     Forecaster(0.25, 0.0, seasonal=True, trend=0.1),
     Forecaster(1.0, 0.0, seasonal=True, trend=0.0),
-    Forecaster(0.0, 4 * 86400.0, seasonal=True, trend=0.0),
+    Forecaster(0.0, 4 * 86400.0, seasonal=False, trend=0.0),
 )
-"""Quick forecasters for changing traffic, slow ones for steady traffic with a season."""
+"""Quick forecasters for changing traffic, a slow one for steady traffic without a season."""
 
 FIRST = 1  # index of the forecaster that has all the weight until a forecast is scored
 QUICK = 1  # index of the forecaster whose expectation defines outliers
@@ -33,7 +33,11 @@ QUICK = 1  # index of the forecaster whose expectation defines outliers
 BACKCASTS = 8
 """About this many forecasts per horizon are scored."""
 SCORES = 64.0
-"""A mean error covers about this many scores, which takes eight horizons."""
+"""A recent mean error covers about this many scores, which takes eight horizons."""
+LASTING_SCORES = 256
+"""A lasting mean error covers about this many."""
+UNKNOWN_SCORES = 16
+"""Scores of the time before a forecast of `OTHERS` is known count as this many at the most."""
 LEAST_SCORES = 3
 """Until this many forecasts are scored, the error is unknown."""
 OUTLIER = 4.0
@@ -55,8 +59,9 @@ OTHERS = 5
 
 - *naive*: the arrivals of the last horizon.
 - *day ago* and *week ago*: the arrivals at the same time then.
-- *usual*: the mean of the last weeks at the same time.
-- *scaled*: the usual forecast, times recent arrivals over the usual ones of the same time.
+- *typical*: the mean of the last weeks at the same time of similar days, scaled to this day of the week.
+- *scaled*: the mean of the last weeks at the same time, times recent arrivals over the usual ones of the same
+  time.
 
 While a forecast is unknown, it repeats that of `FIRST`.
 """

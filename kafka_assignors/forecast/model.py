@@ -4,8 +4,9 @@ Rules:
 - Additive exponential smoothing (Holt-Winters).  Smoothing is set by time constants, not weights, so
   the length of a step hardly matters.
 - The best speed depends on the traffic and on the horizon.  So several *forecasters* run side by side.  Each
-  is scored by the error of its forecasts, and a smaller error gives more weight in the *mixture*, their
-  weighted mean.  Simple forecasts take part as well, such as the arrivals of the last horizon (``OTHERS``).
+  is scored by the error of its forecasts, over some recent horizons and over four times as many.  Smaller
+  errors give more weight in the *mixture*, their weighted mean.  Simple forecasts take part as well, such as
+  the arrivals of the last horizon (``OTHERS``).
 - The reported error is that of the mixture over the horizon, times a factor.  The factor follows the
   outcomes, so that 68 % of them are within the reported error.
 - ``forecast.bucket`` adds floats in the same order and takes ``exp`` from the same code.  So it computes the
@@ -27,6 +28,7 @@ from kafka_assignors.forecast.forecasters import (
     DEVIATIONS,
     FIRST,
     FORECASTERS,
+    LASTING_SCORES,
     LEARNT,
     LEAST_SCORES,
     LEAST_SPREAD,
@@ -39,6 +41,7 @@ from kafka_assignors.forecast.forecasters import (
     SCALE_DOUBT,
     SCALE_S,
     SCORES,
+    UNKNOWN_SCORES,
     WIDER,
     Forecaster,
     favour,
@@ -46,14 +49,14 @@ from kafka_assignors.forecast.forecasters import (
 from kafka_assignors.forecast.season import Season, added, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
 
-_Quarter = tuple[float, tuple[float, float, float]]  # results of `Season.adds` and `Season.before`
+_Rates = tuple[float, float, float, float]
 
 
 class _Stretch(NamedTuple):
     """A quarter of an hour ahead, or the part of it within the horizon."""
 
     adds: float  # addition of the season, records/s
-    rates: tuple[float, float, float]  # a day ago, a week ago, usual; records/s
+    rates: _Rates  # a day ago, a week ago, typical, usual; records/s
     seconds: float
     weight: float  # 900 s times the share of the quarter's records that arrive in this part
 
@@ -80,8 +83,8 @@ class Model:
     """Learns step by step, and forecasts from the last step."""
 
     __slots__ = (
-        "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "keep",
-        "last", "levels", "miss", "misses", "pending", "recent", "run", "scale_gain", "scored",
+        "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "judged", "keep",
+        "last", "lasting", "levels", "miss", "misses", "pending", "recent", "run", "scale_gain", "scored",
         "season", "seen", "settings", "spread", "stride", "total", "trends", "weights",
     )  # fmt: skip
 
@@ -97,7 +100,9 @@ class Model:
         self.last: float | None = None  # arrivals within the last known horizon
         self.pending: list[Pending] = []
         self.scored = 0  # number of scored forecasts
-        self.misses = [0.0] * (len(FORECASTERS) + OTHERS)  # mean absolute error of each, records
+        self.misses = [0.0] * (len(FORECASTERS) + OTHERS)  # recent mean absolute error of each, records
+        self.lasting = list(self.misses)  # lasting mean absolute error of each
+        self.judged = [0] * len(self.misses)  # scores in these means, up to `LASTING_SCORES`
         self.miss = 0.0  # mean absolute error of the mixture
         self.spread = NORMAL  # standard error / ``miss``
         self.recent = 0.0  # mean rate over `SCALE_S`, of steps with a known usual rate
@@ -113,7 +118,7 @@ class Model:
         self.weights: list[float] | None = None
         self.forecasts: list[float] = []  # of each forecaster, after the last step
         self.forecasts_at = -1
-        self.ahead: list[_Quarter] = []  # the quarters ahead
+        self.ahead: list[tuple[float, _Rates]] = []  # results of `Season` for the quarters ahead
         self.ahead_of = (-1, -1)
 
     def learn(self, at: int, arrived: int) -> None:
@@ -126,7 +131,7 @@ class Model:
         step = self.settings.step
         rate = arrived / self.settings.step_s
         quarter = (at - 1) // QUARTER
-        season, usual = self.season.addition(quarter), self.season.past_rates(quarter)[2]
+        season, usual = self.season.addition(quarter), self.season.past_rates(quarter)[-1]
         if not math.isnan(usual):
             usual *= self.season.weighted_seconds(at - step, at) / self.settings.step_s
             self.recent += self.scale_gain * (rate - self.recent)
@@ -222,26 +227,34 @@ class Model:
         self.last = float(came)
         self.scored += 1
         self.weights = None
-        gain = max(1 / SCORES, 1 / self.scored)
         *forecasts, mixture = pending.forecasts
         for index, forecast in enumerate(forecasts):
-            self.misses[index] += (abs(came - forecast) - self.misses[index]) * gain
+            self._judge(index, abs(came - forecast), known=forecast != forecasts[FIRST])
         miss = abs(came - mixture)
         if self.scored > LEAST_SCORES:
             factor = NARROWER if miss <= self.spread * self.miss else WIDER
             self.spread = min(max(self.spread * factor, LEAST_SPREAD), MOST_SPREAD)
-        self.miss += (miss - self.miss) * gain
+        self.miss += (miss - self.miss) * max(1 / SCORES, 1 / self.scored)
+
+    def _judge(self, index: int, miss: float, *, known: bool) -> None:
+        """Add the error of a forecast to the means of its forecaster."""
+        judged = self.judged[index]
+        if known or index < len(FORECASTERS) or judged < UNKNOWN_SCORES:
+            judged = self.judged[index] = min(judged + 1, LASTING_SCORES)
+        self.misses[index] += (miss - self.misses[index]) * max(1 / SCORES, 1 / judged)
+        self.lasting[index] += (miss - self.lasting[index]) * (1 / judged)
 
     def _weights(self) -> list[float]:
         """Return the weight of each forecaster and of ``OTHERS``; the sum is 1."""
         if self.weights is None:
-            best = min(self.misses)
+            misses = [recent * lasting for recent, lasting in zip(self.misses, self.lasting, strict=True)]
+            best = min(misses)
             if not self.scored:
-                favours = [float(index == FIRST) for index in range(len(self.misses))]
+                favours = [float(index == FIRST) for index in range(len(misses))]
             elif best > 0:
-                favours = [favour(best / miss) for miss in self.misses]
+                favours = [favour(best / miss) for miss in misses]
             else:
-                favours = [float(miss <= 0) for miss in self.misses]
+                favours = [float(miss <= 0) for miss in misses]
             total = added(favours)
             self.weights = [favour / total for favour in favours]
         return self.weights
@@ -253,7 +266,7 @@ class Model:
         stretches = self._stretches(at, self.settings.horizon if within is None else within)
         season = _total([stretch.adds * stretch.seconds for stretch in stretches])
         *before, usual = (
-            _total([stretch.rates[index] * stretch.weight for stretch in stretches]) for index in range(3)
+            _total([stretch.rates[index] * stretch.weight for stretch in stretches]) for index in range(4)
         )
         lowest = min(stretch.adds for stretch in stretches)
         grown = self.grown(horizon_s)
@@ -269,7 +282,7 @@ class Model:
         first = forecasts[FIRST]
         forecasts.append(first if self.last is None else self.last * (horizon_s / whole_s))
         scale = (self.recent * SCALE_S + SCALE_DOUBT) / (self.expected * SCALE_S + SCALE_DOUBT)
-        others = (*before, usual, scale * usual)
+        others = (*before, scale * usual)
         forecasts += [first if math.isnan(records) else records for records in others]
         return forecasts
 

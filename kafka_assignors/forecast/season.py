@@ -15,7 +15,9 @@ day of the week has a weekly part from its second occurrence on.  The very first
 occurrence, because there is no daily mean yet.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
-weeks.  They are in single precision, which halves the state.
+weeks.  They are in single precision, which halves the state.  At the end of a day its usual rates are added
+up.  Days from Monday to Friday are *similar*, and so are Saturday and Sunday.  The *typical* rate spreads the
+sum of a day over its quarters as the usual rates of all similar days are spread.
 
 A quarter of an hour is divided into up to `MOST_SLOTS` equal *slots* of whole steps.  Each slot of the day
 has its *share* of the records of its quarter: a mean of about 14 days, weighted by their records.  So the
@@ -48,6 +50,7 @@ LEAST_SEEN = 0.5  # a quarter is learnt if at least this part of it is known
 MOST_SLOTS = 15
 WHOLE = 65_520  # the share of a whole quarter; every possible number of slots divides it
 QUARTER_S = QUARTER / SECOND
+UNKNOWN_TOTAL = -1.0  # sum of a day of which a quarter is not learnt
 
 
 class Season:
@@ -55,7 +58,7 @@ class Season:
 
     __slots__ = (
         "above", "changes", "counts", "day", "day_seen", "latest", "mean", "quarter", "quarters", "shares",
-        "slots", "steps", "sum", "usual", "usual_seen", "week", "week_seen", "zone",
+        "slots", "steps", "sum", "totals", "usual", "usual_seen", "week", "week_seen", "zone",
     )  # fmt: skip
 
     def __init__(self, zone: str = "UTC", slots: int = 1) -> None:
@@ -70,6 +73,7 @@ class Season:
         self.latest = [0.0] * WEEK_QUARTERS
         self.usual = [0.0] * WEEK_QUARTERS
         self.usual_seen = [0] * WEEK_QUARTERS
+        self.totals = [UNKNOWN_TOTAL] * 7  # sum of each weekday's usual rates, Monday first
         self.mean = 0.0  # of the known quarters of the day
         self.quarter = -1  # number of the current quarter since 1970, by local clocks
         self.sum = 0.0  # of the rates of the current quarter's steps
@@ -88,8 +92,8 @@ class Season:
         above = (self.day[index] - self.mean) * seen / (seen + DAY_DOUBT)
         return above + self._week_addition(hour_of_week(quarter))
 
-    def past_rates(self, quarter: int) -> tuple[float, float, float]:
-        """Return three rates of a quarter: latest on the day before, and latest and usual on this weekday.
+    def past_rates(self, quarter: int) -> tuple[float, float, float, float]:
+        """Return four rates: latest on the day before; latest, typical and usual on this weekday.
 
         They are in records/s; NaN: unknown.  After a gap the latest may be weeks old.
         """
@@ -97,8 +101,18 @@ class Season:
         yesterday = (index - QUARTERS) % WEEK_QUARTERS
         day_ago = self.latest[yesterday] if self.usual_seen[yesterday] else math.nan
         if not self.usual_seen[index]:
-            return day_ago, math.nan, math.nan
-        return day_ago, self.latest[index], self.usual[index]
+            return day_ago, math.nan, math.nan, math.nan
+        return day_ago, self.latest[index], self._typical(index), self.usual[index]
+
+    def _typical(self, index: int) -> float:
+        """Return the typical rate of a quarter of the week; NaN: unknown."""
+        weekday, quarter = divmod(index, QUARTERS)
+        if self.totals[weekday] == UNKNOWN_TOTAL:
+            return math.nan
+        known = [day for day in similar_days(weekday) if self.totals[day] != UNKNOWN_TOTAL]
+        total = added(self.totals[day] for day in known)
+        rate = added(self.usual[day * QUARTERS + quarter] for day in known)
+        return self.totals[weekday] * rate / total if total > 0 else 0.0
 
     def weighted_seconds(self, start: int, stop: int) -> float:
         """Return the seconds that turn a quarter's mean rate into the records of a part; 900 for all of it.
@@ -131,6 +145,8 @@ class Season:
                 self._end_quarter(whole=self.steps * step == QUARTER)
             if quarter // 4 != self.quarter // 4:
                 self._end_hour()
+            if quarter // QUARTERS != self.quarter // QUARTERS:
+                self._end_day()
             self.changes += 1
             self.quarter, self.sum, self.steps = quarter, 0.0, 0
             self.counts = [0] * self.slots
@@ -173,6 +189,17 @@ class Season:
                 self.week, self.week_seen, hour_of_week(self.quarter), self.above / self.quarters, MOST_WEEKS
             )
         self.above, self.quarters = 0.0, 0
+
+    def _end_day(self) -> None:
+        weekday = quarter_of_week(self.quarter) // QUARTERS
+        quarters = slice(weekday * QUARTERS, (weekday + 1) * QUARTERS)
+        if all(self.usual_seen[quarters]):
+            self.totals[weekday] = added(self.usual[quarters])
+
+
+def similar_days(weekday: int) -> range:
+    """Return the days that are similar to one; 0 is Monday."""
+    return range(5) if weekday < 5 else range(5, 7)
 
 
 def added(values: Iterable[float]) -> float:

@@ -10,7 +10,7 @@ part        contents                                                    changes
 ``odd``     counters that no array can hold, by ``forecast.codec``      with their samples
 ==========  ==========================================================  ===========================
 
-Version 7, little-endian: a version byte, the CRC-32 of the rest, and the content, compressed by zlib in
+Version 8, little-endian: a version byte, the CRC-32 of the rest, and the content, compressed by zlib in
 ``hot`` and ``odd``; the floats of the others hardly shrink once they are weeks old.  The
 content of ``hot`` begins with the settings.  An integer is stored as its difference from the least one of all
 partitions, in as few bytes as the largest difference needs.  ``scores`` and ``season`` are read when they are
@@ -34,7 +34,7 @@ from kafka_assignors.forecast.bucket.table import COUNTERS, Table, last_samples
 from kafka_assignors.forecast.settings import LoadSettings
 from kafka_assignors.forecast.steps import MOST_POINTS
 
-VERSION = 7
+VERSION = 8
 PARTS = ("names", "hot", "scores", "season", "odd")
 _COMPRESSED = ("hot", "odd")
 _WIDTHS = (0, 1, 2, 4, 8)

@@ -7,12 +7,13 @@ from typing import NamedTuple
 import numpy as np
 
 from kafka_assignors.forecast.bucket.season import Seasons, added
-from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Floats, Ints, RowIndex, Table
+from kafka_assignors.forecast.bucket.table import ERRORS, MODELS, Bools, Floats, Ints, RowIndex, Table
 from kafka_assignors.forecast.forecasters import (
     BELIEVED,
     DEVIATIONS,
     FIRST,
     FORECASTERS,
+    LASTING_SCORES,
     LEARNT,
     LEAST_SCORES,
     LEAST_SPREAD,
@@ -25,6 +26,7 @@ from kafka_assignors.forecast.forecasters import (
     SCALE_DOUBT,
     SCALE_S,
     SCORES,
+    UNKNOWN_SCORES,
     WIDER,
     favour,
 )
@@ -62,7 +64,7 @@ class Models:
         table, scale = self._table, self._table.scale
         rate = arrived / table.settings.step_s
         quarter = (at - 1) // QUARTER
-        season, usual = self._seasons.addition(quarter, rows), self._seasons.past_rates(quarter, rows)[2]
+        season, usual = self._seasons.addition(quarter, rows), self._seasons.past_rates(quarter, rows)[-1]
         weight = self._seasons.weighted_seconds(at - table.settings.step, at, rows)
         self._scale(rows, rate, usual * (weight / table.settings.step_s))
         table.seen[rows] += 1
@@ -157,22 +159,31 @@ class Models:
         came = table.total[rows] - table.due_total[slot, rows]
         table.last[rows] = came
         table.scored[rows] += 1
-        gain = np.maximum(1 / SCORES, 1 / table.scored[rows])
         *forecasts, mixture = table.due_forecasts[slot][:, rows]
         for index, forecast in enumerate(forecasts):
-            before = table.misses[index, rows]
-            table.misses[index, rows] = before + (np.abs(came - forecast) - before) * gain
+            self._judge(rows, index, np.abs(came - forecast), forecast != forecasts[FIRST])
         miss, before, spread = np.abs(came - mixture), table.miss[rows], table.spread[rows]
         factor = np.where(miss <= spread * before, NARROWER, WIDER)
         adjusted = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)
         table.spread[rows] = np.where(table.scored[rows] > LEAST_SCORES, adjusted, spread)
-        table.miss[rows] = before + (miss - before) * gain
+        table.miss[rows] = before + (miss - before) * np.maximum(1 / SCORES, 1 / table.scored[rows])
         table.due[slot, rows] = table.due_total[slot, rows] = 0
         table.due_forecasts[slot][:, rows] = 0.0
 
+    def _judge(self, rows: Ints, index: int, miss: Floats, known: Bools) -> None:
+        """Add errors of a forecaster to its means, as ``Model._judge``."""
+        table = self._table
+        judged = table.judged[index, rows]
+        counted = known | (index < MODELS) | (judged < UNKNOWN_SCORES)
+        judged = np.where(counted, np.minimum(judged + 1, LASTING_SCORES), judged)
+        table.judged[index, rows] = judged
+        for means, gain in ((table.misses, np.maximum(1 / SCORES, 1 / judged)), (table.lasting, 1 / judged)):
+            before = means[index, rows]
+            means[index, rows] = before + (miss - before) * gain
+
     def _weights(self, rows: RowIndex) -> Floats:
         """Return the weight of each forecaster in the mixture: the smaller its past errors, the larger."""
-        misses = self._table.misses[:, rows]
+        misses = self._table.misses[:, rows] * self._table.lasting[:, rows]
         best = misses.min(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             favours = np.where(best > 0, favour(best / misses), misses <= 0)
@@ -208,8 +219,8 @@ class Models:
         recent, usual = table.recent[rows], table.expected[rows]
         factor = (recent * SCALE_S + SCALE_DOUBT) / (usual * SCALE_S + SCALE_DOUBT)
         forecasts[MODELS] = np.where(np.isnan(last), first, last)
-        forecasts[MODELS + 1 : -1] = np.where(np.isnan(before), first, before)
-        forecasts[-1] = np.where(np.isnan(before[2]), first, factor * before[2])
+        others = np.stack([*before[:-1], factor * before[-1]])
+        forecasts[MODELS + 1 :] = np.where(np.isnan(others), first, others)
         return forecasts
 
     def _at_least_0(
@@ -236,8 +247,8 @@ class Models:
         """Look up the season within the horizon.
 
         Returns:
-            The records that the season adds; the arrivals at the same time yesterday, a week ago, and
-            usually; the season's least addition (records/s).
+            The records that the season adds; the arrivals at the same time yesterday, a week ago, typically
+            and usually; the season's least addition (records/s).
         """
         seasons, stop = self._seasons, at + self._table.settings.horizon
         season, before, lowest = [], [], []

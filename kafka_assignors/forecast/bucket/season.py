@@ -15,6 +15,7 @@ from kafka_assignors.forecast.season import (
     MOST_WEEKS,
     QUARTER_S,
     QUARTERS,
+    UNKNOWN_TOTAL,
     USUAL_WEEKS,
     WEEK_DOUBT,
     WEEK_QUARTERS,
@@ -22,6 +23,7 @@ from kafka_assignors.forecast.season import (
     hour_of_week,
     overlaps,
     quarter_of_week,
+    similar_days,
 )
 from kafka_assignors.forecast.settings import QUARTER, SECOND, local_quarter
 
@@ -68,11 +70,22 @@ class Seasons:
         if before is None:
             table, index = self._table, quarter_of_week(self._local(quarter))
             yesterday = (index - QUARTERS) % WEEK_QUARTERS
-            known = table.usual_seen[[yesterday, index, index]] > 0
-            rates = np.stack([table.latest[yesterday], table.latest[index], table.usual[index]])
-            before = np.where(known, rates.astype(np.float64), np.nan)
+            known = table.usual_seen[[yesterday, index, index, index]] > 0
+            rates = [table.latest[yesterday], table.latest[index], self._typical(index), table.usual[index]]
+            before = np.where(known, np.array(rates, np.float64), np.nan)
             self._before[quarter] = before
         return before[:, rows]
+
+    def _typical(self, index: int) -> Floats:
+        table, (weekday, quarter) = self._table, divmod(index, QUARTERS)
+        days = list(similar_days(weekday))
+        known = table.totals[days] != UNKNOWN_TOTAL
+        total = added(np.where(known, table.totals[days], 0.0))
+        usual = table.usual[[day * QUARTERS + quarter for day in days]].astype(np.float64)
+        rate = added(np.where(known, usual, 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            typical = np.where(total > 0, table.totals[weekday] * rate / total, 0.0)
+        return np.where(table.totals[weekday] == UNKNOWN_TOTAL, np.nan, typical)
 
     def weighted_seconds(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
         """Return the seconds from ``start`` to ``stop`` (microseconds), as ``Season.weighted_seconds``."""
@@ -126,10 +139,22 @@ class Seasons:
         _add_to_mean(table.week, table.week_seen, (hour, known), mean, MOST_WEEKS)
         table.above[hour_ended] = 0.0
         table.quarters[hour_ended] = 0
+        self._end_days(rows[table.quarter[rows] // QUARTERS != quarter // QUARTERS])
         table.quarter[rows] = quarter
         table.quarter_sum[rows] = 0.0
         table.quarter_steps[rows] = 0
         table.counts[:, rows] = 0
+
+    def _end_days(self, rows: Ints) -> None:
+        table = self._table
+        weekdays = quarter_of_week(table.quarter[rows]) // QUARTERS
+        for weekday in np.unique(weekdays).tolist():
+            several = rows[weekdays == weekday]
+            quarters = slice(weekday * QUARTERS, (weekday + 1) * QUARTERS)
+            several = several[table.usual_seen[quarters, several].all(axis=0)]
+            if len(several):
+                table.changed.add("season")
+            table.totals[weekday, several] = added(table.usual[quarters, several].astype(np.float64))
 
     def _learn_quarters(self, rows: Ints) -> None:
         table = self._table

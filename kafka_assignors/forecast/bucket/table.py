@@ -24,7 +24,14 @@ from kafka_assignors.forecast.counters import EndMark, GroupMark
 from kafka_assignors.forecast.forecasters import FORECASTERS, NORMAL, OTHERS
 from kafka_assignors.forecast.model import Model, Pending
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, position
-from kafka_assignors.forecast.season import QUARTERS, WEEK_HOURS, WEEK_QUARTERS, WHOLE, slots_of
+from kafka_assignors.forecast.season import (
+    QUARTERS,
+    UNKNOWN_TOTAL,
+    WEEK_HOURS,
+    WEEK_QUARTERS,
+    WHOLE,
+    slots_of,
+)
 from kafka_assignors.forecast.settings import LoadSettings
 from kafka_assignors.forecast.steps import MOST_POINTS, Steps
 
@@ -47,11 +54,14 @@ class State(IntEnum):
 
 
 _OF_MODEL = (
-    *("seen", "run", "total", "scored", "levels", "trends", "misses"),
+    *("seen", "run", "total", "scored", "levels", "trends", "misses", "lasting", "judged"),
     *("miss", "deviation", "spread", "recent", "expected"),
 )
 # Lists of `Season`.
-_LISTED = ("day", "day_seen", "week", "week_seen", "latest", "usual", "usual_seen", "shares", "counts")
+_LISTED = (
+    *("day", "day_seen", "week", "week_seen", "latest", "usual", "usual_seen", "totals"),
+    *("shares", "counts"),
+)
 _SAMPLE = ("time", "begin", "end", "committed", "newest")
 COUNTERS = (
     *("recorded", "plain", "epoch", "commit_epoch", "resets", "served"),
@@ -93,10 +103,9 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "point_at": Field("hot", depth=(MOST_POINTS,)),
         "point_end": Field("hot", depth=(MOST_POINTS,)),
         **dict.fromkeys(("seen", "run", "total", "scored"), hot),
-        **{
-            name: Field("hot", "f8", (depth,))
-            for name, depth in (("levels", MODELS), ("trends", MODELS), ("misses", ERRORS))
-        },
+        **dict.fromkeys(("levels", "trends"), Field("hot", "f8", (MODELS,))),
+        **dict.fromkeys(("misses", "lasting"), Field("hot", "f8", (ERRORS,))),
+        "judged": Field("hot", depth=(ERRORS,)),
         **dict.fromkeys(("miss", "deviation", "recent", "expected"), real),
         "spread": Field("hot", "f8", start=NORMAL),
         "last": Field("hot", "f8", start=np.nan),
@@ -117,6 +126,7 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "week_seen": Field("season", "u1", (WEEK_HOURS,)),
         **dict.fromkeys(("latest", "usual"), Field("season", "f4", (WEEK_QUARTERS,))),
         "usual_seen": Field("season", "u1", (WEEK_QUARTERS,)),
+        "totals": Field("season", "f8", (7,), UNKNOWN_TOTAL),
         "shares": Field("season", "u2", (QUARTERS * slots,), WHOLE // slots),
     }
 
@@ -285,7 +295,8 @@ class Table:
             return values
 
         model.seen, model.run, model.total, model.scored = map(whole, ("seen", "run", "total", "scored"))
-        model.levels, model.trends, model.misses = map(listed, ("levels", "trends", "misses"))
+        model.levels, model.trends = map(listed, ("levels", "trends"))
+        model.misses, model.lasting, model.judged = map(listed, ("misses", "lasting", "judged"))
         model.miss, model.deviation, model.spread = map(real, ("miss", "deviation", "spread"))
         model.recent, model.expected = real("recent"), real("expected")
         model.last = None if np.isnan(self.last[row]) else real("last")
