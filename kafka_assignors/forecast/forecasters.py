@@ -25,7 +25,7 @@ FORECASTERS = (
     Forecaster(1.0, 0.0, seasonal=True, trend=0.0),
     Forecaster(0.0, 4 * 86400.0, seasonal=False, trend=0.0),
 )
-"""Quick forecasters for changing traffic, a slow one for steady traffic without a season."""
+"""Two quick forecasters, one that averages about a horizon, and a slow one without a season."""
 
 FIRST = 1  # index of the forecaster that has all the weight until a forecast is scored
 QUICK = 1  # index of the forecaster whose expectation defines outliers
@@ -37,7 +37,7 @@ SCORES = 64.0
 LASTING_SCORES = 256
 """A lasting mean error covers about this many."""
 UNKNOWN_SCORES = 16
-"""Scores of the time before a forecast of `OTHERS` is known count as this many at the most."""
+"""Scores of one of `OTHERS` while it equals `FIRST`, as it does when unknown, count as at most this many."""
 LEAST_SCORES = 3
 """Until this many forecasts are scored, the error is unknown."""
 OUTLIER = 4.0
@@ -60,8 +60,7 @@ OTHERS = 5
 - *naive*: the arrivals of the last horizon.
 - *day ago* and *week ago*: the arrivals at the same time then.
 - *typical*: the mean of the last weeks at the same time of similar days, scaled to this day of the week.
-- *scaled*: the mean of the last weeks at the same time, times recent arrivals over the usual ones of the same
-  time.
+- *scaled*: the mean of the last weeks at the same time, times recent arrivals over the usual ones then.
 
 While a forecast is unknown, it repeats that of `FIRST`.
 """
@@ -76,7 +75,6 @@ LEAST_SPREAD, MOST_SPREAD = 0.25, 4.0
 
 
 def favour(ratio: _Real) -> _Real:
-    """Return the eighth power: half the error gives 256 times the weight."""
+    """Return the fifth power of a ratio of errors, each the product of a recent and a lasting mean."""
     square = ratio * ratio
-    fourth = square * square
-    return fourth * fourth
+    return square * square * ratio

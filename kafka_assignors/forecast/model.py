@@ -4,9 +4,9 @@ Rules:
 - Additive exponential smoothing (Holt-Winters).  Smoothing is set by time constants, not weights, so
   the length of a step hardly matters.
 - The best speed depends on the traffic and on the horizon.  So several *forecasters* run side by side.  Each
-  is scored by the error of its forecasts, over some recent horizons and over four times as many.  Smaller
-  errors give more weight in the *mixture*, their weighted mean.  Simple forecasts take part as well, such as
-  the arrivals of the last horizon (``OTHERS``).
+  is scored by its mean errors over about 8 horizons and over about 32.  Smaller errors give more weight in
+  the *mixture*, their weighted mean.  Simple forecasts take part as well, such as the arrivals of the last
+  horizon (``OTHERS``).
 - The reported error is that of the mixture over the horizon, times a factor.  The factor follows the
   outcomes, so that 68 % of them are within the reported error.
 - ``forecast.bucket`` adds floats in the same order and takes ``exp`` from the same code.  So it computes the
@@ -83,9 +83,10 @@ class Model:
     """Learns step by step, and forecasts from the last step."""
 
     __slots__ = (
-        "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "judged", "keep",
-        "last", "lasting", "levels", "miss", "misses", "pending", "recent", "run", "scale_gain", "scored",
-        "season", "seen", "settings", "spread", "stride", "total", "trends", "weights",
+        "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "keep", "last",
+        "lasting_misses", "levels", "miss", "miss_counts", "pending", "recent", "recent_misses", "run",
+        "scale_gain", "scored", "season", "seen", "settings", "spread", "stride", "total", "trends",
+        "weights",
     )  # fmt: skip
 
     def __init__(self, settings: LoadSettings) -> None:
@@ -100,9 +101,10 @@ class Model:
         self.last: float | None = None  # arrivals within the last known horizon
         self.pending: list[Pending] = []
         self.scored = 0  # number of scored forecasts
-        self.misses = [0.0] * (len(FORECASTERS) + OTHERS)  # recent mean absolute error of each, records
-        self.lasting = list(self.misses)  # lasting mean absolute error of each
-        self.judged = [0] * len(self.misses)  # scores in these means, up to `LASTING_SCORES`
+        # Mean absolute errors of each forecaster, records, and the number of scores in them.
+        self.recent_misses = [0.0] * (len(FORECASTERS) + OTHERS)
+        self.lasting_misses = list(self.recent_misses)
+        self.miss_counts = [0] * len(self.recent_misses)  # up to `LASTING_SCORES`
         self.miss = 0.0  # mean absolute error of the mixture
         self.spread = NORMAL  # standard error / ``miss``
         self.recent = 0.0  # mean rate over `SCALE_S`, of steps with a known usual rate
@@ -229,25 +231,26 @@ class Model:
         self.weights = None
         *forecasts, mixture = pending.forecasts
         for index, forecast in enumerate(forecasts):
-            self._judge(index, abs(came - forecast), known=forecast != forecasts[FIRST])
+            self._add_miss(index, abs(came - forecast), known=forecast != forecasts[FIRST])
         miss = abs(came - mixture)
         if self.scored > LEAST_SCORES:
             factor = NARROWER if miss <= self.spread * self.miss else WIDER
             self.spread = min(max(self.spread * factor, LEAST_SPREAD), MOST_SPREAD)
         self.miss += (miss - self.miss) * max(1 / SCORES, 1 / self.scored)
 
-    def _judge(self, index: int, miss: float, *, known: bool) -> None:
+    def _add_miss(self, index: int, miss: float, *, known: bool) -> None:
         """Add the error of a forecast to the means of its forecaster."""
-        judged = self.judged[index]
-        if known or index < len(FORECASTERS) or judged < UNKNOWN_SCORES:
-            judged = self.judged[index] = min(judged + 1, LASTING_SCORES)
-        self.misses[index] += (miss - self.misses[index]) * max(1 / SCORES, 1 / judged)
-        self.lasting[index] += (miss - self.lasting[index]) * (1 / judged)
+        count = self.miss_counts[index]
+        if known or index < len(FORECASTERS) or count < UNKNOWN_SCORES:
+            count = self.miss_counts[index] = min(count + 1, LASTING_SCORES)
+        self.recent_misses[index] += (miss - self.recent_misses[index]) * max(1 / SCORES, 1 / count)
+        self.lasting_misses[index] += (miss - self.lasting_misses[index]) * (1 / count)
 
     def _weights(self) -> list[float]:
         """Return the weight of each forecaster and of ``OTHERS``; the sum is 1."""
         if self.weights is None:
-            misses = [recent * lasting for recent, lasting in zip(self.misses, self.lasting, strict=True)]
+            both = zip(self.recent_misses, self.lasting_misses, strict=True)
+            misses = [recent * lasting for recent, lasting in both]
             best = min(misses)
             if not self.scored:
                 favours = [float(index == FIRST) for index in range(len(misses))]
@@ -265,7 +268,7 @@ class Model:
         horizon_s = whole_s if within is None else within / SECOND
         stretches = self._stretches(at, self.settings.horizon if within is None else within)
         season = _total([stretch.adds * stretch.seconds for stretch in stretches])
-        *before, usual = (
+        *past, usual = (
             _total([stretch.rates[index] * stretch.weight for stretch in stretches]) for index in range(4)
         )
         lowest = min(stretch.adds for stretch in stretches)
@@ -282,7 +285,7 @@ class Model:
         first = forecasts[FIRST]
         forecasts.append(first if self.last is None else self.last * (horizon_s / whole_s))
         scale = (self.recent * SCALE_S + SCALE_DOUBT) / (self.expected * SCALE_S + SCALE_DOUBT)
-        others = (*before, scale * usual)
+        others = (*past, scale * usual)
         forecasts += [first if math.isnan(records) else records for records in others]
         return forecasts
 

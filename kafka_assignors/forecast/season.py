@@ -16,8 +16,8 @@ occurrence, because there is no daily mean yet.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
 weeks.  They are in single precision, which halves the state.  At the end of a day its usual rates are added
-up.  Days from Monday to Friday are *similar*, and so are Saturday and Sunday.  The *typical* rate spreads the
-sum of a day over its quarters as the usual rates of all similar days are spread.
+up.  Days from Monday to Friday are *similar*, and so are Saturday and Sunday.  The *typical* rates of a day
+have its usual sum, and the mean shape of all similar days.
 
 A quarter of an hour is divided into up to `MOST_SLOTS` equal *slots* of whole steps.  Each slot of the day
 has its *share* of the records of its quarter: a mean of about 14 days, weighted by their records.  So the

@@ -161,7 +161,7 @@ class Models:
         table.scored[rows] += 1
         *forecasts, mixture = table.due_forecasts[slot][:, rows]
         for index, forecast in enumerate(forecasts):
-            self._judge(rows, index, np.abs(came - forecast), forecast != forecasts[FIRST])
+            self._add_miss(rows, index, np.abs(came - forecast), forecast != forecasts[FIRST])
         miss, before, spread = np.abs(came - mixture), table.miss[rows], table.spread[rows]
         factor = np.where(miss <= spread * before, NARROWER, WIDER)
         adjusted = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)
@@ -170,20 +170,21 @@ class Models:
         table.due[slot, rows] = table.due_total[slot, rows] = 0
         table.due_forecasts[slot][:, rows] = 0.0
 
-    def _judge(self, rows: Ints, index: int, miss: Floats, known: Bools) -> None:
-        """Add errors of a forecaster to its means, as ``Model._judge``."""
+    def _add_miss(self, rows: Ints, index: int, miss: Floats, known: Bools) -> None:
+        """Add errors of a forecaster to its means, as ``Model._add_miss``."""
         table = self._table
-        judged = table.judged[index, rows]
-        counted = known | (index < MODELS) | (judged < UNKNOWN_SCORES)
-        judged = np.where(counted, np.minimum(judged + 1, LASTING_SCORES), judged)
-        table.judged[index, rows] = judged
-        for means, gain in ((table.misses, np.maximum(1 / SCORES, 1 / judged)), (table.lasting, 1 / judged)):
+        count = table.miss_counts[index, rows]
+        counted = known | (index < MODELS) | (count < UNKNOWN_SCORES)
+        count = np.where(counted, np.minimum(count + 1, LASTING_SCORES), count)
+        table.miss_counts[index, rows] = count
+        gains = np.maximum(1 / SCORES, 1 / count), 1 / count
+        for means, gain in zip((table.recent_misses, table.lasting_misses), gains, strict=True):
             before = means[index, rows]
             means[index, rows] = before + (miss - before) * gain
 
     def _weights(self, rows: RowIndex) -> Floats:
         """Return the weight of each forecaster in the mixture: the smaller its past errors, the larger."""
-        misses = self._table.misses[:, rows] * self._table.lasting[:, rows]
+        misses = self._table.recent_misses[:, rows] * self._table.lasting_misses[:, rows]
         best = misses.min(axis=0)
         with np.errstate(divide="ignore", invalid="ignore"):
             favours = np.where(best > 0, favour(best / misses), misses <= 0)
@@ -197,7 +198,7 @@ class Models:
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
         stretches = self._stretches(at)
-        season, before, lowest = self._ahead(rows, at, stretches)
+        season, past, lowest = self._ahead(rows, at, stretches)
         grown = scale.grown(horizon_s)
         forecasts = np.empty((ERRORS, levels.shape[1]))
         for index, seasonal in enumerate(_SEASONAL):
@@ -219,7 +220,7 @@ class Models:
         recent, usual = table.recent[rows], table.expected[rows]
         factor = (recent * SCALE_S + SCALE_DOUBT) / (usual * SCALE_S + SCALE_DOUBT)
         forecasts[MODELS] = np.where(np.isnan(last), first, last)
-        others = np.stack([*before[:-1], factor * before[-1]])
+        others = np.stack([*past[:-1], factor * past[-1]])
         forecasts[MODELS + 1 :] = np.where(np.isnan(others), first, others)
         return forecasts
 
@@ -247,22 +248,22 @@ class Models:
         """Look up the season within the horizon.
 
         Returns:
-            The records that the season adds; the arrivals at the same time yesterday, a week ago, typically
-            and usually; the season's least addition (records/s).
+            The records that the season adds; the records by the rates of a day ago and a week ago, the
+            typical and the usual ones; the season's least addition (records/s).
         """
         seasons, stop = self._seasons, at + self._table.settings.horizon
-        season, before, lowest = [], [], []
+        season, past, lowest = [], [], []
         for quarter, seconds in (stretches[0], *stretches[1:][-1:]):
             adds, start = seasons.addition(quarter, rows), max(at, quarter * QUARTER)
             weight = seasons.weighted_seconds(start, min(stop, (quarter + 1) * QUARTER), rows)
             season.append(adds * seconds)
-            before.append(seasons.past_rates(quarter, rows) * weight)
+            past.append(seasons.past_rates(quarter, rows) * weight)
             lowest.append(adds)
         if len(stretches) > 2:  # the first, the last, and whole quarters between them
             between = seasons.between(stretches[1][0], stretches[-1][0])
-            for several, sums in zip((season, before, lowest), between, strict=True):
+            for several, sums in zip((season, past, lowest), between, strict=True):
                 several.insert(1, sums[..., rows])
-        return added(season), added(before), np.minimum.reduce(lowest)
+        return added(season), added(past), np.minimum.reduce(lowest)
 
     def _stretches(self, at: int) -> list[tuple[int, float]]:
         """Return the quarters of an hour ahead, and their seconds within the horizon."""

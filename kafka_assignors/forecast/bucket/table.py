@@ -54,7 +54,7 @@ class State(IntEnum):
 
 
 _OF_MODEL = (
-    *("seen", "run", "total", "scored", "levels", "trends", "misses", "lasting", "judged"),
+    *("seen", "run", "total", "scored", "levels", "trends", "recent_misses", "lasting_misses", "miss_counts"),
     *("miss", "deviation", "spread", "recent", "expected"),
 )
 # Lists of `Season`.
@@ -104,8 +104,8 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "point_end": Field("hot", depth=(MOST_POINTS,)),
         **dict.fromkeys(("seen", "run", "total", "scored"), hot),
         **dict.fromkeys(("levels", "trends"), Field("hot", "f8", (MODELS,))),
-        **dict.fromkeys(("misses", "lasting"), Field("hot", "f8", (ERRORS,))),
-        "judged": Field("hot", depth=(ERRORS,)),
+        **dict.fromkeys(("recent_misses", "lasting_misses"), Field("hot", "f8", (ERRORS,))),
+        "miss_counts": Field("hot", depth=(ERRORS,)),
         **dict.fromkeys(("miss", "deviation", "recent", "expected"), real),
         "spread": Field("hot", "f8", start=NORMAL),
         "last": Field("hot", "f8", start=np.nan),
@@ -296,7 +296,9 @@ class Table:
 
         model.seen, model.run, model.total, model.scored = map(whole, ("seen", "run", "total", "scored"))
         model.levels, model.trends = map(listed, ("levels", "trends"))
-        model.misses, model.lasting, model.judged = map(listed, ("misses", "lasting", "judged"))
+        model.recent_misses, model.lasting_misses, model.miss_counts = map(
+            listed, ("recent_misses", "lasting_misses", "miss_counts")
+        )
         model.miss, model.deviation, model.spread = map(real, ("miss", "deviation", "spread"))
         model.recent, model.expected = real("recent"), real("expected")
         model.last = None if np.isnan(self.last[row]) else real("last")

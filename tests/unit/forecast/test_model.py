@@ -198,7 +198,7 @@ def test_timetable_is_known_after_three_weeks(hour: int) -> None:
 @pytest.mark.parametrize("hour", range(8, 20, 3))
 def test_timetable_is_known_on_the_second_day_of_its_second_week(hour: int) -> None:
     """The errors of the first week, in which no forecast from a week ago was known, count little."""
-    assert missed(timetable, 9 * DAYS + hour * HOURS, step_s=900, horizon_s=6 * HOURS) < 0.005
+    assert missed(timetable, 9 * DAYS + hour * HOURS, step_s=900, horizon_s=6 * HOURS) < 0.02
 
 
 @pytest.mark.parametrize("hour", range(8, 20, 3))

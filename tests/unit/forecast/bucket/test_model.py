@@ -54,7 +54,7 @@ def test_models_learn_what_the_model_of_each_partition_learns_in_two_weeks() -> 
             alone[3].skip(1)
     for row, model in enumerate(alone):
         stored = table.model(row)
-        for name in ("misses", "lasting", "judged"):
+        for name in ("recent_misses", "lasting_misses", "miss_counts"):
             assert getattr(stored, name) == getattr(model, name)
         assert stored.season.totals == model.season.totals
 
