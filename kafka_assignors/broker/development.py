@@ -80,14 +80,14 @@ def development_broker(
         data_dir: directory for the broker's data and log, created if missing and kept afterwards; by default
             a temporary directory that is removed.  Requires ``jars``, which ``auto`` then chooses.
         port: port on 127.0.0.1; by default a free one.
-        properties: broker settings added to the defaults (``num.partitions`` and so on).
+        properties: broker settings, such as ``num.partitions``; they override the defaults.
         on_progress: called from this thread with the progress of a long step (fetching, starting).
 
     Yields:
         The broker, ready for clients.
 
     Raises:
-        BrokerError: it did not start; the message is one line with the reason.
+        BrokerError: it did not start, or an argument is invalid; the message is one line with the reason.
         ToolMissingError: Java is missing, or the requested Docker engine.
         MissingExtraError: the jars must be fetched and ``jgo`` is not installed.
     """
@@ -177,8 +177,8 @@ def _start_container(
 def _directory(data_dir: str | Path | None) -> Iterator[tuple[Path, int]]:
     """Create and lock the broker's directory; on an error remove it, unless it is the user's.
 
-    Kafka has a lock of its own, but first it writes to the directory, and so would end a broker that runs
-    there.  The broker's processes inherit our lock, and hold it until the last of them ends.
+    Kafka locks its directory only after writing to it, and these writes would end a broker that runs there.
+    The broker's processes inherit our lock, and hold it until the last of them ends.
     """
     try:
         if data_dir is None:

@@ -1,4 +1,4 @@
-"""``kafka-assignors broker``: a development broker that outlives the command that started it."""
+"""``kafka-assignors broker``: a development broker, which outlives ``start`` without ``--foreground``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kafka_assignors.errors import BrokerError
 def command() -> None:
     """Start, stop and look at the development broker: one Kafka node on this machine.
 
-    Needs either Docker, or Java 17 or newer; the broker's jars (43 MB) are fetched once.
+    Needs either Docker, or Java 17 or newer, for which the broker's jars (43 MB) are fetched once.
     """
 
 
@@ -35,9 +35,12 @@ def command() -> None:
 @click.option(
     "--data-dir",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory for the broker's data and log; kept afterwards.  [default: a temporary directory]",
+    help="Directory for the broker's data and log, kept afterwards; auto then uses jars.  "
+    "[default: a temporary directory]",
 )
-@click.option("--foreground", is_flag=True, help="Stay in the foreground, and stop the broker on Ctrl-C.")
+@click.option(
+    "--foreground", is_flag=True, help="Stay in the foreground, and stop the started broker on Ctrl-C."
+)
 def start(*, backend: Backend, port: int | None, data_dir: Path | None, foreground: bool) -> None:
     """Start the broker unless it is running, and print its address for clients.
 

@@ -42,7 +42,7 @@ class Connection:
         return self.link
 
     def reach(self) -> Link:
-        """Return the link of ``open`` within ``RESPONSE_S``; a BrokerError has the bootstrap addresses."""
+        """Open a link within ``RESPONSE_S``, or raise a BrokerError that names the bootstrap addresses."""
         try:
             return self.open(time.monotonic() + RESPONSE_S)
         except LagError as error:

@@ -58,7 +58,7 @@ def checked(path: str, value: object, kind: Any) -> Any:
 
 
 def each(path: str, values: Sequence[object], kind: type[StructT], *, unique: Sequence[str]) -> list[StructT]:
-    """Convert each object of an array; refuse a second object with the same value in a unique field."""
+    """Convert each object of an array; refuse a value, except null, that repeats in a unique field."""
     entries: list[StructT] = [checked(f"{path}[{i}]", value, kind) for i, value in enumerate(values)]
     for field in unique:
         seen: dict[object, int] = {}

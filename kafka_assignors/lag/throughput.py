@@ -48,7 +48,7 @@ class Throughput:
     Args:
         window_s: all earlier measurements together weigh as much as this many seconds, at most.  Use an hour
             to predict the arrivals of an hour, because the few records of a shorter time vary by chance.  A
-            rate counts once it was measured for a fifteenth of this.
+            rate counts once it was measured for a fifteenth of this, or reported by another member.
     """
 
     def __init__(self, window_s: float) -> None:

@@ -96,7 +96,7 @@ def expected_arrivals(topics: Mapping[str, int], expected: Levels) -> Counts:
 class Leader:
     """Knows the lag, and requests rebalances by the rules of the real ``SkewWatcher``.
 
-    It requests none for a strategy without a ``skew``.
+    It requests none in a scenario without a ``skew``.
     """
 
     def __init__(self, history: History, scenario: Scenario, group: GroupModel, names: Sequence[str]) -> None:
@@ -136,7 +136,7 @@ class Leader:
         leader = self._group.leader
         if leader not in self._watches:
             self._watches[leader] = SkewWatch(
-                self._scenario.skew, client_id(self._names[leader]), self._scenario.strategy.pays_from
+                self._scenario.skew, client_id(self._names[leader]), self._scenario.strategy.min_improvement
             )
         watch = self._watches[leader]
         watch.begin_cool_down(now)

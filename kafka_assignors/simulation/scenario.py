@@ -72,7 +72,7 @@ class Strategy:
         by_lag: whether it plans with lag, as the members last fetched it.
         by_load: whether it plans with lag and forecast arrivals (``History.expected``).
         lag_refresh_s: ``lag_refresh_ms``: seconds between two fetches of lag by a member.
-        pays_from: the part by which a rebalance for ``Scenario.skew`` must reduce the largest load.
+        min_improvement: the part by which a rebalance for ``Scenario.skew`` must reduce the largest load.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Strategy:
     by_lag: bool = False
     by_load: bool = False
     lag_refresh_s: float = 10.0
-    pays_from: float = 0.1
+    min_improvement: float = 0.1
 
     def __str__(self) -> str:
         return labelled(self.name, self.parameters)

@@ -40,7 +40,7 @@ class CooperativeLagAwareAssignor(LagAssignor):
         self._is_unavailable = self.options.load_source is None
 
     @property
-    def pays_from(self) -> float:
+    def min_improvement(self) -> float:
         return self.options.min_improvement
 
     def plan(self, group: Group, claims: Claims) -> Assignment:

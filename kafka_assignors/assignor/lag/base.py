@@ -80,7 +80,7 @@ class LagAssignor(Assignor):
             self._keeper.close()
 
     @property
-    def pays_from(self) -> float:
+    def min_improvement(self) -> float:
         """Minimum relative reduction of the largest load for which the leader requests a rebalance."""
         return 0.1
 
@@ -243,8 +243,8 @@ class LagAssignor(Assignor):
             log.info("%s: the lag of all partitions is known again", self.name)
         elif unknown and not self._warned:
             log.warning(
-                "%s: lag unknown for %d of %d partitions (%s): each counts as the mean of its topic, or"
-                " as 0 without one",
+                "%s: lag unknown for %d of %d partitions (%s): each counts as the mean lag of its"
+                " topic, or as 0 if its topic has no known lag",
                 self.name,
                 unknown,
                 partitions,
@@ -263,8 +263,8 @@ class LagAssignor(Assignor):
     def _make_keeper(self) -> LagKeeper | None:
         if (source := self._source()) is None:
             return None
-        if not self._access.on_close(self.close):  # the threads would never end
-            self._unavailable = "this kafka-python version is unknown"
+        if not self._access.on_close(self.close):  # the threads would outlive the consumer
+            self._unavailable = "the consumer has ended, or this kafka-python version is unknown"
             return None
         options = self.options
         keeper = LagKeeper(
@@ -279,7 +279,7 @@ class LagAssignor(Assignor):
                 options.skew,
                 keeper,
                 self.checked_plan,
-                self.pays_from,
+                self.min_improvement,
                 self._access,
                 with_forecasts=self.with_forecasts,
             )

@@ -27,7 +27,7 @@ class MetadataWait:
     def __init__(self) -> None:
         self.is_waiting = False
         self._led = NO_GENERATION  # the last generation that this member led
-        self._answered_from = float("inf")  # an update since then answers the request of round `_led`
+        self._answered_from = float("inf")  # an update after this time answers the request of that round
         self._rounds = 0
 
     def begin(self) -> None:
@@ -39,9 +39,9 @@ class MetadataWait:
     ) -> dict[str, dict[str, list[int]]]:
         """Return the unlisted partitions that their owners keep in this round, as ``unlisted_owners`` does.
 
-        Called once a round.  Without a consumer the metadata counts as complete.
+        Called once a round.  If its age is unknown, as without a consumer, the metadata counts as complete.
         """
-        unlisted = unlisted_owners(group, claims) if self._may_be_stale(access) else {}
+        unlisted = unlisted_owners(group, claims) if self._check_staleness(access) else {}
         self._rounds = self._rounds + 1 if unlisted else 0
         if self._rounds > _ROUNDS:
             unlisted = {}
@@ -56,8 +56,8 @@ class MetadataWait:
             )
         return unlisted
 
-    def _may_be_stale(self, access: CoordinatorAccess) -> bool:
-        """Whether the metadata may be older than a claim."""
+    def _check_staleness(self, access: CoordinatorAccess) -> bool:
+        """Note this round; return whether the metadata may be older than a claim."""
         generation, updated_at = access.generation(), access.metadata_updated_at()
         if generation is None or updated_at is None:
             return False

@@ -70,8 +70,8 @@ _OPTIONS = {"service_rate": "--service-rate", "members": "--members", "churn": "
     metavar="NAME=V1,V2,...",
     multiple=True,
     callback=read_parameters,
-    help="Values to try: of a strategy's option, of load (lag, forecast), rebalance_on_skew (true, false) or "
-    "replan_s, or of what a rebalance costs (heartbeat_s, warm_up_s, session_timeout_s, ...).",
+    help="Values to try: of an option of a strategy; of load (lag, forecast), rebalance_on_skew (true, "
+    "false) or replan_s; or of a time (heartbeat_s, warm_up_s, session_timeout_s, forecast_delay_s, ...).",
 )
 @click.option(
     "--members",

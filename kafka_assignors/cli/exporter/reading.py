@@ -1,4 +1,4 @@
-"""The state of all groups at one moment: the lag of each partition, and problems.  Pure."""
+"""One reading of the groups: the lag of each partition, and problems.  Pure."""
 
 from __future__ import annotations
 
@@ -19,20 +19,21 @@ RESET: Reset = "earliest"
 
 @dataclass(frozen=True, slots=True)
 class ClusterReading:
-    """All groups of a cluster at one moment."""
+    """One reading of the selected groups of a cluster."""
 
     groups: Mapping[str, tuple[PartitionLag, ...]]
     offsets: Mapping[TopicPartition, Offsets]  # of each partition of a group
     left_out: Mapping[str, str]  # group -> why the exporter could not read it
-    problems: Mapping[str, str]  # identity of a problem, the same in each reading -> its line for the log
+    problems: Mapping[str, str]  # key, the same as long as the problem lasts -> log line
     is_complete: bool  # all brokers answered, all partitions have a leader; ages may be unknown
     took_s: float
 
 
 def is_same_log(before: Offsets, now: Offsets) -> bool:
-    """Return whether an offset still means the same record.
+    """Return whether neither begin nor end of a log went back.
 
-    If begin or end of a log went back, the topic was deleted and created again, or lost records.
+    If one did, the topic was deleted and created again, or lost records.  A new topic that has already passed
+    the old end is not noticed.
     """
     return now.end >= before.end and (now.begin or 0) >= (before.begin or 0)
 
@@ -46,7 +47,7 @@ def partition_lag(
     *,
     now_ms: float,
 ) -> PartitionLag:
-    """Return the lag of one partition of a group; ``oldest`` None: without its age."""
+    """Return the lag of one partition of a group; without ``oldest`` its age is unknown."""
     offsets = reading.offsets.get(tp)
     if offsets is None or committed is None:
         return PartitionLag(tp, owner, committed, None, None)
@@ -55,10 +56,10 @@ def partition_lag(
 
 
 def problem_lines(subject: str, reasons: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return a log line for each reason, by the identity of the problem.
+    """Return a log line for each reason, by the key of the problem.
 
     ``reasons`` are pairs of a name and its reason.  A line has the first name, and the number of the others.
-    The identity has no names, so a log does not repeat a problem when the names change.
+    A key has no names, so a log does not repeat a problem when the names change.
     """
     by_reason: dict[str, list[str]] = {}
     for name, reason in reasons:

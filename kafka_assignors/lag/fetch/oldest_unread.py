@@ -55,7 +55,7 @@ class OldestUnreadFetch:
         positions: where groups read next.
 
     Attributes:
-        failure: the error that ended the fetch, or a part of it, early; None if none did.
+        failure: an error that will not pass, of the fetch or of one of its requests; None: there is none.
     """
 
     def __init__(
@@ -115,7 +115,7 @@ class OldestUnreadFetch:
 
     @property
     def connection_failed(self) -> bool:
-        """Whether a request failed, or a broker did not answer, so that a new link may help."""
+        """Whether a request failed for good, or a broker did not answer, so that a new link may help."""
         return self.failure is not None or any(p in self._unanswered for p in self._pending(self._next))
 
     def _pending(self, positions: Iterable[Position]) -> list[Position]:

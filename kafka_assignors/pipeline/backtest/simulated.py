@@ -65,5 +65,5 @@ def simulated(name: str, options: Mapping[str, Any] | None = None, *, by_load: b
         by_lag=kind.by_lag,
         by_load=by_load,
         lag_refresh_s=LagOptions().lag_refresh_ms / 1000,
-        pays_from=assignor.pays_from if isinstance(assignor, LagAssignor) else 0.1,
+        min_improvement=assignor.min_improvement if isinstance(assignor, LagAssignor) else 0.1,
     )

@@ -126,7 +126,10 @@ class Tailing:
         return is_due
 
     def reposition(self) -> None:
-        """Seek all copies to their positions.  A position outside its changelog moves into it first."""
+        """Seek the copies whose begin and end offsets are known to their positions.
+
+        A copy beyond the end is wiped and restored.  A copy before the begin continues from the begin.
+        """
         by_partition = {tailed.partition: tailed for tailed in self.kept}
         begins, ends = self._ends.first(by_partition), self._ends.last(by_partition)
         for partition in begins.keys() & ends.keys():

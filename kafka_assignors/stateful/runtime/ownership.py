@@ -32,7 +32,7 @@ class Ownership:
         self._to_begin: set[Task] = set()
 
     def begin(self, partitions: frozenset[TopicPartition], member_id: str) -> None:
-        """Add assigned partitions to their tasks, for this member id."""
+        """Add assigned partitions to their tasks; new tasks commit as ``member_id``."""
         for partition in partitions:
             task = self.task_of(partition)
             new_task = ActiveTask(task, self._functions[task[0]], member_id)
@@ -43,14 +43,17 @@ class Ownership:
         self.begin_when_alone()
 
     def begin_when_alone(self) -> None:
-        """Give assigned tasks their state, once no other process can write as this member."""
+        """Give assigned tasks their state, unless another process may still write as this member."""
         if self._to_begin and self._components.lease.is_alone():
             tasks, self._to_begin = sorted(self._to_begin & self._tasks.actives.keys()), set()
             for task in tasks:
                 self._components.copies.begin(self._tasks.actives[task])
 
     def release(self, partitions: Collection[TopicPartition]) -> None:
-        """Release revoked or lost partitions, and drop the uncommitted work of their tasks."""
+        """Release revoked or lost partitions.
+
+        The uncommitted work of their tasks is dropped, so partitions that these tasks keep are read again.
+        """
         self._components.commits.forget(partitions)
         for task in sorted(
             {self.task_of(partition) for partition in partitions} & self._tasks.actives.keys()

@@ -288,7 +288,7 @@ def test_killed_leader_requests_no_rebalance() -> None:
     policy = RebalanceOnSkew(threshold=1, at_least=1, for_s=1, check_s=0.5, cool_down_s=0, jitter=0)
     scenario = Scenario(
         "h",
-        replace(COOPERATIVE_BY_LAG, pays_from=0.0),
+        replace(COOPERATIVE_BY_LAG, min_improvement=0.0),
         2,
         churn=(ChurnStep("kill", 10),),
         pauses=SETTLED,

@@ -199,7 +199,7 @@ def test_group_without_lag_is_planned_by_count_with_one_warning(
         assert sorted(len(topics["t"]) for topics in plan.values()) == [1, 2]
     assert warnings(caplog) == [
         f"{kind.name}: lag unknown for 3 of 3 partitions (OSError: no broker): "
-        "each counts as the mean of its topic, or as 0 without one"
+        "each counts as the mean lag of its topic, or as 0 if its topic has no known lag"
     ]
     with caplog.at_level(logging.INFO, "kafka_assignors"):
         assignor.assign(cluster({"t": 3}), [member("c0")])  # needs no lag

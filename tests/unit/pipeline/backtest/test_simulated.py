@@ -34,7 +34,7 @@ def test_pickled_strategy_plans_like_its_assignor(name: str) -> None:
 def test_options_that_affect_plans_are_parameters() -> None:
     made = simulated("cooperative-lag-aware", {"max_partition_skew": None, "min_improvement": 0.5})
     assert made.parameters == {"max_partition_skew": None, "min_improvement": 0.5}
-    assert made.pays_from == 0.5
+    assert made.min_improvement == 0.5
     assert str(made) == "cooperative-lag-aware (max_partition_skew=None, min_improvement=0.5)"
     given = STRATEGIES["cooperative-lag-aware"](max_partition_skew=None, min_improvement=0.5)
     claims = resolve(GROUP)
