@@ -254,7 +254,8 @@ class Table:
     def restore(self, row: int) -> Steps:
         """Return the counters of a partition."""
         steps = Steps(self.settings)
-        if self.plain[row] == State.NONE:
+        state = State(int(self.plain[row]))  # comparing numpy's integers with an IntEnum is slow
+        if state == State.NONE:
             return steps
         ends, commits, growth = steps.ends, steps.commits, steps.growth
 
@@ -270,8 +271,8 @@ class Table:
             commits.time, commits.committed, commits.start = last.time, last.committed, last.begin
             commits.position = position(last.begin, last.end, last.committed, self.settings.reset)
             mark = (step_end, whole("mark_served"), whole("mark_position"), commits.epoch, commits.resets)
-            steps.last_group = GroupMark(*mark) if self.plain[row] == State.PLAIN else None
-        if self.plain[row] == State.BEGUN:
+            steps.last_group = GroupMark(*mark) if state == State.PLAIN else None
+        if state == State.BEGUN:
             return steps
         through = bool(self.mark_through[row])
         steps.last_end = EndMark(step_end, whole("mark_end"), ends.epoch, far=through, through=through)
