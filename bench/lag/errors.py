@@ -1,7 +1,7 @@
 """``python -m bench.lag.errors``: how far forecasts are off, on synthetic weeks and on real data.
 
-See docs/benchmarks.md, "Forecast errors".  The constants of the model were chosen on seed 101 and on the
-flights of April, which are not reported.
+See docs/benchmarks.md, "Forecast errors".  The constants of the model were chosen on seed 101 and on
+weeks from April and June on, which are not reported.
 """
 
 from __future__ import annotations
