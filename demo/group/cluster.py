@@ -14,7 +14,7 @@ from kafka.structs import TopicPartition
 from kafka_assignors.errors import BrokerError
 
 ANSWER_MS = 10_000  # a broker without an answer for this time counts as absent
-CREATION_S = 15
+CREATION_S = 60
 
 
 @contextmanager

@@ -37,7 +37,7 @@ SCORES = 64.0
 LASTING_SCORES = 256
 """A lasting mean error covers about this many."""
 UNKNOWN_SCORES = 16
-"""Scores of one of `OTHERS` while it equals `FIRST`, as it does when unknown, count as at most this many."""
+"""Scores of a forecaster whose forecast is unknown count as at most this many."""
 LEAST_SCORES = 3
 """Until this many forecasts are scored, the error is unknown."""
 OUTLIER = 4.0
@@ -60,9 +60,10 @@ OTHERS = 5
 - *naive*: the arrivals of the last horizon.
 - *day ago* and *week ago*: the arrivals at the same time then.
 - *typical*: the mean of the last weeks at the same time of similar days, scaled to this day of the week.
-- *scaled*: the mean of the last weeks at the same time, times recent arrivals over the usual ones then.
+- *scaled*: the mean of the last weeks at the same time, times recent arrivals over the usual ones of the
+  same hours.
 
-While a forecast is unknown, it repeats that of `FIRST`.
+Where a forecast is unknown, that of `FIRST` replaces it.
 """
 SCALE_S = 28_800.0
 """Recent arrivals are those of about this many last seconds."""

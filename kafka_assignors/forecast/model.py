@@ -17,6 +17,7 @@ Rules:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -46,17 +47,15 @@ from kafka_assignors.forecast.forecasters import (
     Forecaster,
     favour,
 )
-from kafka_assignors.forecast.season import Season, added, slots_of
+from kafka_assignors.forecast.season import PastRates, Season, added, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND, LoadSettings
-
-_Rates = tuple[float, float, float, float]
 
 
 class _Stretch(NamedTuple):
     """A quarter of an hour ahead, or the part of it within the horizon."""
 
     adds: float  # addition of the season, records/s
-    rates: _Rates  # a day ago, a week ago, typical, usual; records/s
+    rates: PastRates
     seconds: float
     weight: float  # 900 s times the share of the quarter's records that arrive in this part
 
@@ -76,7 +75,8 @@ class Pending(NamedTuple):
 
     due: int
     total: int  # `Model.total` when it was made
-    forecasts: tuple[float, ...]  # of each forecaster, `OTHERS`, and the mixture; in single precision
+    # Of each forecaster, `OTHERS`, and the mixture; in single precision.  NaN: unknown.
+    forecasts: tuple[float, ...]
 
 
 class Model:
@@ -120,7 +120,7 @@ class Model:
         self.weights: list[float] | None = None
         self.forecasts: list[float] = []  # of each forecaster, after the last step
         self.forecasts_at = -1
-        self.ahead: list[tuple[float, _Rates]] = []  # results of `Season` for the quarters ahead
+        self.ahead: list[tuple[float, PastRates]] = []  # results of `Season` for the quarters ahead
         self.ahead_of = (-1, -1)
 
     def learn(self, at: int, arrived: int) -> None:
@@ -133,7 +133,7 @@ class Model:
         step = self.settings.step
         rate = arrived / self.settings.step_s
         quarter = (at - 1) // QUARTER
-        season, usual = self.season.addition(quarter), self.season.past_rates(quarter)[-1]
+        season, usual = self.season.addition(quarter), self.season.usual_rate(quarter)
         if not math.isnan(usual):
             usual *= self.season.weighted_seconds(at - step, at) / self.settings.step_s
             self.recent += self.scale_gain * (rate - self.recent)
@@ -147,11 +147,12 @@ class Model:
         self.season.learn(at, arrived, step)
         while self.pending and self.pending[0].due <= at:
             self._score(self.pending.pop(0))
-        self.forecasts, self.forecasts_at = self._each(at), at
+        forecasts = self._each(at)
+        self.forecasts, self.forecasts_at = _filled(forecasts), at
         if at // step % self.stride == 0:
             mixture = _mean(self._weights(), self.forecasts)
             due = at + self.settings.horizon
-            single = np.array((*self.forecasts, mixture), "f4").tolist()
+            single = np.array((*forecasts, mixture), "f4").tolist()
             self.pending.append(Pending(due, self.total, tuple(single)))
 
     def skip(self, steps: int) -> None:
@@ -177,7 +178,7 @@ class Model:
         if not self.seen:
             return None
         weights, season = self._weights(), self.season.addition(at // QUARTER)
-        forecasts = self.forecasts if at == self.forecasts_at else self._each(at)
+        forecasts = self.forecasts if at == self.forecasts_at else _filled(self._each(at))
         levels = [
             level if forecaster.seasonal else level - season
             for forecaster, level in zip(FORECASTERS, self.levels, strict=True)
@@ -194,7 +195,7 @@ class Model:
     def parts(self, at: int, count: int) -> list[float]:
         """Forecast the records of each of ``count`` equal parts of the horizon, from the end of a step on."""
         ends = [self.settings.horizon * part // count for part in range(1, count + 1)]
-        within = [_mean(self._weights(), self._each(at, end)) for end in ends]
+        within = [_mean(self._weights(), _filled(self._each(at, end))) for end in ends]
         return [max(last - first, 0.0) for first, last in pairwise([0.0, *within])]
 
     def _clipped(self, rate: float, expected: float) -> float:
@@ -230,8 +231,8 @@ class Model:
         self.scored += 1
         self.weights = None
         *forecasts, mixture = pending.forecasts
-        for index, forecast in enumerate(forecasts):
-            self._add_miss(index, abs(came - forecast), known=forecast != forecasts[FIRST])
+        for index, (forecast, filled) in enumerate(zip(forecasts, _filled(forecasts), strict=True)):
+            self._add_miss(index, abs(came - filled), known=not math.isnan(forecast))
         miss = abs(came - mixture)
         if self.scored > LEAST_SCORES:
             factor = NARROWER if miss <= self.spread * self.miss else WIDER
@@ -241,7 +242,7 @@ class Model:
     def _add_miss(self, index: int, miss: float, *, known: bool) -> None:
         """Add the error of a forecast to the means of its forecaster."""
         count = self.miss_counts[index]
-        if known or index < len(FORECASTERS) or count < UNKNOWN_SCORES:
+        if known or count < UNKNOWN_SCORES:
             count = self.miss_counts[index] = min(count + 1, LASTING_SCORES)
         self.recent_misses[index] += (miss - self.recent_misses[index]) * max(1 / SCORES, 1 / count)
         self.lasting_misses[index] += (miss - self.lasting_misses[index]) * (1 / count)
@@ -263,14 +264,16 @@ class Model:
         return self.weights
 
     def _each(self, at: int, within: int | None = None) -> list[float]:
-        """Return each forecaster's records in the horizon or its first ``within`` µs; `OTHERS` are last."""
+        """Return each forecaster's records in the horizon or its first ``within`` µs; `OTHERS` are last.
+
+        NaN: unknown.
+        """
         whole_s = self.settings.horizon_s
         horizon_s = whole_s if within is None else within / SECOND
         stretches = self._stretches(at, self.settings.horizon if within is None else within)
         season = _total([stretch.adds * stretch.seconds for stretch in stretches])
-        *past, usual = (
-            _total([stretch.rates[index] * stretch.weight for stretch in stretches]) for index in range(4)
-        )
+        weighted = ([rate * stretch.weight for rate in stretch.rates] for stretch in stretches)
+        *past, usual = (_total(list(records)) for records in zip(*weighted, strict=True))
         lowest = min(stretch.adds for stretch in stretches)
         grown = self.grown(horizon_s)
         forecasts = []
@@ -282,12 +285,9 @@ class Model:
             else:
                 records = self._at_least_0(level, trend, stretches, seasonal=seasonal)
             forecasts.append(records)
-        first = forecasts[FIRST]
-        forecasts.append(first if self.last is None else self.last * (horizon_s / whole_s))
+        forecasts.append(math.nan if self.last is None else self.last * (horizon_s / whole_s))
         scale = (self.recent * SCALE_S + SCALE_DOUBT) / (self.expected * SCALE_S + SCALE_DOUBT)
-        others = (*past, scale * usual)
-        forecasts += [first if math.isnan(records) else records for records in others]
-        return forecasts
+        return [*forecasts, *past, scale * usual]
 
     def _at_least_0(self, level: float, trend: float, stretches: list[_Stretch], *, seasonal: bool) -> float:
         """Forecast quarter by quarter, none below 0, because the rate may fall below 0 in one of them."""
@@ -330,6 +330,11 @@ class Model:
                 break
             start = end
         return stretches
+
+
+def _filled(forecasts: Sequence[float]) -> list[float]:
+    """Replace unknown forecasts by that of `FIRST`."""
+    return [forecasts[FIRST] if math.isnan(records) else records for records in forecasts]
 
 
 def _total(values: list[float]) -> float:

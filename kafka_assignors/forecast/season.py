@@ -16,8 +16,12 @@ occurrence, because there is no daily mean yet.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
 weeks.  They are in single precision, which halves the state.  At the end of a day its usual rates are added
-up.  Days from Monday to Friday are *similar*, and so are Saturday and Sunday.  The *typical* rates of a day
-have its usual sum, and the mean shape of all similar days.
+up, if all are known.  Days from Monday to Friday are *similar*, and so are Saturday and Sunday.  A *typical*
+rate has the level of its weekday, and the shape of the similar days whose sums are known::
+
+    typical(q) = sum of the weekday * (sum of the usual rates at q on similar days) / (sum of their sums)
+
+It is the usual rate until the sum of the weekday is known.
 
 A quarter of an hour is divided into up to `MOST_SLOTS` equal *slots* of whole steps.  Each slot of the day
 has its *share* of the records of its quarter: a mean of about 14 days, weighted by their records.  So the
@@ -28,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -50,7 +54,16 @@ LEAST_SEEN = 0.5  # a quarter is learnt if at least this part of it is known
 MOST_SLOTS = 15
 WHOLE = 65_520  # the share of a whole quarter; every possible number of slots divides it
 QUARTER_S = QUARTER / SECOND
-UNKNOWN_TOTAL = -1.0  # sum of a day of which a quarter is not learnt
+UNKNOWN_TOTAL = -1.0  # sum of a day of which a quarter is not learnt; NaN would not equal itself
+
+
+class PastRates(NamedTuple):
+    """Earlier rates of a quarter of an hour, records/s; NaN: unknown."""
+
+    day_ago: float
+    week_ago: float
+    typical: float
+    usual: float
 
 
 class Season:
@@ -92,23 +105,25 @@ class Season:
         above = (self.day[index] - self.mean) * seen / (seen + DAY_DOUBT)
         return above + self._week_addition(hour_of_week(quarter))
 
-    def past_rates(self, quarter: int) -> tuple[float, float, float, float]:
-        """Return four rates: latest on the day before; latest, typical and usual on this weekday.
+    def usual_rate(self, quarter: int) -> float:
+        """Return the usual rate of a quarter of an hour (number since 1970), records/s; NaN: unknown."""
+        index = quarter_of_week(local_quarter(quarter, self.zone))
+        return self.usual[index] if self.usual_seen[index] else math.nan
 
-        They are in records/s; NaN: unknown.  After a gap the latest may be weeks old.
-        """
+    def past_rates(self, quarter: int) -> PastRates:
+        """Return the earlier rates of a quarter of an hour.  After a gap the latest may be weeks old."""
         index = quarter_of_week(local_quarter(quarter, self.zone))
         yesterday = (index - QUARTERS) % WEEK_QUARTERS
         day_ago = self.latest[yesterday] if self.usual_seen[yesterday] else math.nan
         if not self.usual_seen[index]:
-            return day_ago, math.nan, math.nan, math.nan
-        return day_ago, self.latest[index], self._typical(index), self.usual[index]
+            return PastRates(day_ago, math.nan, math.nan, math.nan)
+        return PastRates(day_ago, self.latest[index], self._typical(index), self.usual[index])
 
     def _typical(self, index: int) -> float:
-        """Return the typical rate of a quarter of the week; NaN: unknown."""
+        """Return the typical rate of a quarter of the week whose usual rate is known."""
         weekday, quarter = divmod(index, QUARTERS)
         if self.totals[weekday] == UNKNOWN_TOTAL:
-            return math.nan
+            return self.usual[index]
         known = [day for day in similar_days(weekday) if self.totals[day] != UNKNOWN_TOTAL]
         total = added(self.totals[day] for day in known)
         rate = added(self.usual[day * QUARTERS + quarter] for day in known)

@@ -110,11 +110,12 @@ def comparable(steps: Steps) -> list[int]:
 
 def learnt(model: Model) -> list[Any]:
     """Return what a model has learnt, without its caches."""
-    caches = {"settings", "season", "weights", "forecasts", "forecasts_at", "ahead", "ahead_of"}
+    others = {"settings", "season", "weights", "forecasts", "forecasts_at", "ahead", "ahead_of", "pending"}
     of_season = set(Season.__slots__) - {"changes", "slots", "zone"}
     return [
-        *((name, getattr(model, name)) for name in sorted(set(Model.__slots__) - caches)),
+        *((name, getattr(model, name)) for name in sorted(set(Model.__slots__) - others)),
         *((name, getattr(model.season, name)) for name in sorted(of_season)),
+        str(model.pending),  # NaN is not equal to itself
     ]
 
 

@@ -79,8 +79,8 @@ class Models:
         self._seasons.learn(rows, at, arrived)
         self._score(rows, at)
         forecasts = self._each(rows, at)
-        weights = self._weights(rows)
-        mixture = _mean(weights, forecasts)
+        weights, filled = self._weights(rows), _filled(forecasts)
+        mixture = _mean(weights, filled)
         if at // table.settings.step % scale.stride == 0:
             table.changed.add("scores")
             slot = table.slot(at)
@@ -88,7 +88,7 @@ class Models:
             table.due_total[slot, rows] = table.total[rows]
             for index, forecast in enumerate((*forecasts, mixture)):
                 table.due_forecasts[slot, index, rows] = forecast
-        return self._outlooks(rows, at, weights, forecasts, mixture)
+        return self._outlooks(rows, at, weights, filled, mixture)
 
     def skip(self, rows: Ints, steps: Ints) -> None:
         """Take a number of unknown steps, as ``Model.skip``."""
@@ -103,7 +103,7 @@ class Models:
 
     def outlook(self, rows: Ints, at: int) -> Outlooks:
         """Forecast from a time on."""
-        weights, forecasts = self._weights(rows), self._each(rows, at)
+        weights, forecasts = self._weights(rows), _filled(self._each(rows, at))
         return self._outlooks(rows, at, weights, forecasts, _mean(weights, forecasts))
 
     def _scale(self, rows: RowIndex, rate: Floats, usual: Floats) -> None:
@@ -161,7 +161,8 @@ class Models:
         table.scored[rows] += 1
         *forecasts, mixture = table.due_forecasts[slot][:, rows]
         for index, forecast in enumerate(forecasts):
-            self._add_miss(rows, index, np.abs(came - forecast), forecast != forecasts[FIRST])
+            known = ~np.isnan(forecast)
+            self._add_miss(rows, index, np.abs(came - np.where(known, forecast, forecasts[FIRST])), known)
         miss, before, spread = np.abs(came - mixture), table.miss[rows], table.spread[rows]
         factor = np.where(miss <= spread * before, NARROWER, WIDER)
         adjusted = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)
@@ -174,7 +175,7 @@ class Models:
         """Add errors of a forecaster to its means, as ``Model._add_miss``."""
         table = self._table
         count = table.miss_counts[index, rows]
-        counted = known | (index < MODELS) | (count < UNKNOWN_SCORES)
+        counted = known | (count < UNKNOWN_SCORES)
         count = np.where(counted, np.minimum(count + 1, LASTING_SCORES), count)
         table.miss_counts[index, rows] = count
         gains = np.maximum(1 / SCORES, 1 / count), 1 / count
@@ -194,7 +195,7 @@ class Models:
         return weights
 
     def _each(self, rows: RowIndex, at: int) -> Floats:
-        """Return the records that each forecaster expects within the horizon; those of `OTHERS` are last."""
+        """Return the records within the horizon, as ``Model._each``; NaN: unknown."""
         table, scale, horizon_s = self._table, self._table.scale, self._table.settings.horizon_s
         levels, trends, last = table.levels[:, rows], table.trends[:, rows], table.last[rows]
         stretches = self._stretches(at)
@@ -216,12 +217,11 @@ class Models:
                 ]
                 records[low] = self._at_least_0(level[low], trend[low], low_stretches)
             forecasts[index] = records
-        first = forecasts[FIRST]
         recent, usual = table.recent[rows], table.expected[rows]
         factor = (recent * SCALE_S + SCALE_DOUBT) / (usual * SCALE_S + SCALE_DOUBT)
-        forecasts[MODELS] = np.where(np.isnan(last), first, last)
-        others = np.stack([*past[:-1], factor * past[-1]])
-        forecasts[MODELS + 1 :] = np.where(np.isnan(others), first, others)
+        forecasts[MODELS] = last
+        forecasts[MODELS + 1 : -1] = past[:-1]
+        forecasts[-1] = factor * past[-1]
         return forecasts
 
     def _at_least_0(
@@ -320,6 +320,11 @@ def forecast_parts(arrivals: Ints, end: int, settings: LoadSettings, parts: int)
     for row in np.flatnonzero(table.scored >= LEAST_SCORES).tolist():
         expected[:, row] = table.model(row).parts(end, parts)
     return expected
+
+
+def _filled(forecasts: Floats) -> Floats:
+    """Replace unknown forecasts by those of `FIRST`."""
+    return np.where(np.isnan(forecasts), forecasts[FIRST], forecasts)
 
 
 def _mean(weights: Floats, values: Floats | list[Floats]) -> Floats:

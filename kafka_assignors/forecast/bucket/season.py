@@ -34,18 +34,18 @@ _MOST_CACHED = 4 * QUARTERS
 class Seasons:
     """Learns seasons, and caches additions and earlier rates until a season changes."""
 
-    __slots__ = ("_added", "_before", "_between", "_table")
+    __slots__ = ("_added", "_between", "_past", "_table")
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self._added: dict[int, Floats] = {}
-        self._before: dict[int, Floats] = {}
+        self._past: dict[int, Floats] = {}
         self._between: dict[tuple[int, int], tuple[Floats, Floats, Floats]] = {}
 
     def clear(self) -> None:
         """Forget the values, because a season or the partitions have changed."""
         self._added.clear()
-        self._before.clear()
+        self._past.clear()
         self._between.clear()
 
     def addition(self, quarter: int, rows: RowIndex) -> Floats:
@@ -66,15 +66,15 @@ class Seasons:
 
     def past_rates(self, quarter: int, rows: RowIndex) -> Floats:
         """Return earlier rates at a quarter of an hour, as ``Season.past_rates``; NaN: unknown."""
-        before = self._before.get(quarter)
-        if before is None:
+        past = self._past.get(quarter)
+        if past is None:
             table, index = self._table, quarter_of_week(self._local(quarter))
             yesterday = (index - QUARTERS) % WEEK_QUARTERS
             known = table.usual_seen[[yesterday, index, index, index]] > 0
             rates = [table.latest[yesterday], table.latest[index], self._typical(index), table.usual[index]]
-            before = np.where(known, np.array(rates, np.float64), np.nan)
-            self._before[quarter] = before
-        return before[:, rows]
+            past = np.where(known, np.array(rates, np.float64), np.nan)
+            self._past[quarter] = past
+        return past[:, rows]
 
     def _typical(self, index: int) -> Floats:
         table, (weekday, quarter) = self._table, divmod(index, QUARTERS)
@@ -85,7 +85,7 @@ class Seasons:
         rate = added(np.where(known, usual, 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
             typical = np.where(total > 0, table.totals[weekday] * rate / total, 0.0)
-        return np.where(table.totals[weekday] == UNKNOWN_TOTAL, np.nan, typical)
+        return np.where(table.totals[weekday] == UNKNOWN_TOTAL, table.usual[index], typical)
 
     def weighted_seconds(self, start: int, stop: int, rows: RowIndex) -> Floats | float:
         """Return the seconds from ``start`` to ``stop`` (microseconds), as ``Season.weighted_seconds``."""
@@ -102,13 +102,13 @@ class Seasons:
         return weight
 
     def between(self, first: int, stop: int) -> tuple[Floats, Floats, Floats]:
-        """Return the sums of `adds` and `before` over some quarters, in records, and the least of `adds`."""
+        """Return sums of additions and past rates over some quarters, in records, and the least addition."""
         known = self._between.get((first, stop))
         if known is None:
             every = slice(None)
             adds = [self.addition(quarter, every) for quarter in range(first, stop)]
-            before = [self.past_rates(quarter, every) * QUARTER_S for quarter in range(first, stop)]
-            known = (added([add * QUARTER_S for add in adds]), added(before), np.minimum.reduce(adds))
+            past = [self.past_rates(quarter, every) * QUARTER_S for quarter in range(first, stop)]
+            known = (added([add * QUARTER_S for add in adds]), added(past), np.minimum.reduce(adds))
             self._between[first, stop] = known
         return known
 

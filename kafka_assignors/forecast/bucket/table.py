@@ -332,7 +332,7 @@ class Table:
             values["due_forecasts"][slot] = pending.forecasts
         for name, value in values.items():
             part, array = self.fields[name].part, getattr(self, name)
-            if part == "hot" or not np.array_equal(array[..., row], value):
+            if part == "hot" or not np.array_equal(array[..., row], value, equal_nan=True):
                 self.changed |= {part} - {"hot"}
                 array[..., row] = value
 

@@ -6,12 +6,9 @@ import math
 import random
 from collections.abc import Callable
 
-import numpy as np
 import pytest
 
 from kafka_assignors.forecast import LoadSettings
-from kafka_assignors.forecast.bucket.model import Models
-from kafka_assignors.forecast.bucket.table import Table
 from kafka_assignors.forecast.model import Model, Outlook
 from kafka_assignors.forecast.season import WHOLE, Season, slots_of
 from kafka_assignors.forecast.settings import QUARTER, SECOND
@@ -83,10 +80,6 @@ def test_trend_is_damped() -> None:
 
 def by_day(t: float) -> float:
     return 10 + 8 * math.sin(2 * math.pi * t / DAYS)
-
-
-def by_weekday(t: float) -> float:
-    return by_day(t) * (1.0 if t % (7 * DAYS) < 5 * DAYS else 0.4)
 
 
 def test_daily_season_is_used_from_the_second_day() -> None:
@@ -211,27 +204,28 @@ def test_timetable_is_scaled_after_a_change_of_level(hour: int) -> None:
     assert missed(tripled, 24 * DAYS + hour * HOURS) < 0.1
 
 
-@pytest.mark.parametrize(("rate", "most"), [(lambda _: 0.1, 1.07), (by_weekday, 1.1)])
-def test_random_arrivals_are_forecast_nearly_as_by_their_true_rate(
-    rate: Callable[[float], float], most: float
-) -> None:
-    """Errors of the last week of five, compared with those of a forecast that knows the rate."""
-    steps, partitions = 5 * 7 * 96, 12
-    rates = np.array([rate(900 * step) * 900 for step in range(steps)])
-    arrived = np.random.default_rng(5).poisson(rates[:, None], (steps, partitions))
-    settings = LoadSettings(step_s=900, horizon_s=HOURS)
-    table = Table(settings)
-    table.grow(partitions)
-    models = Models(table)
-    forecasts = [
-        models.learn(slice(None), MONDAY * SECOND + step * settings.step, records).arrivals
-        for step, records in enumerate(arrived, 1)
-    ]
-    last = range(steps - 7 * 96, steps - 4)
-    came = [arrived[step : step + 4].sum(axis=0) for step in last]
-    known = [rates[step : step + 4].sum() for step in last]
-    missed = np.abs(np.array(forecasts)[last.start - 1 : last.stop - 1] - came).sum()
-    assert missed < most * np.abs(np.array(known)[:, None] - came).sum()
+def test_errors_are_averaged_over_recent_and_over_lasting_scores() -> None:
+    """All forecasts but the naive one are unknown on the first day; they are those of quick smoothing."""
+    model, _ = taught(lambda _: 2.0, 3 * HOURS)
+    model.recent_misses[0], model.lasting_misses[0], model.miss_counts[0] = 10.0, 20.0, 300
+    model._add_miss(0, 30.0, known=True)
+    assert model.recent_misses[0] == pytest.approx(10 + 20 / 64)
+    assert model.miss_counts[0] == 256
+    assert model.lasting_misses[0] == pytest.approx(20 + 10 / 256)
+    assert model.miss_counts[4:] == [24, 16, 16, 16, 16]
+    model._add_miss(5, 30.0, known=False)
+    assert model.miss_counts[5] == 16
+    model._add_miss(5, 30.0, known=True)
+    assert model.miss_counts[5] == 17
+
+
+def test_half_of_both_errors_gives_1024_times_the_weight() -> None:
+    model, _ = taught(lambda _: 2.0, 3 * HOURS)
+    model.recent_misses, model.lasting_misses = [2.0] * 9, [6.0] * 9
+    model.recent_misses[3], model.lasting_misses[3], model.weights = 1.0, 3.0, None
+    weights = model._weights()
+    assert weights[3] == pytest.approx(1024 * weights[0])
+    assert sum(weights) == pytest.approx(1)
 
 
 def test_two_of_three_outcomes_are_within_the_error() -> None:
@@ -333,16 +327,12 @@ def test_typical_rate_is_spread_as_on_similar_days() -> None:
     assert season.past_rates(next_monday + 5 * 96 + 10)[2] == 5
 
 
-def test_typical_rate_is_unknown_until_all_of_a_day_is_learnt() -> None:
-    season = by_quarter(lambda _: 5)
-    next_monday = MONDAY // 900 + 7 * 96
-    assert season.past_rates(next_monday + 20)[2] == 5
-    assert all(math.isnan(season.past_rates(next_monday + 96 + quarter)[2]) for quarter in range(96))
+def test_typical_rate_is_the_usual_one_until_all_of_a_day_is_learnt() -> None:
     late = Season()
-    for quarter in range(1, 193):  # the first quarter of Monday is missing
-        late.learn((MONDAY // 900 + quarter + 1) * QUARTER, 900, QUARTER)
-    assert math.isnan(late.past_rates(next_monday + 20)[2])
-    assert late.past_rates(next_monday + 20)[3] == 1
+    for quarter in range(1, 97):  # the first quarter of Monday is missing
+        late.learn((MONDAY // 900 + quarter + 1) * QUARTER, 900 * quarter, QUARTER)
+    assert late.past_rates(MONDAY // 900 + 7 * 96 + 20)[2:] == (20, 20)
+    assert all(math.isnan(rate) for rate in late.past_rates(MONDAY // 900 + 9 * 96))
 
 
 def test_typical_rate_of_days_without_records_is_0() -> None:
