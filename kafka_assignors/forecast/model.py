@@ -85,7 +85,7 @@ class Model:
     __slots__ = (
         "ahead", "ahead_of", "deviation", "expected", "forecasts", "forecasts_at", "gains", "keep", "last",
         "lasting_misses", "levels", "miss", "miss_counts", "pending", "recent", "recent_misses", "run",
-        "scale_gain", "scored", "season", "seen", "settings", "spread", "stride", "total", "trends",
+        "scale_gain", "season", "seen", "settings", "spread", "stride", "total", "trends",
         "weights",
     )  # fmt: skip
 
@@ -100,7 +100,6 @@ class Model:
         self.total = 0  # arrivals since the last unknown step
         self.last: float | None = None  # arrivals within the last known horizon
         self.pending: list[Pending] = []
-        self.scored = 0  # number of scored forecasts
         # Mean absolute errors of each forecaster, records, and the number of scores in them.
         self.recent_misses = [0.0] * (len(FORECASTERS) + OTHERS)
         self.lasting_misses = list(self.recent_misses)
@@ -228,7 +227,6 @@ class Model:
         """Score a forecast whose horizon has ended."""
         came = self.total - pending.total
         self.last = float(came)
-        self.scored += 1
         self.weights = None
         *forecasts, mixture = pending.forecasts
         for index, (forecast, filled) in enumerate(zip(forecasts, _filled(forecasts), strict=True)):
@@ -238,6 +236,11 @@ class Model:
             factor = NARROWER if miss <= self.spread * self.miss else WIDER
             self.spread = min(max(self.spread * factor, LEAST_SPREAD), MOST_SPREAD)
         self.miss += (miss - self.miss) * max(1 / SCORES, 1 / self.scored)
+
+    @property
+    def scored(self) -> int:
+        """The number of scores so far, up to `LASTING_SCORES`.  The forecast of `FIRST` is always known."""
+        return self.miss_counts[FIRST]
 
     def _add_miss(self, index: int, miss: float, *, known: bool) -> None:
         """Add the error of a forecast to the means of its forecaster."""

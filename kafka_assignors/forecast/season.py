@@ -16,8 +16,9 @@ occurrence, because there is no daily mean yet.
 
 Each of the 672 quarters of an hour of the week has its *latest* rate, and a *usual* one: the mean of the last
 weeks.  They are in single precision, which halves the state.  At the end of a day its usual rates are added
-up, if all are known.  Days from Monday to Friday are *similar*, and so are Saturday and Sunday.  A *typical*
-rate has the level of its weekday, and the shape of the similar days whose sums are known::
+up, if all are known; doing so at each quarter would cost a hundred times as much.  Days from Monday to Friday
+are *similar*, and so are Saturday and Sunday.  A *typical* rate has the level of its weekday, and the shape
+of the similar days whose sums are known::
 
     typical(q) = sum of the weekday * (sum of the usual rates at q on similar days) / (sum of their sums)
 

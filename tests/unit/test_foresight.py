@@ -15,6 +15,6 @@ def test_plans_from_forecasts_win_more_hours_than_they_lose() -> None:
     traffic = flights(partitions=8, weeks=3)
     case = Case(3, rate_for(traffic, 3, 0.95), 1, 2 * WEEK)
     outcomes = from_one_state(case, traffic, {"load model": by_hour(traffic).arrivals})
-    found = compare(largest(outcomes["load model"]), largest(outcomes["lag"]), case.rate * LEAST_S / 60)
-    assert found.better > found.worse
-    assert found.better + found.same + found.worse <= WEEK
+    hours = compare(largest(outcomes["load model"]), largest(outcomes["lag"]), case.rate * LEAST_S / 60)
+    assert hours.better > hours.worse
+    assert hours.better + hours.same + hours.worse <= WEEK

@@ -64,7 +64,7 @@ class Models:
         table, scale = self._table, self._table.scale
         rate = arrived / table.settings.step_s
         quarter = (at - 1) // QUARTER
-        season, usual = self._seasons.addition(quarter, rows), self._seasons.past_rates(quarter, rows)[-1]
+        season, (*_, usual) = self._seasons.addition(quarter, rows), self._seasons.past_rates(quarter, rows)
         weight = self._seasons.weighted_seconds(at - table.settings.step, at, rows)
         self._scale(rows, rate, usual * (weight / table.settings.step_s))
         table.seen[rows] += 1
@@ -158,11 +158,10 @@ class Models:
         table.changed.add("scores")
         came = table.total[rows] - table.due_total[slot, rows]
         table.last[rows] = came
-        table.scored[rows] += 1
-        *forecasts, mixture = table.due_forecasts[slot][:, rows]
-        for index, forecast in enumerate(forecasts):
-            known = ~np.isnan(forecast)
-            self._add_miss(rows, index, np.abs(came - np.where(known, forecast, forecasts[FIRST])), known)
+        forecasts, mixture = table.due_forecasts[slot][:-1, rows], table.due_forecasts[slot, -1, rows]
+        known, filled = ~np.isnan(forecasts), _filled(forecasts)
+        for index in range(ERRORS):
+            self._add_miss(rows, index, np.abs(came - filled[index]), known[index])
         miss, before, spread = np.abs(came - mixture), table.miss[rows], table.spread[rows]
         factor = np.where(miss <= spread * before, NARROWER, WIDER)
         adjusted = np.minimum(np.maximum(spread * factor, LEAST_SPREAD), MOST_SPREAD)

@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kafka_assignors.forecast.counters import EndMark, GroupMark
-from kafka_assignors.forecast.forecasters import FORECASTERS, NORMAL, OTHERS
+from kafka_assignors.forecast.forecasters import FIRST, FORECASTERS, NORMAL, OTHERS
 from kafka_assignors.forecast.model import Model, Pending
 from kafka_assignors.forecast.samples import UNKNOWN, Sample, position
 from kafka_assignors.forecast.season import (
@@ -54,7 +54,7 @@ class State(IntEnum):
 
 
 _OF_MODEL = (
-    *("seen", "run", "total", "scored", "levels", "trends", "recent_misses", "lasting_misses", "miss_counts"),
+    *("seen", "run", "total", "levels", "trends", "recent_misses", "lasting_misses", "miss_counts"),
     *("miss", "deviation", "spread", "recent", "expected"),
 )
 # Lists of `Season`.
@@ -102,7 +102,7 @@ def fields(settings: LoadSettings) -> dict[str, Field]:
         "points": hot,
         "point_at": Field("hot", depth=(MOST_POINTS,)),
         "point_end": Field("hot", depth=(MOST_POINTS,)),
-        **dict.fromkeys(("seen", "run", "total", "scored"), hot),
+        **dict.fromkeys(("seen", "run", "total"), hot),
         **dict.fromkeys(("levels", "trends"), Field("hot", "f8", (MODELS,))),
         **dict.fromkeys(("recent_misses", "lasting_misses"), Field("hot", "f8", (ERRORS,))),
         "miss_counts": Field("hot", depth=(ERRORS,)),
@@ -163,6 +163,12 @@ class Table:
                 raise AttributeError(name)
             self.part(self.fields[name].part)
         return self.arrays[name]
+
+    @property
+    def scored(self) -> Ints:
+        """Number of scores, as ``Model.scored``."""
+        scores: Ints = self.miss_counts[FIRST]
+        return scores
 
     def part(self, part: str) -> dict[str, Any]:
         """Return the arrays of a part, and load them first if necessary."""
@@ -295,7 +301,7 @@ class Table:
             values: list[Any] = getattr(self, name)[:, row].tolist()
             return values
 
-        model.seen, model.run, model.total, model.scored = map(whole, ("seen", "run", "total", "scored"))
+        model.seen, model.run, model.total = map(whole, ("seen", "run", "total"))
         model.levels, model.trends = map(listed, ("levels", "trends"))
         model.recent_misses, model.lasting_misses, model.miss_counts = map(
             listed, ("recent_misses", "lasting_misses", "miss_counts")

@@ -51,12 +51,12 @@ def test_models_learn_what_the_model_of_each_partition_learns(zone: str, begin_s
     table.grow(3)
     together, alone = Models(table), [Model(settings) for _ in range(3)]
     for step, records in enumerate(arrived):
-        at = begin_s * SECOND + (step + 1) * settings.step
+        end = begin_s * SECOND + (step + 1) * settings.step
         has_gap = steps_a_day <= step < 1.5 * steps_a_day
         rows = np.array([0, 1] if has_gap else [0, 1, 2])
-        outlooks = np.array(together.learn(rows, at, records[rows])).T
+        outlooks = np.array(together.learn(rows, end, records[rows])).T
         for row, values in zip(rows.tolist(), outlooks.tolist(), strict=True):
-            outlook = alone[row].take(at, int(records[row]), 1, end_known=True)
+            outlook = alone[row].take(end, int(records[row]), 1, end_known=True)
             assert outlook is not None
             assert str(list(outlook)).replace("None", "nan") == str(values)
         if has_gap:
@@ -100,11 +100,24 @@ def test_hourly_job_after_two_idle_weeks_is_known_on_its_first_day() -> None:
     models, missed = Models(table), 0.0
     for step in range(15 * 96):
         records = 900 if step >= 14 * 96 and step % 4 == 0 else 0
-        at = MIDNIGHT_S * SECOND + (step + 1) * settings.step
-        forecast = models.learn(slice(None), at, np.array([records])).arrivals
+        end = MIDNIGHT_S * SECOND + (step + 1) * settings.step
+        forecast = models.learn(slice(None), end, np.array([records])).arrivals
         if step >= 14 * 96:
             missed += abs(float(forecast[0]) - 900)
     assert missed < 96 * 60
+
+
+def test_unchanged_model_with_unknown_forecasts_marks_nothing_as_changed() -> None:
+    """On the first day the forecasts of earlier days are unknown (NaN, which is not equal to itself)."""
+    table = Table(SETTINGS)
+    table.grow(1)
+    models = Models(table)
+    for step in range(1, 20):
+        models.learn(slice(None), MIDNIGHT_S * SECOND + step * SETTINGS.step, np.array([9]))
+    assert np.isnan(table.due_forecasts).any()
+    table.changed.clear()
+    table.store(0, table.model(0))
+    assert table.changed == set()
 
 
 def test_sum_of_a_day_without_its_last_quarter_is_stored() -> None:
