@@ -18,6 +18,15 @@ IMAGES = ROOT / "docs" / "images"
 BEGIN, END = "<!-- begin: out/bench.md -->\n", "<!-- end: out/bench.md -->\n"
 LAG_MARKERS = "<!-- begin: out/bench-lag.md -->\n", "<!-- end: out/bench-lag.md -->\n"
 STATEFUL_MARKERS = "<!-- begin: out/bench-stateful.md -->\n", "<!-- end: out/bench-stateful.md -->\n"
+AT_TOP = {
+    "cores": "2",
+    "memory": "24 GiB",
+    "processor": "Intel(R) Xeon(R) Processor",
+    "Python": "3.11.7",
+    "kafka-python": "3.0.12",
+    "numpy": "2.4.6",
+}
+"""The machine in the page's first paragraph; the page repeats only facts that differ from it."""
 
 
 @dataclass
@@ -48,23 +57,29 @@ class Report:
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
     def markdown(self, *, selected: bool = False) -> str:
-        """Return the table, or only its rows on the page, with the legend and the command."""
+        """Return the table, or only its part on the page, with the legend and the command."""
         shown = [row for row in self.rows if selected and table.is_on_page(row)] or self.rows
         remarks = "".join(f"- {line}\n" for line in [*table.findings(self.rows), *self.notes])
-        return f"{table.LEGEND}\n\n{table.markdown(shown)}\n{remarks}\n{self._repeat()}"
+        legend = table.PAGE_LEGEND if selected else table.LEGEND
+        rows = table.markdown(shown, selected=selected)
+        return f"{legend}\n\n{rows}\n{remarks}\n{self._repeat(selected=selected)}"
 
-    def lag_markdown(self) -> str:
+    def lag_markdown(self, *, selected: bool = False) -> str:
         """Return the table about fetching lag, which must exist."""
-        return f"{fetching.markdown(self.lag)}\n{self._repeat()}"
+        return f"{fetching.markdown(self.lag)}\n{self._repeat(selected=selected)}"
 
     def stateful_markdown(self, *, selected: bool = False) -> str:
         """Return the tables about plans for stateful members, or only their rows on the page."""
-        return f"{stateful_table.markdown(self.stateful, selected=selected)}\n{self._repeat()}"
+        tables = stateful_table.markdown(self.stateful, selected=selected)
+        return f"{tables}\n{self._repeat(selected=selected)}"
 
-    def _repeat(self) -> str:
+    def _repeat(self, *, selected: bool) -> str:
+        """Return command and machine; on the page without the facts in its first paragraph."""
         command = shlex.join(["python", "-m", "bench", *self.arguments]) if self.arguments else "make bench"
-        facts = ", ".join(f"{name} {value}" for name, value in self.machine.items())
-        return f"`{command}`: {facts}.\n"
+        facts = {
+            name: value for name, value in self.machine.items() if not selected or AT_TOP.get(name) != value
+        }
+        return f"`{command}`: {', '.join(f'{name} {value}' for name, value in facts.items())}.\n"
 
     def render(self, path: Path) -> list[Path]:
         """Write table and pictures beside the facts in ``path``."""
@@ -85,7 +100,7 @@ class Report:
         """Write the figures into the page, and the pictures beside it."""
         page = PAGE.read_text(encoding="utf-8")
         if self.lag:
-            page = between_markers(page, self.lag_markdown(), LAG_MARKERS)
+            page = between_markers(page, self.lag_markdown(selected=True), LAG_MARKERS)
         if self.stateful:
             page = between_markers(page, self.stateful_markdown(selected=True), STATEFUL_MARKERS)
         if self.rows or self.growth:

@@ -23,6 +23,7 @@ HEAD = (
 )
 
 SHORT_HEAD = ("group", "phase", "ours", "kafka-python", "Java", "moved")
+PAGE_HEAD = ("partitions x members", "phase", "**ours**", "kafka-python", "Java")
 
 PHASES_ON_PAGE = ("fresh", "one joins")
 LEGEND = (
@@ -31,6 +32,10 @@ LEGEND = (
     "skipped, because a smaller group was ended, or its time predicts more than twice this; `-`: not "
     "measured. *Faster*: with encoding, sticky / cooperative. `moved`: partitions taken from live members, "
     "ours / kafka-python's / Java's; `†`: less fair than ours, `‡`: fairer."
+)
+PAGE_LEGEND = (
+    "Milliseconds of `assign()` with encoding, medians; ours and Java's: sticky / cooperative. `> 10 s`: "
+    "ended; `(> 10 s)`: skipped, because a smaller group was ended or predicts more than twice this."
 )
 
 
@@ -61,9 +66,11 @@ def short_cells(row: Row) -> list[str]:
     ]
 
 
-def markdown(rows: Iterable[Row]) -> str:
-    """Return the table in Markdown."""
-    lines = [HEAD, ["---", "---", *["---:"] * (len(HEAD) - 2)], *map(cells, rows)]
+def markdown(rows: Iterable[Row], *, selected: bool = False) -> str:
+    """Return the table in Markdown, or only the columns of ``docs/benchmarks.md`` if ``selected``."""
+    head = PAGE_HEAD if selected else HEAD
+    body = (short_cells(row)[: len(head)] if selected else cells(row) for row in rows)
+    lines = [head, ["---", "---", *["---:"] * (len(head) - 2)], *body]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
@@ -133,7 +140,12 @@ def _moved(ours: dict[str, Any] | None, quality: dict[str, Any] | None) -> str:
 
 def is_on_page(row: Row) -> bool:
     """Whether ``docs/benchmarks.md`` shows a row of a whole run; ``out/bench.md`` shows all rows."""
-    return row["problem"].endswith((" 10,000 x 100", " 1,000,000 x 2,000")) and row["phase"] in PHASES_ON_PAGE
+    problem = row["problem"]
+    return (
+        problem.startswith(("uniform ", "half "))
+        and problem.endswith((" 10,000 x 100", " 1,000,000 x 2,000"))
+        and row["phase"] in PHASES_ON_PAGE
+    )
 
 
 def findings(rows: Iterable[Row]) -> list[str]:

@@ -37,9 +37,9 @@ _BATCH = 1_000  # commits
 
 LEGEND = (
     "Milliseconds, medians of {runs} runs (longest). `cold`: with connecting; `warm`: the next fetch. "
-    "*Admin client*: `KafkaAdminClient`'s batched calls, connected. *Consumer*: `end_offsets` and "
-    "`beginning_offsets` batched or one by one, `committed` always one by one; extrapolated (~) from "
-    "{one_by_one} partitions. The broker has a heap of 1 GB."
+    "*Admin client*: batched calls, connected. *Consumer*: `end_offsets` and `beginning_offsets` batched or "
+    "one by one, `committed` always one by one; extrapolated (~) from {one_by_one} partitions. "
+    "The broker has a heap of 1 GB."
 )
 HEAD = ["partitions", "**cold**", "**warm**", "admin client", "consumer, batched", "consumer, one by one"]
 

@@ -1,7 +1,7 @@
 """``python -m bench.lag.stopped``: the longest time of ``assign()`` when the cluster does not answer.
 
 A leader of 10,000 partitions and 100 members fetches all lag from a real broker, or does not need to, because
-its members report it.  Then the broker is frozen, and then killed.  docs/benchmarks.md has the table.
+its members report it.  Then the broker is frozen, and then killed.  docs/benchmarks.md has the longest time.
 """
 
 from __future__ import annotations

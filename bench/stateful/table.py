@@ -24,12 +24,15 @@ HEAD = (
     "faster",
 )
 SHORT_HEAD = ("tasks x members", "event", "ours", "rounds, copies", "Streams", "rounds, copies")
+PAGE_COLUMNS = (0, 1, 2, 3, 4, 7, 8, 9)
 LEGEND = (
     "*plan*: milliseconds, median (first in the process). *rounds*: plans until the target is reached; "
     "the bound is least copies / {warmups} + 1. *copies* of state that members begin to build; no "
-    "balanced placement needs fewer than the least. *moved*: active tasks whose member changed in the "
-    "end; *hand-overs*: all changes on the way. Tasks of a member that left count from their next owner "
-    "on. `-`: not measured."
+    "balanced placement needs fewer than the least."
+)
+MOVES_LEGEND = (
+    " *moved*: active tasks whose member changed in the end; *hand-overs*: all changes on the way. Tasks "
+    "of a member that left count from their next owner on. `-`: not measured."
 )
 CUT = " `> n`: Kafka Streams had not ended after {seconds:g} s of rounds."
 GROWTH_HEAD = ("tasks x members", *EVENTS.values())
@@ -72,15 +75,15 @@ def played(rows: Iterable[Row]) -> list[Row]:
 
 
 def markdown(rows: list[Row], *, selected: bool = False) -> str:
-    """Return legend and tables in Markdown, or only the rows of ``docs/benchmarks.md`` if ``selected``."""
+    """Return legend and tables in Markdown, or only the part in ``docs/benchmarks.md`` if ``selected``."""
     seconds = max((row.get("streams", {}).get("seconds", 0) for row in rows), default=0)
-    legend = LEGEND.format(warmups=WARM_UPS) + (CUT.format(seconds=seconds) if seconds else "")
+    legend, cut = LEGEND.format(warmups=WARM_UPS), CUT.format(seconds=seconds) if seconds else ""
     shown = played(rows)
     if selected:
         shown = [row for row in shown if (row["tasks"], row["members"]) == (10_000, 100)] or shown
-    text = f"{legend}\n\n{_table(HEAD, map(cells, shown), words=2)}"
-    if selected:
-        return text
+        head, *body = ([line[column] for column in PAGE_COLUMNS] for line in (HEAD, *map(cells, shown)))
+        return f"{legend}{cut}\n\n{_table(head, body, words=2)}"
+    text = f"{legend}{MOVES_LEGEND}{cut}\n\n{_table(HEAD, map(cells, shown), words=2)}"
     if lines := growth_cells(rows):
         text += f"\nHow the plan's time grows, in tasks and in members (ms):\n\n{_table(GROWTH_HEAD, lines)}"
     return text

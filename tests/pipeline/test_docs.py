@@ -1,4 +1,4 @@
-"""The reference pages of the pipeline leave out no option, column or setting."""
+"""The reference pages of the pipeline leave out no column or setting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import click
 import pytest
 
 from kafka_assignors.cli.pipeline import command as pipeline
-from kafka_assignors.cli.pipeline import record
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.lag.settings import SECURITY
 from kafka_assignors.pipeline import connector
@@ -32,52 +31,7 @@ def rows(page: str, head: str) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
 
 
-def options(command: click.Command) -> dict[str, click.Option]:
-    return {
-        name: option for option in command.params if isinstance(option, click.Option) for name in option.opts
-    }
-
-
 # --- pipeline.md -------------------------------------------------------------------------------------------
-
-
-def run_options() -> dict[str, click.Option]:
-    group = pipeline.command
-    assert isinstance(group, click.Group)
-    return options(group.commands["run"])
-
-
-def test_docs_list_the_options_of_a_run() -> None:
-    listed = [name for cell, _ in rows(PAGE, "| option | |") for name in re.findall(r"--[\w-]+", cell)]
-    assert sorted(listed) == sorted(run_options())
-
-
-def test_docs_have_the_defaults_of_a_run() -> None:
-    """The end of a row has the defaults of its options in brackets, in the same order."""
-    known = run_options()
-    for cell, text in rows(PAGE, "| option | |"):
-        names = re.findall(r"--[\w-]+", cell)
-        bracket = re.search(r" \(([^()]+)\)$", text)
-        expected = [word for word in (in_words(name, known[name]) for name in names) if word is not None]
-        assert (bracket[1].split(", ") if bracket else []) == expected, cell
-
-
-def in_words(name: str, option: click.Option) -> str | None:
-    """Return a default as the page writes it; None if the page writes none."""
-    if name == "--cores":
-        return "all"
-    if option.is_flag or not isinstance(option.default, (str, float, int)) or name == "--output":
-        return None
-    return f"`{option.default}`" if isinstance(option.default, str) else f"{option.default:g}"
-
-
-def test_docs_name_the_other_options_of_record() -> None:
-    own = options(record.command)
-    assert own.keys() - run_options().keys() == {"--from"}
-    assert isinstance(own["--from"].type, click.Choice)
-    for source in own["--from"].type.choices:
-        if source != own["--from"].default:
-            assert f"`--from {source}`" in PAGE
 
 
 @pytest.mark.parametrize(
@@ -150,3 +104,10 @@ def test_defaults_of_a_run_are_those_of_the_model() -> None:
     for name in ("step", "horizon", "delay", "reset", "zone"):
         field = name if name in ("reset", "zone") else f"{name}_s"
         assert known[f"--{name}"].default == getattr(LoadSettings(), field)
+
+
+def run_options() -> dict[str, click.Option]:
+    group = pipeline.command
+    assert isinstance(group, click.Group)
+    run = group.commands["run"]
+    return {name: option for option in run.params if isinstance(option, click.Option) for name in option.opts}

@@ -149,13 +149,6 @@ def test_every_field_is_on_the_page() -> None:
         assert re.search(rf"^\|.*`{re.escape(name)}`.*\|", PAGE, re.MULTILINE), name
 
 
-def test_every_option_is_on_the_page() -> None:
-    for option in cli_lag.command.params:
-        for name in option.opts:
-            if name.startswith("--"):
-                assert f"`{name}" in PAGE, name
-
-
 # --- tables ------------------------------------------------------------------------------------------------
 
 
