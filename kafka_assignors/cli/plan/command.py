@@ -58,9 +58,9 @@ def _checked_name(strategy: str) -> str:
 @connection_options
 @click.option(
     "--strategy",
-    metavar=f"[{'|'.join(STRATEGIES)}|MODULE:CLASS]",
+    metavar="NAME",
     type=_checked_name,
-    help="The strategy; MODULE:CLASS is your own.  "
+    help=f"The strategy, {KNOWN}.  "
     f"[default: the file's, else {DEFAULT_STRATEGY}; the one the live group runs]",
 )
 @click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
