@@ -86,7 +86,9 @@ def _seconds(value: str) -> float:
 )
 @click.option("--load-topic", metavar="TOPIC", help="The topic with load forecasts of the group.")
 @click.option("--strategy", metavar="NAME", help=f"The strategy, {KNOWN}.  [default: the one the group runs]")
-@click.option("--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy.")
+@click.option(
+    "--option", "options", metavar="NAME=VALUE", multiple=True, help="An option of the strategy; repeatable."
+)
 @click.option(
     "--every",
     "every_s",
