@@ -13,7 +13,7 @@ from kafka_assignors.forecast.scoring import Totals, compare, score
 from kafka_assignors.pipeline.model.backcast import forecast_errors
 from kafka_assignors.pipeline.model.model import model_load
 from tests.pipeline.samples import START, Look, samples_df
-from tests.support.one_partition import Partition
+from tests.support.forecast.one_partition import Partition
 
 SETTINGS = LoadSettings(step_s=300, horizon_s=900)
 PARTITIONS = 3

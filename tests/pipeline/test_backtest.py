@@ -44,7 +44,7 @@ from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.simulation import History, parse
 from tests.support.examples import ROOT
-from tests.support.loads import START, Cell, busy_group, row, write_load
+from tests.support.forecast.loads import START, Cell, busy_group, row, write_load
 
 PAGE = (ROOT / "docs" / "guides" / "backtest.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```sh\n(kafka-assignors backtest.*?)\n```", PAGE, re.DOTALL | re.MULTILINE)
@@ -432,7 +432,7 @@ def broken_strategy() -> Any:
 def test_own_strategy_of_the_current_folder_runs_on_spark(folder: Path, tmp_path: Path) -> None:
     """Tasks import its module; an invalid plan is the trial's error, in one line, and the exit code is 1."""
     (tmp_path / "just_here.py").write_text(
-        "from tests.support.own_strategies import ToAStranger, ToTheFirst\n"
+        "from tests.support.group.own_strategies import ToAStranger, ToTheFirst\n"
         "class Mine(ToTheFirst):\n    name = 'mine'\n"
         "class Wrong(ToAStranger):\n    name = 'wrong'\n"
     )

@@ -22,7 +22,7 @@ from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
 from tests.pipeline.killing import Point, kill_at, meanwhile, program
 from tests.pipeline.writer_points import Writer
-from tests.support import offsets_oracle as oracle
+from tests.support.offsets import oracle
 
 GROUPS, PARTITIONS = 3, 2
 EVERY_S = 0.03  # a commit of each group

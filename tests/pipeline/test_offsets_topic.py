@@ -9,8 +9,8 @@ from pyspark.sql import DataFrame, SparkSession
 
 from kafka_assignors.pipeline.record.offsets import WRITER, commits, decode
 from kafka_assignors.pipeline.record.offsets_decoder import Groups
-from tests.support.offsets_cases import KEY, VALUE, Record
-from tests.support.offsets_records import NOW_MS, commit_key
+from tests.support.offsets.cases import KEY, VALUE, Record
+from tests.support.offsets.records import NOW_MS, commit_key
 
 SEEN = datetime(2026, 11, 22, 12, 0, tzinfo=timezone.utc)
 

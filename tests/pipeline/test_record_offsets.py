@@ -24,9 +24,9 @@ from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit
-from tests.support.backend import own_backend
-from tests.support.offsets_cases import BAD, GOOD, KEY, VALUE, Record
-from tests.support.offsets_records import commit_key, commit_value, text
+from tests.support.broker.backend import own_backend
+from tests.support.offsets.cases import BAD, GOOD, KEY, VALUE, Record
+from tests.support.offsets.records import commit_key, commit_value, text
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from kafka_assignors.cli.size import command as cli_size
 from kafka_assignors.errors import HistoryError
 from kafka_assignors.pipeline.history import read_history
-from tests.support.loads import START, busy_group, write_load
+from tests.support.forecast.loads import START, busy_group, write_load
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ import pytest
 
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.cli import run
-from tests.support.javas import fake_java, without_java
+from tests.support.broker.javas import fake_java, without_java
 
 COMMANDS = [
     ["pipeline", "run", "billing", "--bootstrap", "127.0.0.1:1"],

@@ -26,8 +26,15 @@ from kafka_assignors.simulation.churn import KINDS, ChurnStep, rehearse
 from kafka_assignors.simulation.group import GroupModel
 from kafka_assignors.simulation.history import Counts, Levels
 from kafka_assignors.simulation.leader import Leader
-from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, EVERY, LAG_AWARE, STICKY
 from tests.support.searching import times
+from tests.support.simulation.histories import (
+    BY_RANGE,
+    COOPERATIVE,
+    COOPERATIVE_BY_LAG,
+    EVERY,
+    LAG_AWARE,
+    STICKY,
+)
 
 LENGTH_S = 120.0
 

@@ -10,8 +10,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from kafka_assignors.plan import Group, Member, plan_failover, resolve
 from kafka_assignors.plan.model import seniority
-from tests.support import oracle
-from tests.support.builders import groups, next_generation, settled_groups, shuffled
+from tests.support.plan import oracle
+from tests.support.plan.builders import groups, next_generation, settled_groups, shuffled
 from tests.support.searching import times
 
 priorities = st.sampled_from((None, -(2**31), -1, 0, 5, 5, 2**31 - 1))

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_assignors import CooperativeLagAwareAssignor
 from kafka_assignors.plan import TopicPartition
-from tests.support.joining import cluster, every, joined, own, owner_of, plan_of
+from tests.support.group.joining import cluster, every, joined, own, owner_of, plan_of
 
 TOPICS = {"t": 60, "u": 40}
 MOST_ROUNDS = 3

@@ -28,8 +28,8 @@ from kafka_assignors.plan import (
     resolve,
     unlisted_owners,
 )
-from tests.support import oracle
-from tests.support.builders import groups, lagging, next_generation, settled_groups, shuffled
+from tests.support.plan import oracle
+from tests.support.plan.builders import groups, lagging, next_generation, settled_groups, shuffled
 from tests.support.searching import times
 
 Planner = Callable[[Group], Assignment]

@@ -21,8 +21,8 @@ from kafka_assignors.plan import (
     quick_lag_bound,
     resolve,
 )
-from tests.support import load_oracle, oracle
-from tests.support.builders import groups, lagging, member, next_generation, settled_groups, unequal
+from tests.support.plan import load_oracle, oracle
+from tests.support.plan.builders import groups, lagging, member, next_generation, settled_groups, unequal
 from tests.support.searching import times
 
 TOLERANCE = 256  # a load at most this part above the least counts as the least

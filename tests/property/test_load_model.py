@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_assignors.forecast import NO_COMMIT, UNKNOWN, LoadSettings, Sample
 from kafka_assignors.forecast.settings import SECOND
-from tests.support.one_partition import Alone, LoadRow, Partition
+from tests.support.forecast.one_partition import Alone, LoadRow, Partition
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=200, max_gap_s=600)
 START = 1_384_000_200 * SECOND

@@ -16,8 +16,8 @@ from kafka_assignors.plan import (
     plan_sticky,
     resolve,
 )
-from tests.support import load_oracle, oracle
-from tests.support.builders import next_generation
+from tests.support.plan import load_oracle, oracle
+from tests.support.plan.builders import next_generation
 from tests.support.searching import batches
 
 GROUPS, BATCH = 120, 20

@@ -16,8 +16,8 @@ from kafka_assignors.plan import (
     plan_sticky,
     resolve,
 )
-from tests.support import oracle
-from tests.support.builders import next_generation, shuffled
+from tests.support.plan import oracle
+from tests.support.plan.builders import next_generation, shuffled
 from tests.support.searching import batches
 
 GROUPS = 2000

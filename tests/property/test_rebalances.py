@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kafka_assignors.plan import Assignment, Group, Member, TopicPartition, plan_sticky, resolve, this_round
-from tests.support import oracle
+from tests.support.plan import oracle
 from tests.support.searching import times
 
 TOPICS = ("a", "b", "c")

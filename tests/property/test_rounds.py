@@ -14,8 +14,8 @@ from kafka_assignors.plan import (
     resolve,
     this_round,
 )
-from tests.support import oracle
-from tests.support.builders import TOPICS, groups, next_generation, settled_groups
+from tests.support.plan import oracle
+from tests.support.plan.builders import TOPICS, groups, next_generation, settled_groups
 
 joining = st.one_of(groups(), settled_groups(), settled_groups(equal=True))
 

@@ -16,8 +16,8 @@ from kafka_assignors.simulation.history import Counts
 from kafka_assignors.simulation.sizing import Target, size
 from kafka_assignors.simulation.sizing.least import Search
 from kafka_assignors.simulation.sizing.target import limits
-from tests.support.histories import BY_LOAD, BY_RANGE, COOPERATIVE, EVERY, LAG_AWARE, STICKY
 from tests.support.searching import times
+from tests.support.simulation.histories import BY_LOAD, BY_RANGE, COOPERATIVE, EVERY, LAG_AWARE, STICKY
 
 TARGETS = st.sampled_from([5.0, 30.0, 120.0]).map(lambda lag: Target(lag, headroom=0.2))
 FEW = settings(max_examples=times(0.3), phases=(Phase.explicit, Phase.reuse, Phase.generate))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_assignors.plan.stateful import StatefulGroup, TaskPlanOptions, plan_stateful
-from tests.support.stateful_laws import any_groups, any_options, check, shuffled
+from tests.support.plan.stateful_laws import any_groups, any_options, check, shuffled
 
 
 @given(any_groups(), any_options())

@@ -8,9 +8,9 @@ from random import Random
 import pytest
 
 from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, TaskPlanOptions, plan_stateful
+from tests.support.plan.stateful_group import END, SimulatedGroup, any_topology
+from tests.support.plan.stateful_laws import Facts, check, shuffled
 from tests.support.searching import batches
-from tests.support.stateful_group import END, SimulatedGroup, any_topology
-from tests.support.stateful_laws import Facts, check, shuffled
 
 HISTORIES, EVENTS, BATCH = 400, 6, 25
 RISING = 150

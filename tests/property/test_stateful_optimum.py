@@ -8,9 +8,9 @@ from typing import NamedTuple
 import pytest
 
 from kafka_assignors.plan.stateful import StatefulGroup, StatefulPlan, TaskPlanOptions, plan_stateful
-from tests.support import oracle, stateful_oracle
+from tests.support.plan import oracle, stateful_oracle
+from tests.support.plan.stateful_group import END, SimulatedGroup, any_topology
 from tests.support.searching import batches
-from tests.support.stateful_group import END, SimulatedGroup, any_topology
 
 GROUPS, BATCH, EVENTS = 50, 10, 4
 

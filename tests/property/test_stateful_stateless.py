@@ -17,10 +17,10 @@ from kafka_assignors.plan.stateful import (
     plan_stateful,
 )
 from kafka_assignors.plan.stateful.model import Tasks
-from tests.support import oracle
-from tests.support.stateful_group import SimulatedGroup
-from tests.support.stateful_laws import Facts, any_groups, any_options
-from tests.support.stateful_oracle import LeastLoads, least_loads
+from tests.support.plan import oracle
+from tests.support.plan.stateful_group import SimulatedGroup
+from tests.support.plan.stateful_laws import Facts, any_groups, any_options
+from tests.support.plan.stateful_oracle import LeastLoads, least_loads
 
 HISTORIES, BATCH = 120, 30
 

@@ -15,7 +15,7 @@ from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.assignor import convert
 from kafka_assignors.metrics import NO_METRICS
 from kafka_assignors.plan.cause import Cause
-from tests.support.joining import cluster, every, joined, own, plan_of, raw
+from tests.support.group.joining import cluster, every, joined, own, plan_of, raw
 from tests.support.searching import times
 
 Partition = tuple[str, int]

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_assignors.broker import development_broker, docker
 from kafka_assignors.errors import BrokerError, ToolMissingError
-from tests.support.backend import WANTED, own_backend
+from tests.support.broker.backend import WANTED, own_backend
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from tests.integration.conftest import FreshNames
 from tests.integration.guarded import make_coordinators
 from tests.integration.members import Group
 from tests.integration.stateful.stateful_app import App
-from tests.support.own_strategies import ClassicOnly
+from tests.support.group.own_strategies import ClassicOnly
 from tests.support.quick import quick
 from tests.support.waiting import until
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 
-from tests.support import offsets_oracle as oracle
-from tests.support.offsets_records import NOW_MS, commit_key, commit_value, text, varint
+from tests.support.offsets import oracle
+from tests.support.offsets.records import NOW_MS, commit_key, commit_value, text, varint
 
 UUID = bytes(range(16))
 KEY = commit_key("billing", "orders", 7)

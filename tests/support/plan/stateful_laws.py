@@ -16,7 +16,7 @@ from kafka_assignors.plan.stateful import (
     Task,
     TaskPlanOptions,
 )
-from tests.support.stateful_oracle import process_of
+from tests.support.plan.stateful_oracle import process_of
 
 FAR = 2**63
 

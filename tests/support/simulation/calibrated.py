@@ -10,7 +10,7 @@ from demo.figures import ownership
 from demo.group.logs import RunLogs, read_log
 from demo.results import MeasuredRun, Results, SettingsResult, runs_of
 from kafka_assignors.simulation import Outcome, Pauses, simulate
-from tests.support.recorded import Recording, recording
+from tests.support.simulation.recorded import Recording, recording
 
 WITHIN = 0.15
 REPLAYED = ("range", "cooperative-sticky")

@@ -12,7 +12,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import lil_matrix
 
 from kafka_assignors.plan import Group, TopicPartition
-from tests.support import oracle
+from tests.support.plan import oracle
 
 Plan = dict[TopicPartition, str]
 
