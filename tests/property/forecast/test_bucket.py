@@ -22,7 +22,7 @@ from kafka_assignors.forecast.model import Model
 from kafka_assignors.forecast.season import Season
 from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.forecast.steps import Steps
-from tests.property.test_load_model import SETTINGS, START, steady, two_writers, wild
+from tests.property.forecast.samples import SETTINGS, START, steady, two_writers, wild
 from tests.support.forecast.one_partition import LoadRow, Partition
 from tests.support.quick import long
 
