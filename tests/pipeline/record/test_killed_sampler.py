@@ -2,55 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import threading
-from collections import defaultdict
 from pathlib import Path
 from urllib.parse import urlparse
 
 import pytest
-from kafka import KafkaProducer
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import SparkSession
 
 from kafka_assignors.pipeline.record.samples import record_samples_once
 from kafka_assignors.pipeline.tables.landing import read_samples
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit
-from tests.pipeline.killing import done, kill_at, meanwhile, program, under_way
-from tests.pipeline.writer_points import Writer
+from tests.pipeline.killing import done, kill_at, program, under_way
+from tests.pipeline.record.busy_topic import PARTITIONS, looks_of, writing
+from tests.pipeline.record.writer_points import Writer
 
-PARTITIONS = 4
-EVERY_S = 0.02  # a record of each partition
 SAMPLER = Writer("sampler")
-
-
-def writing(bootstrap: str, topic: str) -> contextlib.AbstractContextManager[list[int]]:
-    """Write a record to all partitions, many a second; yield the numbers written."""
-
-    def work(over: threading.Event, made: list[int]) -> None:
-        producer = KafkaProducer(bootstrap_servers=bootstrap)
-        try:
-            while not over.wait(EVERY_S):
-                for sent in [producer.send(topic, b"x", partition=p) for p in range(PARTITIONS)]:
-                    sent.get(60)
-                made.append(len(made))
-        finally:
-            producer.close()
-
-    return meanwhile(work)
-
-
-def looks_of(samples: DataFrame) -> list[dict[int, int]]:
-    """Return each partition's end offset, by the time of the sample."""
-    rows = samples.select(F.unix_micros("time").alias("at"), "partition", "end_offset").collect()
-    looks: dict[int, dict[int, int]] = defaultdict(dict)
-    for row in rows:
-        assert row["partition"] not in looks[row["at"]], "a sample is there twice"
-        looks[row["at"]][row["partition"]] = row["end_offset"]
-    return [looks[key] for key in sorted(looks)]
 
 
 @pytest.mark.long
@@ -70,7 +38,7 @@ def test_killed_sampler_lands_each_batch_completely_and_once(
     settings, root = {"bootstrap_servers": [bootstrap]}, tmp_path / "root"
     given = tmp_path / "settings.json"
     given.write_text(json.dumps(settings), encoding="utf-8")
-    process = ["tests.pipeline.sampling_process", "record", str(given), str(root), group]
+    process = ["tests.pipeline.record.sampling_process", "record", str(given), str(root), group]
     with writing(bootstrap, topic) as made:
         for point in (SAMPLER.written, SAMPLER.finished, SAMPLER.planned):
             kill_at(point, root, SAMPLER.name, lambda: program(root, *process))

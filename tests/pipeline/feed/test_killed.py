@@ -28,8 +28,8 @@ from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
 from tests.integration.conftest import FreshNames
 from tests.pipeline.killing import done, kill_at, program, under_way
-from tests.pipeline.model_points import MODEL, WRITER, landing, rows_of
-from tests.pipeline.model_process import model_and_feed
+from tests.pipeline.model.points import MODEL, WRITER, landing, rows_of
+from tests.pipeline.model.process import model_and_feed
 from tests.pipeline.samples import Look, write_file
 
 FILES = 60
@@ -153,7 +153,7 @@ def test_killed_feed_has_the_same_topic_in_the_end(
     assert {load_feed.decode_key(key).partition.partition for key in expected} == set(range(FILES + 1))
 
     topic = topic_of(rough)
-    process = ["tests.pipeline.model_process", str(rough), bootstrap, topic]
+    process = ["tests.pipeline.model.process", str(rough), bootstrap, topic]
     write_file(rough, WRITER, 0, files[0])
     with contextlib.closing(Reader(bootstrap, topic)) as feed:
         with landing(rough, files[:-1]) as landed:

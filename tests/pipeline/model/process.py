@@ -19,7 +19,7 @@ from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.run import PipelineOptions, run_pipeline
 from kafka_assignors.pipeline.session import local_session
 from tests.pipeline.killing import done
-from tests.pipeline.model_points import MODEL
+from tests.pipeline.model.points import MODEL
 from tests.support.waiting import until
 
 SETTINGS = LoadSettings(step_s=60, horizon_s=300, delay_s=120, max_gap_s=600)

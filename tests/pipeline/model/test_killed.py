@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.model.sink import read_load
 from tests.pipeline.killing import Point, kill_at, program, under_way
-from tests.pipeline.model_points import MODEL, WRITER, landing, moved
-from tests.pipeline.model_process import SETTINGS
+from tests.pipeline.model.points import MODEL, WRITER, landing, moved
+from tests.pipeline.model.process import SETTINGS
 from tests.pipeline.samples import Look, load_rows, write_file
 
 PARTITIONS = 6
@@ -71,7 +71,7 @@ def test_killed_model_loses_no_sample_and_counts_none_twice(
     write_file(rough, WRITER, 0, files[0])
     with landing(rough, files) as landed:
         for point in random.Random(4).sample(points, len(points)):
-            kill_at(point, rough, MODEL, lambda: program(rough, "tests.pipeline.model_process", str(rough)))
+            kill_at(point, rough, MODEL, lambda: program(rough, "tests.pipeline.model.process", str(rough)))
     for number in range(len(landed), len(files)):
         write_file(rough, WRITER, number, files[number])
     run_load_model(spark, str(rough), SETTINGS, available_now=True)

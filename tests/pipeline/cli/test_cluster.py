@@ -16,7 +16,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
 from tests.integration.reading import all_records
-from tests.pipeline.cluster import Cluster, standalone_cluster
+from tests.pipeline.cli.cluster import Cluster, standalone_cluster
 
 pytestmark = pytest.mark.long
 

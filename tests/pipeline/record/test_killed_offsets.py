@@ -21,7 +21,7 @@ from kafka_assignors.pipeline.tables.landing import read_samples
 from tests.integration.conftest import FreshNames
 from tests.integration.reading import all_records
 from tests.pipeline.killing import Point, kill_at, meanwhile, program
-from tests.pipeline.writer_points import Writer
+from tests.pipeline.record.writer_points import Writer
 from tests.support.offsets import oracle
 
 GROUPS, PARTITIONS = 3, 2
@@ -80,7 +80,13 @@ def test_killed_recording_loses_no_commit_and_lands_none_twice(
     settings, root = {"bootstrap_servers": [bootstrap]}, tmp_path / "root"
     given = tmp_path / "settings.json"
     given.write_text(json.dumps(settings), encoding="utf-8")
-    process = ["tests.pipeline.sampling_process", "record_commits", str(given), str(root), json.dumps(groups)]
+    process = [
+        "tests.pipeline.record.sampling_process",
+        "record_commits",
+        str(given),
+        str(root),
+        json.dumps(groups),
+    ]
     with committing(bootstrap, groups, topic) as made:
         for point in (OFFSETS.written, OFFSETS.finished, OFFSETS.planned):
             kill_at(point, root, WRITER, lambda: program(root, *process))
