@@ -15,7 +15,7 @@ def test_longest_files_exist() -> None:
 
 
 def test_only_integration_tests_change_their_order() -> None:
-    longest, elsewhere = min(LONGEST), Path("tests/unit/test_order.py").absolute()
+    longest, elsewhere = min(LONGEST), Path("tests/unit/suite/test_order.py").absolute()
     items = [SimpleNamespace(path=path) for path in (FOLDER / "test_a.py", elsewhere, longest)]
     pytest_collection_modifyitems(cast(Any, items))
     assert [item.path for item in items] == [longest, elsewhere, FOLDER / "test_a.py"]
