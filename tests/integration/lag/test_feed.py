@@ -16,10 +16,10 @@ from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, R
 from kafka_assignors import CooperativeLagAwareAssignor, LoadFeed, RebalanceOnSkew
 from kafka_assignors.lag.feed import reader as feed_reader
 from kafka_assignors.plan import TopicPartition
+from tests.integration.cli.test_plan import run
 from tests.integration.conftest import FreshNames
 from tests.integration.feeding import Feed
 from tests.integration.guarded import PASSWORD, USER, Guarded
-from tests.integration.lag.test_plan_cli import run
 from tests.integration.lagging import write
 from tests.integration.members import Group, Owned, assert_never_two_owners
 from tests.support.group.joining import cluster, joined, own, plan_of, raw

@@ -10,7 +10,7 @@ from kafka.admin import NewTopic
 
 from kafka_assignors.broker import development_broker
 from tests.integration.conftest import FreshNames
-from tests.integration.groups.test_racks import one_more_broker, wait_until_seen
+from tests.integration.groups.metadata.test_racks import one_more_broker, wait_until_seen
 from tests.integration.reading import leaderless
 from tests.integration.stateful.stateful_app import App
 

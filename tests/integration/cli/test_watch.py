@@ -26,12 +26,12 @@ from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.cli.watch_group.history import History, Rebalance
 from kafka_assignors.cli.watch_group.source import GroupSource
 from kafka_assignors.plan import TopicPartition
+from tests.integration.cli.test_lag import login
+from tests.integration.cli.test_plan import about
 from tests.integration.conftest import FreshNames
-from tests.integration.foreign import ForeignMember, librdkafka_command
-from tests.integration.groups.test_new_protocol import newcomer
+from tests.integration.foreign.processes import ForeignMember, librdkafka_command
+from tests.integration.groups.mixed.test_new_protocol import newcomer
 from tests.integration.guarded import Guarded
-from tests.integration.lag.test_lag_cli import login
-from tests.integration.lag.test_plan_cli import about
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group, Member
 from tests.support.command_line import COMMAND, ENV

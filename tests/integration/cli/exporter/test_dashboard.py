@@ -17,9 +17,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.report.drawing import figure
 from kafka_assignors.report.page import html_page
+from tests.integration.cli.exporter.process import exporter
 from tests.integration.conftest import FreshNames
 from tests.integration.demo.browser import WIDTH, Look, look_at, vivid_colours
-from tests.integration.lag.exporter_process import exporter
 from tests.integration.lagging import commit, write
 from tests.support.examples import ROOT
 from tests.support.promql import Labels, Scrape, Vector, evaluate
@@ -100,7 +100,7 @@ def look(scrapes: list[Scrape], tmp_path_factory: pytest.TempPathFactory) -> Loo
     page: Path = tmp_path_factory.mktemp("dashboard") / "dashboard.html"
     text = html_page(
         "dashboard.html",
-        "tests.integration.lag",
+        "tests.integration.cli.exporter",
         figures={name: drawn(panel, scrapes) for name, panel in PANELS.items()},
         colours={},
         title=DASHBOARD["title"],

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from kafka_assignors import FailoverAssignor, OwnershipListener
+from tests.integration.cli.test_plan import about, as_planned, plan
 from tests.integration.conftest import FreshNames
 from tests.integration.groups.test_hostile import Hostile, assert_named_once_a_rebalance
 from tests.integration.groups.test_listener import READING, Producing, each_once, processed
-from tests.integration.lag.test_plan_cli import about, as_planned, plan
 from tests.integration.member_process import emit
 from tests.integration.members import Group, Member, Owned, assert_never_two_owners
 from tests.support.quick import long

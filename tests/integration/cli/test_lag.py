@@ -18,9 +18,9 @@ from kafka.admin import ResourceType
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.plan import TopicPartition
+from tests.integration.cli.test_plan import SOUND, about, raw_member
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, USER, Guarded
-from tests.integration.lag.test_plan_cli import SOUND, about, raw_member
 from tests.integration.lagging import commit, write
 from tests.integration.members import Group
 from tests.support.command_line import COMMAND, ENV, refused_command, run_command

@@ -17,7 +17,7 @@ from tests.golden import java_sources
 from tests.integration.members import Group, wait_until
 
 _LEAVE_S = 30.0
-_ROOT = Path(__file__).parent.parent.parent
+_ROOT = Path(__file__).parents[3]
 
 
 class ForeignMember:
@@ -99,5 +99,5 @@ def java_command(java: Path, class_path: str, group: Group, *properties: str) ->
 def librdkafka_command(group: Group, properties: Mapping[str, object]) -> list[str]:
     """Return the command of a librdkafka member with these properties."""
     settings = {"bootstrap.servers": group.bootstrap, "group.id": group.group_id, **properties}
-    program = "tests.integration.librdkafka_member"
+    program = "tests.integration.foreign.librdkafka_member"
     return [sys.executable, "-m", program, group.topics[0], json.dumps(settings)]

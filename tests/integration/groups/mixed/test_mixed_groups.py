@@ -19,7 +19,7 @@ from bench.javapeer import NoJavaError
 from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor, StickyAssignor
 from tests.integration.chaos.checks import even, ownership_errors
 from tests.integration.conftest import FreshNames
-from tests.integration.foreign import ForeignMember, java_command, java_program, librdkafka_command
+from tests.integration.foreign.processes import ForeignMember, java_command, java_program, librdkafka_command
 from tests.integration.members import HEARTBEAT_MS, SESSION_MS, Group, Member
 from tests.support.quick import quick
 from tests.support.waiting import until

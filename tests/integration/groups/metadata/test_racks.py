@@ -21,8 +21,8 @@ from kafka_assignors.broker.java import find_java
 from kafka_assignors.broker.ports import HOST, free_ports
 from kafka_assignors.broker.progress import silent
 from kafka_assignors.broker.supervised import Supervised
+from tests.integration.cli.test_plan import about, plan, run
 from tests.integration.conftest import FreshNames
-from tests.integration.lag.test_plan_cli import about, plan, run
 from tests.integration.members import Group
 
 PARTITIONS = 8

@@ -14,7 +14,7 @@ from bench.pauses.figures import Ownership, missing, owned_twice
 from bench.pauses.play import Command, Group, Member, Scene, commands, play
 from kafka_assignors import CooperativeStickyAssignor
 from tests.integration.conftest import FreshNames
-from tests.integration.groups.test_continuous import Polled
+from tests.integration.groups.continuous.test_continuous import Polled
 from tests.integration.guarded import Guarded
 from tests.integration.proxy import Proxy
 from tests.support.waiting import until
@@ -58,7 +58,7 @@ def test_every_second_member_is_of_another_client(other: str, kafka_bootstrap: s
 
     def librdkafka(scene: Scene, topic: str, batch_s: float) -> list[str | Path]:
         python, flag, _program, order = made["continuous"](scene, topic, batch_s)
-        return [python, flag, "tests.integration.librdkafka_pauses_member", order]
+        return [python, flag, "tests.integration.foreign.librdkafka_pauses_member", order]
 
     kinds = ["continuous"] if other == "librdkafka" else ["continuous", other]
     made = commands(kafka_bootstrap, kinds, tmp_path)
