@@ -46,6 +46,13 @@ Owned = dict[str, frozenset[TopicPartition]]
 # --- events of members -----------------------------------------------------------------------------------
 
 
+def about(member: Member, fact: str) -> Any:
+    """Return a fact of a member's last reported state."""
+    state = member.state()
+    assert state is not None
+    return state.facts[fact]
+
+
 def moved(before: Owned, after: Owned) -> set[TopicPartition]:
     """Partitions whose owner changed."""
     then = {tp: name for name, owned in before.items() for tp in owned}

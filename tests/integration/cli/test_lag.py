@@ -5,12 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import struct
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from kafka.admin import ResourceType
@@ -18,35 +13,14 @@ from kafka.admin import ResourceType
 from kafka_assignors import CooperativeStickyAssignor
 from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.plan import TopicPartition
-from tests.integration.cli.test_plan import SOUND, about, raw_member
+from tests.integration.cli.handmade_member import SOUND, raw_member
+from tests.integration.cli.lag_command import lag, refused, run, watched
 from tests.integration.conftest import FreshNames
-from tests.integration.guarded import PASSWORD, USER, Guarded
+from tests.integration.guarded import PASSWORD, Guarded, login
 from tests.integration.lagging import commit, write
-from tests.integration.members import Group
-from tests.support.command_line import COMMAND, ENV, refused_command, run_command
+from tests.integration.members import Group, about
 
 UNREADABLE = SOUND.replace(b"t", b"\xff")  # a topic that is no text
-
-run, refused = partial(run_command, "lag"), partial(refused_command, "lag")
-
-
-def lag(bootstrap: str, group_id: str, *words: str) -> Any:
-    """Return the printed JSON; stderr must be empty."""
-    done = run(group_id, "--bootstrap", bootstrap, "--output", "json", *words)
-    assert (done.returncode, done.stderr) == (0, "")
-    return json.loads(done.stdout)
-
-
-@contextmanager
-def watched(*words: str) -> Iterator[subprocess.Popen[str]]:
-    """``kafka-assignors lag WORDS``, running."""
-    with subprocess.Popen(
-        [*COMMAND, "lag", *words], env=ENV, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as program:
-        try:
-            yield program
-        finally:
-            program.kill()
 
 
 def test_lag_of_a_live_group(fresh: FreshNames) -> None:
@@ -148,16 +122,6 @@ def test_closed_pipe_ends_the_command_quietly(fresh: FreshNames) -> None:
         assert program.stderr is not None
         assert program.stderr.read() == ""
         assert program.wait(timeout=30) == 0
-
-
-def login(guarded: Guarded, path: Path) -> list[str]:
-    """Options for the listener with a password, which is in the environment."""
-    path.write_text(
-        f"bootstrap.servers={guarded.sasl}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
-        f"sasl.plain.username={USER}\n",
-        encoding="utf-8",
-    )
-    return ["--config", str(path)]
 
 
 def test_denied_login_group_and_topic(guarded: Guarded, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.reading import OldestUnread, Position
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
-from tests.integration.cli.test_lag import lag, refused, run, watched
+from tests.integration.cli.lag_command import lag, refused, run, watched
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import Guarded
 from tests.integration.lagging import commit

@@ -2,68 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import struct
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient
-from kafka.errors import for_code
-from kafka.protocol.consumer.group import JoinGroupRequest, SyncGroupRequest
 
 from kafka_assignors import Assignor, CooperativeStickyAssignor, RangeAssignor, StickyAssignor
 from kafka_assignors.plan import Ownership
+from tests.integration.cli.handmade_member import SOUND, raw_member, retried
+from tests.integration.cli.plan_command import as_planned, plan, refused, run
 from tests.integration.conftest import FreshNames
-from tests.integration.members import Group, Member, Owned
-from tests.support.command_line import refused_command, run_command
+from tests.integration.members import Group, about
 
 PARTITIONS = (16, 8)
-SETTLE_S = 30.0
-
-run = partial(run_command, "plan")
-
-
-def retried(ask: Callable[[], Any]) -> Any:
-    """Return the first answer without a retriable error; a new broker's coordinator may still be loading."""
-    deadline = time.monotonic() + SETTLE_S
-    while (error := for_code((answer := ask()).error_code)).retriable and time.monotonic() < deadline:
-        time.sleep(0.2)
-    assert answer.error_code == 0, error.__name__
-    return answer
-
-
-def plan(group: Group, *words: str) -> Any:
-    """The JSON printed for a live group; stderr has at most a note on assumed options."""
-    done = run("--group", group.group_id, "--bootstrap", group.bootstrap, "--output", "json", *words)
-    message = [line for line in done.stderr.splitlines() if "the group's options are unknown" not in line]
-    assert (done.returncode, message) == (0, [])
-    return json.loads(done.stdout)
-
-
-def refused(bootstrap: str, group_id: str, *words: str) -> str:
-    """Return the line of the command's error."""
-    return refused_command("plan", "--group", group_id, "--bootstrap", bootstrap, *words)
-
-
-def about(member: Member, fact: str) -> Any:
-    """A member's last reported state."""
-    state = member.state()
-    assert state is not None
-    return state.facts[fact]
-
-
-def as_planned(owned: Owned, members: Mapping[str, Member]) -> dict[str, list[list[object]]]:
-    """The members' partitions, in the form of a plan."""
-    return {
-        about(members[name], "member_id"): [list(tp) for tp in sorted(tps)] for name, tps in owned.items()
-    }
 
 
 @pytest.mark.parametrize("strategy", [StickyAssignor, CooperativeStickyAssignor], ids=lambda s: s.name)
@@ -171,43 +124,6 @@ def test_kip_848_group_is_refused(fresh: FreshNames) -> None:
         retried(beat)
         message = refused(fresh.bootstrap, name)
     assert message == f"group {name!r} uses the KIP-848 protocol: the broker assigns, no strategy runs"
-
-
-@contextmanager
-def raw_member(
-    bootstrap: str, group_id: str, kind: str, message: bytes, given: bytes | None
-) -> Iterator[None]:
-    """A member that joins by hand."""
-    admin = KafkaAdminClient(bootstrap_servers=bootstrap)
-    try:
-        protocol = JoinGroupRequest.JoinGroupRequestProtocol(name="theirs", metadata=message)
-        join = JoinGroupRequest(
-            group_id=group_id,
-            session_timeout_ms=30_000,
-            rebalance_timeout_ms=30_000,
-            member_id="",
-            group_instance_id=None,
-            protocol_type=kind,
-            protocols=[protocol],
-            max_version=3,
-        )
-        joined = retried(lambda: admin._manager.run(admin._manager.send, join))
-        if given is not None:
-            mine = SyncGroupRequest.SyncGroupRequestAssignment(member_id=joined.member_id, assignment=given)
-            sync = SyncGroupRequest(
-                group_id=group_id,
-                generation_id=joined.generation_id,
-                member_id=joined.member_id,
-                assignments=[mine],
-                max_version=2,
-            )
-            retried(lambda: admin._manager.run(admin._manager.send, sync))
-        yield
-    finally:
-        admin.close()
-
-
-SOUND = b"\x00\x00" + b"\x00\x00\x00\x01\x00\x01t" + b"\xff\xff\xff\xff"
 
 
 @pytest.mark.parametrize(

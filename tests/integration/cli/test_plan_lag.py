@@ -18,13 +18,13 @@ from kafka_assignors.broker import development_broker
 from kafka_assignors.cli.plan.live_lag import TIMEOUT_MS
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.strategies import STRATEGIES
-from tests.integration.cli.test_plan import about, as_planned, plan, run
+from tests.integration.cli.plan_command import as_planned, plan, run
 from tests.integration.conftest import FreshNames
-from tests.integration.groups.metadata.test_racks import InZones, one_more_broker, wait_until_seen
 from tests.integration.guarded import PASSWORD, USER, Guarded
 from tests.integration.lagging import commit, write
-from tests.integration.members import Group
+from tests.integration.members import Group, about
 from tests.integration.reading import leaderless
+from tests.integration.two_brokers import InZones, one_more_broker, wait_until_seen
 from tests.support.waiting import until
 
 ASSUMED = (

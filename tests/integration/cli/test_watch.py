@@ -26,14 +26,12 @@ from kafka_assignors.broker.ports import free_ports
 from kafka_assignors.cli.watch_group.history import History, Rebalance
 from kafka_assignors.cli.watch_group.source import GroupSource
 from kafka_assignors.plan import TopicPartition
-from tests.integration.cli.test_lag import login
-from tests.integration.cli.test_plan import about
 from tests.integration.conftest import FreshNames
+from tests.integration.foreign.new_protocol_member import newcomer
 from tests.integration.foreign.processes import ForeignMember, librdkafka_command
-from tests.integration.groups.mixed.test_new_protocol import newcomer
-from tests.integration.guarded import Guarded
+from tests.integration.guarded import Guarded, login
 from tests.integration.lagging import commit, write
-from tests.integration.members import Group, Member
+from tests.integration.members import Group, Member, about
 from tests.support.command_line import COMMAND, ENV
 from tests.support.waiting import until
 

@@ -16,7 +16,7 @@ from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, R
 from kafka_assignors import CooperativeLagAwareAssignor, LoadFeed, RebalanceOnSkew
 from kafka_assignors.lag.feed import reader as feed_reader
 from kafka_assignors.plan import TopicPartition
-from tests.integration.cli.test_plan import run
+from tests.integration.cli.plan_command import run
 from tests.integration.conftest import FreshNames
 from tests.integration.feeding import Feed
 from tests.integration.guarded import PASSWORD, USER, Guarded

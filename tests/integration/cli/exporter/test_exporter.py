@@ -17,11 +17,10 @@ from kafka_assignors.cli.exporter.page import METRICS
 from kafka_assignors.plan import TopicPartition
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.cli.exporter.process import exporter
-from tests.integration.cli.test_plan import about
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, USER, Guarded, Right
 from tests.integration.lagging import commit, write
-from tests.integration.members import Group
+from tests.integration.members import Group, about
 from tests.integration.proxy import Proxy
 from tests.support.waiting import until
 

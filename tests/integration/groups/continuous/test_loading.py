@@ -17,7 +17,7 @@ from kafka_assignors import ContinuousConsumer
 from kafka_assignors.assignor.coordinator_access.consumer import heartbeat_age_s
 from tests.integration.chaos.restartable_broker import RestartableBroker
 from tests.integration.conftest import FreshNames
-from tests.integration.groups.continuous.test_continuous import Polled, owned, settings
+from tests.integration.groups.continuous.polled import Polled, owned, settings
 from tests.support.waiting import until
 
 PARTITIONS = 4

@@ -14,7 +14,7 @@ from bench.pauses.figures import Ownership, missing, owned_twice
 from bench.pauses.play import Command, Group, Member, Scene, commands, play
 from kafka_assignors import CooperativeStickyAssignor
 from tests.integration.conftest import FreshNames
-from tests.integration.groups.continuous.test_continuous import Polled
+from tests.integration.groups.continuous.polled import Polled
 from tests.integration.guarded import Guarded
 from tests.integration.proxy import Proxy
 from tests.support.waiting import until

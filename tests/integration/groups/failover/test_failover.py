@@ -3,78 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
-from typing import Any
 
 import pytest
 
-from kafka_assignors import FailoverAssignor, OwnershipListener
-from tests.integration.cli.test_plan import about, as_planned, plan
+from tests.integration.cli.plan_command import as_planned, plan
 from tests.integration.conftest import FreshNames
-from tests.integration.groups.test_hostile import Hostile, assert_named_once_a_rebalance
-from tests.integration.groups.test_listener import READING, Producing, each_once, processed
-from tests.integration.member_process import emit
-from tests.integration.members import Group, Member, Owned, assert_never_two_owners
+from tests.integration.groups.failover.active_passive import assert_only_the_active_works, join
+from tests.integration.groups.hostile import Hostile, assert_named_once_a_rebalance
+from tests.integration.groups.records import Producing, each_once, processed
+from tests.integration.members import Group, Member, Owned, about, assert_never_two_owners
 from tests.support.quick import long
 
 PARTITIONS = (4, 2)
-COMMIT_EVERY = 50  # records
-
-
-class Worker(OwnershipListener):
-    """Reports its partitions and commits now and then, like a worker that may die at any time."""
-
-    _since = 0
-
-    async def on_partitions_assigned(self, assigned: Collection[Any]) -> None:
-        """Report a gained partition before its first record is read."""
-        emit("assigned", assigned)
-        await super().on_partitions_assigned(assigned)
-
-    async def on_partitions_revoked(self, revoked: Collection[Any]) -> None:
-        """Report a partition after its commit."""
-        await super().on_partitions_revoked(revoked)
-        emit("revoked", revoked)
-
-    async def on_partitions_lost(self, lost: Collection[Any]) -> None:
-        """Report it."""
-        await super().on_partitions_lost(lost)
-        emit("lost", lost)
-
-    def processed(self, record: Any) -> None:
-        """Commit the records before this one."""
-        self._since += 1
-        if self._since % COMMIT_EVERY == 0:
-            self._consumer.commit_async(self.offsets())
-        super().processed(record)
-
-
-def join(group: Group, priority: int | None = None, *, preempt: bool = True, **settings: Any) -> Member:
-    """Start a member with this priority."""
-    options = {"priority": priority, "preempt": preempt}
-    return group.join(FailoverAssignor, listener=Worker, options=options, **READING, **settings)
 
 
 def active(owned: Owned) -> str:
     """Return the only member with partitions."""
     (name,) = (name for name, partitions in owned.items() if partitions)
     return name
-
-
-def assert_only_the_active_works(members: Iterable[Member]) -> None:
-    """No record is processed by a member that does not own its partition, and no partition has two owners."""
-    members = list(members)
-    assert_never_two_owners(members)
-    for member in members:
-        owned: set[tuple[str, int]] = set()
-        for event in member.events:
-            if event.kind == "assigned":
-                owned |= event.partitions
-            elif event.kind in {"revoked", "lost"}:
-                owned -= event.partitions
-            elif event.kind == "processed":
-                stray = {(t, p) for t, p, _ in event.facts["offsets"]} - owned
-                assert not stray, f"{member.name} processed records of {sorted(stray)}"
 
 
 def seconds_to_first_record(dead: Member, successor: Member) -> float:

@@ -14,8 +14,8 @@ import pytest
 from bench.javapeer import NoJavaError
 from tests.integration.conftest import FreshNames
 from tests.integration.foreign.processes import ForeignMember, java_command, java_program
-from tests.integration.groups.failover.test_failover import assert_only_the_active_works, join
-from tests.integration.groups.test_listener import Producing, each_once, processed
+from tests.integration.groups.failover.active_passive import assert_only_the_active_works, join
+from tests.integration.groups.records import Producing, each_once, processed
 from tests.integration.members import Group, Member
 from tests.support.quick import long
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from kafka_assignors import (
 )
 from kafka_assignors.broker import development_broker
 from tests.integration.conftest import FreshNames
+from tests.integration.foreign.new_protocol_member import member_of, newcomer
 from tests.integration.guarded import make_coordinators
 from tests.integration.members import Group
 from tests.integration.stateful.stateful_app import App
@@ -45,22 +45,6 @@ def racked() -> Iterator[FreshNames]:
     with development_broker("jars", properties={"broker.rack": RACK}) as broker:
         make_coordinators(broker.bootstrap)
         yield FreshNames(broker.bootstrap)
-
-
-def newcomer(group: Group) -> AbstractContextManager[Consumer]:
-    """A member of the group with the new protocol."""
-    return member_of(group.bootstrap, group.group_id, group.topics)
-
-
-@contextmanager
-def member_of(bootstrap: str, group_id: str, topics: list[str]) -> Iterator[Consumer]:
-    """A librdkafka member with the new protocol."""
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group_id, "group.protocol": "consumer"})
-    consumer.subscribe(topics)
-    try:
-        yield consumer
-    finally:
-        consumer.close()
 
 
 def assert_refused(consumer: Consumer) -> None:
