@@ -20,7 +20,7 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import Assignor, CooperativeLagAwareAssignor, CooperativeStickyAssignor
 from kafka_assignors.plan.cause import Cause, RebalanceCause
-from tests.support.joining import answer, joined
+from tests.support.group.joining import answer, joined
 
 KINDS = ("neither", "causes", "causes and metrics")
 

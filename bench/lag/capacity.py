@@ -101,8 +101,8 @@ def plan_times() -> Iterator[Sequence[str]]:
 
 def small_groups(groups: int) -> Iterator[Sequence[str]]:
     """Yield rows: how often plans of small groups have the least largest load, by an exact solver."""
-    from tests.support.load_oracle import largest, least_load
-    from tests.support.oracle import by_partition
+    from tests.support.plan.load_oracle import largest, least_load
+    from tests.support.plan.oracle import by_partition
 
     for partitions, (kind, capacities), skew in product(SMALL_SIZES, SMALL_CAPACITIES.items(), (1, None)):
         ratios: list[float] = []

@@ -124,7 +124,7 @@ def lags_of(shape: str, count: int, rng: np.random.Generator) -> npt.NDArray[np.
 def least_load(group: Group) -> int:
     """Return the least maximum load of fair plans: exact for small groups (by scipy), else a proven bound."""
     if group.size <= 10:
-        from tests.support.load_oracle import least_load as solved
+        from tests.support.plan.load_oracle import least_load as solved
 
         squares = int((plan_fair(group).counts ** 2).sum())
         if (exact := solved(group, squares)) is not None:

@@ -27,7 +27,7 @@ from kafka_assignors.assignor.record_size import RECORD_BYTES
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget
 from kafka_assignors.wire.budget import MemberBudget
-from tests.support.joining import joined
+from tests.support.group.joining import joined
 
 TOPIC = "orders"
 MEMBER = f"kafka-python-3.0.12-{0:036}"

@@ -21,7 +21,7 @@ from kafka_assignors import CooperativeLagAwareAssignor
 from kafka_assignors.broker import development_broker
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
-from tests.support.joining import cluster, joined, raw
+from tests.support.group.joining import cluster, joined, raw
 
 PARTITIONS = 10_000
 MEMBERS = 100

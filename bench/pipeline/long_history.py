@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from bench.machine import machine
-from tests.support.loads import SCHEMA
+from tests.support.forecast.loads import SCHEMA
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 MINUTES = 1440

@@ -40,7 +40,7 @@ from kafka_assignors.pipeline.model.job import run_load_model
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT
 from kafka_assignors.pipeline.session import local_session
-from tests.support.forecast_scores import scored
+from tests.support.forecast.scores import scored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

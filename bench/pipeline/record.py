@@ -26,7 +26,7 @@ from kafka_assignors.broker import development_broker
 from kafka_assignors.pipeline.record.offsets import decode, record_offsets_once
 from kafka_assignors.pipeline.record.offsets_decoder import Groups
 from kafka_assignors.pipeline.session import local_session
-from tests.support.offsets_records import commit_key, commit_value, text
+from tests.support.offsets.records import commit_key, commit_value, text
 
 SIZES = (100_000, 1_000_000, 10_000_000)
 _GROUP = b"\x00\x02" + text("group-1")

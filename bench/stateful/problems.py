@@ -16,7 +16,7 @@ from bench.programs import Facts, ProgramError, child
 from bench.stateful.streams_peer import StreamsPeer
 from kafka_assignors.assignor.collector import paused_collector
 from kafka_assignors.plan.stateful import PlannedSubtopology, TaskPlanOptions, plan_stateful
-from tests.support.stateful_group import SimulatedGroup
+from tests.support.plan.stateful_group import SimulatedGroup
 
 TASKS_OF_A_SUBTOPOLOGY = 100
 STANDBYS, WARM_UPS = 1, 2

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from kafka_assignors.cli.size.serve import METRICS
-from tests.unit.cli.size.test_size import shown_report
+from tests.unit.cli.size.sized_group import shown_report
 
 ROOT = Path(__file__).parents[2]
 SCHEMAS = Path(__file__).parent / "schemas"

@@ -12,7 +12,7 @@ from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.strategies import CooperativeStickyAssignor, FailoverAssignor, StickyAssignor
 from kafka_assignors.wire import cooperative_user_data, failover_user_data, sticky_user_data
 from tests.golden import load
-from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.group.joining import cluster, joined, own, plan_of, raw
 
 JAVA = load("java_bytes")
 PYTHON = load("kafka_python_bytes")

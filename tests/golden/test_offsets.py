@@ -9,8 +9,8 @@ import pytest
 
 from kafka_assignors.pipeline.record.offsets_decoder import Groups, decode_batch
 from tests.golden import load
-from tests.support import offsets_oracle as oracle
-from tests.support.offsets_records import commit_key, commit_value
+from tests.support.offsets import oracle
+from tests.support.offsets.records import commit_key, commit_value
 
 JAVA = load("java_offsets")
 COMMITS, TYPES = JAVA["commits"], JAVA["types"]

@@ -8,8 +8,8 @@ import pytest
 
 from kafka_assignors.plan import Group, plan_range, plan_roundrobin, plan_sticky, resolve
 from tests.golden import load
-from tests.support import oracle
-from tests.support.builders import member
+from tests.support.plan import oracle
+from tests.support.plan.builders import member
 
 CASES = load("java_plans")["groups"]
 VALID = [case for case in CASES if case["sticky"]["valid"]]

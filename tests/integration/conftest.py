@@ -26,7 +26,7 @@ from kafka_assignors.broker import development_broker
 from kafka_assignors.broker.docker import PORT, compose_command, compose_file
 from kafka_assignors.broker.ports import free_ports
 from tests.integration.guarded import Guarded, guarded_broker, make_coordinators
-from tests.support.backend import WANTED
+from tests.support.broker.backend import WANTED
 
 FAULTS = "faults"  # property of a chaos test: kind -> number of faults
 FOLDER = Path(__file__).parent

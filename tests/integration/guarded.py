@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from kafka import KafkaAdminClient
@@ -150,3 +151,13 @@ def guarded_broker() -> Iterator[Guarded]:
         make_coordinators(f"{HOST}:{plain}")
         with Proxy(proxied, behind) as proxy:
             yield Guarded(f"{HOST}:{plain}", f"{HOST}:{proxied}", proxy, f"{HOST}:{ports['SASL']}")
+
+
+def login(guarded: Guarded, path: Path) -> list[str]:
+    """Options for the listener with a password, which is in the environment."""
+    path.write_text(
+        f"bootstrap.servers={guarded.sasl}\nsecurity.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
+        f"sasl.plain.username={USER}\n",
+        encoding="utf-8",
+    )
+    return ["--config", str(path)]

@@ -28,7 +28,7 @@ from kafka_assignors import Assignor
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.member_process import Event, run_member
-from tests.support.described import assigned_in
+from tests.support.group.described import assigned_in
 
 # Forked from a process that has imported everything, so that members start quickly.
 MEMBERS = multiprocessing.get_context("forkserver")
@@ -44,6 +44,13 @@ Owned = dict[str, frozenset[TopicPartition]]
 
 
 # --- events of members -----------------------------------------------------------------------------------
+
+
+def about(member: Member, fact: str) -> Any:
+    """Return a fact of a member's last reported state."""
+    state = member.state()
+    assert state is not None
+    return state.facts[fact]
 
 
 def moved(before: Owned, after: Owned) -> set[TopicPartition]:

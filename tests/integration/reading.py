@@ -8,7 +8,7 @@ from typing import Any
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka import TopicPartition as KafkaPartition
 
-from tests.support.offsets_oracle import Commit, decode
+from tests.support.offsets.oracle import Commit, decode
 
 
 def leaderless(bootstrap: str, *topics: str) -> set[tuple[str, int]]:

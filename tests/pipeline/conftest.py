@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 from kafka_assignors.broker import development_broker
 from kafka_assignors.pipeline.session import local_session
-from tests.support.backend import own_backend
+from tests.support.broker.backend import own_backend
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit, write
 from tests.pipeline.secured import AWKWARD, PASSWORD, Secured, secured_broker
 
-PROGRAM = [sys.executable, "-m", "tests.pipeline.sampling_process"]
+PROGRAM = [sys.executable, "-m", "tests.pipeline.record.sampling_process"]
 
 
 @pytest.fixture(scope="module")

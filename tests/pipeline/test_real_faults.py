@@ -22,10 +22,10 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.lagging import commit
 from tests.pipeline.killing import PATIENCE_S, done, program
-from tests.pipeline.model_process import SETTINGS
+from tests.pipeline.model.process import SETTINGS
+from tests.pipeline.record.busy_topic import PARTITIONS as TOPIC_PARTITIONS
+from tests.pipeline.record.busy_topic import looks_of, writing
 from tests.pipeline.samples import Look, load_rows, write_file
-from tests.pipeline.test_killed_sampler import PARTITIONS as KILLED
-from tests.pipeline.test_killed_sampler import looks_of, writing
 from tests.support.waiting import until
 
 pytestmark = pytest.mark.long
@@ -80,12 +80,12 @@ def test_two_samplers_of_one_folder_land_each_look_once(
 ) -> None:
     """One of them writes, the other one says so and tries again."""
     names = FreshNames(bootstrap)
-    group, topic = names.group(), names.topic(KILLED)
-    commit(bootstrap, group, {TopicPartition(topic, p): 0 for p in range(KILLED)})
+    group, topic = names.group(), names.topic(TOPIC_PARTITIONS)
+    commit(bootstrap, group, {TopicPartition(topic, p): 0 for p in range(TOPIC_PARTITIONS)})
     settings, root, logs = {"bootstrap_servers": [bootstrap]}, tmp_path / "root", tmp_path / "logs"
     given = tmp_path / "settings.json"
     given.write_text(json.dumps(settings), encoding="utf-8")
-    process = ["tests.pipeline.sampling_process", "record", str(given), str(root), group]
+    process = ["tests.pipeline.record.sampling_process", "record", str(given), str(root), group]
     with writing(bootstrap, topic), program(logs / "a", *process), program(logs / "b", *process):
 
         def has_met() -> bool:
@@ -96,5 +96,5 @@ def test_two_samplers_of_one_folder_land_each_look_once(
         record_samples_once(spark, settings, str(root), groups=[group])
     looks = looks_of(read_samples(spark, str(root)))
     assert len(looks) == done(root, "sampler")
-    assert all(look.keys() == set(range(KILLED)) for look in looks)
+    assert all(look.keys() == set(range(TOPIC_PARTITIONS)) for look in looks)
     assert [look[0] for look in looks] == sorted(look[0] for look in looks)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import oracle
+from tests.support.plan import oracle
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -11,7 +11,7 @@ from kafka_assignors import Assignor, Claims, Group, Planned
 from kafka_assignors.plan import plan_sticky
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.testing import check_strategy
-from tests.support.own_strategies import ToAStranger, ToTheFirst
+from tests.support.group.own_strategies import ToAStranger, ToTheFirst
 
 
 @pytest.mark.parametrize("kind", [*STRATEGIES.values(), ToTheFirst], ids=lambda kind: kind.name)

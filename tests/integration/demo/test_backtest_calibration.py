@@ -18,8 +18,8 @@ import pytest
 
 from demo.results import Results
 from tests.integration.demo.small_demo import command
-from tests.support import calibrated
-from tests.support.calibrated import DRAINED, REPLAYED, RUNS, Compared, compared, read_results
+from tests.support.simulation import calibrated
+from tests.support.simulation.calibrated import DRAINED, REPLAYED, RUNS, Compared, compared, read_results
 
 pytestmark = pytest.mark.calibration
 

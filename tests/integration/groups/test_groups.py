@@ -26,7 +26,7 @@ from kafka_assignors import (
 from kafka_assignors.broker import development_broker
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, Member, Owned, assert_never_two_owners, moved
-from tests.support.backend import own_backend
+from tests.support.broker.backend import own_backend
 from tests.support.quick import quick
 
 PARTITIONS = (16, 8)

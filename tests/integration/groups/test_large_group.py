@@ -20,8 +20,8 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.members import Group, assert_never_two_owners, moved
 from tests.integration.raw_group import RawGroup
-from tests.support.described import assigned_in
-from tests.support.joining import cluster
+from tests.support.group.described import assigned_in
+from tests.support.group.joining import cluster
 from tests.support.waiting import until
 
 TOPIC = "orders-of-all-shops"

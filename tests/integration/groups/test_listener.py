@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
-from types import TracebackType
-from typing import Any
-
 import pytest
-from kafka import KafkaProducer
 
 from kafka_assignors import CooperativeStickyAssignor, OwnershipListener, RangeAssignor, StickyAssignor
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
+from tests.integration.groups.records import READING, Producing, each_once, processed
 from tests.integration.member_process import emit
 from tests.integration.members import Group, Member, moved
 from tests.support.quick import long
 
 PARTITIONS = 6
-READING: dict[str, Any] = {"auto_offset_reset": "earliest", "max_poll_records": 20}
-Records = Counter[tuple[TopicPartition, int]]
 
 
 class PlainHooks(OwnershipListener):
@@ -44,52 +37,6 @@ class AsyncHooks(OwnershipListener):
     async def lost(self, partitions: frozenset[tuple[str, int]]) -> None:
         """Report it."""
         emit("gone", partitions)
-
-
-class Producing:
-    """Writes to all partitions of a group without a pause, from its own thread.
-
-    Attributes:
-        ends: partition -> number of records written; final once the ``with`` block is left.
-    """
-
-    def __init__(self, group: Group) -> None:
-        self.ends = dict.fromkeys(sorted(group.partitions), 0)
-        self._producer = KafkaProducer(bootstrap_servers=group.bootstrap, linger_ms=5)
-        self._enough = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
-
-    def __enter__(self) -> Producing:
-        self._thread.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._enough.set()
-        self._thread.join()
-        self._producer.close()
-
-    def _run(self) -> None:
-        while not self._enough.wait(0.02):  # so that consumers keep up on a busy machine
-            for tp in self.ends:
-                self._producer.send(tp.topic, b"record", partition=tp.partition)
-                self.ends[tp] += 1
-
-
-def processed(*members: Member) -> Records:
-    """How often each record was processed."""
-    return Counter(
-        (TopicPartition(topic, partition), offset)
-        for member in members
-        for event in member.of_kind("processed")
-        for topic, partition, offset in event.facts["offsets"]
-    )
-
-
-def each_once(ends: dict[TopicPartition, int]) -> Records:
-    """Return the place of every record of these partitions."""
-    return Counter({(tp, offset): 1 for tp, end in ends.items() for offset in range(end)})
 
 
 def hooks(member: Member, kind: str, since: int = 0) -> list[TopicPartition]:

@@ -16,13 +16,13 @@ from kafka.admin import ACL, ACLOperation, ACLPermissionType, ResourcePattern, R
 from kafka_assignors import CooperativeLagAwareAssignor, LoadFeed, RebalanceOnSkew
 from kafka_assignors.lag.feed import reader as feed_reader
 from kafka_assignors.plan import TopicPartition
+from tests.integration.cli.plan_command import run
 from tests.integration.conftest import FreshNames
 from tests.integration.feeding import Feed
 from tests.integration.guarded import PASSWORD, USER, Guarded
-from tests.integration.lag.test_plan_cli import run
 from tests.integration.lagging import write
 from tests.integration.members import Group, Owned, assert_never_two_owners
-from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.group.joining import cluster, joined, own, plan_of, raw
 
 QUICK = RebalanceOnSkew(threshold=1.2, at_least=10, for_s=0.5, check_s=0.2, cool_down_s=0.5, per_hour=20)
 WAIT_S = 60.0

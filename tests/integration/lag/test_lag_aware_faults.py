@@ -16,7 +16,7 @@ from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
 from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import write
-from tests.support.joining import cluster, every, joined, owner_of, plan_of, raw
+from tests.support.group.joining import cluster, every, joined, owner_of, plan_of, raw
 
 WAIT_MS = 1_500
 SLACK_S = 5.0  # what a busy machine may add

@@ -31,11 +31,11 @@ from kafka_assignors.errors import (
 from kafka_assignors.lag import LagFetcher, Offsets
 from kafka_assignors.plan import TopicPartition
 from tests.integration.conftest import FreshNames
-from tests.integration.groups.test_racks import InZones, one_more_broker, wait_until_seen
 from tests.integration.guarded import PASSWORD, Guarded
 from tests.integration.lagging import commit, write
 from tests.integration.proxy import Mode
 from tests.integration.reading import leaderless
+from tests.integration.two_brokers import InZones, one_more_broker, wait_until_seen
 from tests.support.waiting import until
 
 ENOUGH = 12  # answers of a broker: a whole look at one partition takes fewer

@@ -10,9 +10,9 @@ from kafka.admin import NewTopic
 
 from kafka_assignors.broker import development_broker
 from tests.integration.conftest import FreshNames
-from tests.integration.groups.test_racks import one_more_broker, wait_until_seen
 from tests.integration.reading import leaderless
 from tests.integration.stateful.stateful_app import App
+from tests.integration.two_brokers import one_more_broker, wait_until_seen
 
 
 def test_partition_without_a_leader_delays_no_other_task(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import Assignment, Claims, Group
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import sticky_user_data
-from tests.support.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
+from tests.support.group.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
 from tests.support.logged import warnings
 
 TOPICS = {"t": 4, "u": 2}

@@ -17,7 +17,7 @@ from kafka_assignors.assignor.coordinator_access.access import CoordinatorAccess
 from kafka_assignors.metrics import Recorder
 from kafka_assignors.plan.cause import Cause
 from tests.support.examples import ROOT
-from tests.support.joining import cluster, joined, own, raw
+from tests.support.group.joining import cluster, joined, own, raw
 from tests.unit.conftest import MakeConsumer
 
 UUIDS = [f"{number:08x}-0000-4000-8000-000000000000" for number in range(10)]

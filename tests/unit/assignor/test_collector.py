@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_assignors import PlanReport, StickyAssignor
-from tests.support.joining import cluster, joined, raw
+from tests.support.group.joining import cluster, joined, raw
 
 
 @pytest.fixture(autouse=True)

@@ -54,7 +54,7 @@ from kafka_assignors.errors import CodecError
 from kafka_assignors.plan.cause import Cause
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire import budget, lag_user_data
-from tests.support.joining import answer, cluster, own
+from tests.support.group.joining import answer, cluster, own
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer
 

@@ -24,7 +24,7 @@ from kafka_assignors import (
 )
 from kafka_assignors.metrics.names import COORDINATOR, OWN, OWN_GROUP, coordinator_group
 from kafka_assignors.plan import Assignment, Claims, Group
-from tests.support.joining import cluster, joined, raw
+from tests.support.group.joining import cluster, joined, raw
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer
 from tests.unit.consumer.continuous.scripted import Scripted

@@ -19,7 +19,7 @@ from kafka_assignors import (
 )
 from kafka_assignors.strategies import STRATEGIES
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from tests.support.joining import cluster, joined, own
+from tests.support.group.joining import cluster, joined, own
 
 BEYOND = {"failover", "fairest-sticky", "lag-aware", "cooperative-lag-aware"}
 

@@ -10,9 +10,9 @@ import pytest
 from kafka_assignors import Assignor, Claims, Group, Planned, PlanReport, RebalanceProtocol
 from kafka_assignors.plan import Assignment, plan_range
 from kafka_assignors.strategies import STRATEGIES
-from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.group.joining import cluster, joined, own, plan_of, raw
+from tests.support.group.own_strategies import ToAStranger, ToTheFirst
 from tests.support.logged import warnings
-from tests.support.own_strategies import ToAStranger, ToTheFirst
 
 TOPICS = {"t": 2}
 

@@ -6,7 +6,7 @@ import pytest
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment
 
 from kafka_assignors import StickyAssignor
-from tests.support.joining import cluster, joined, raw
+from tests.support.group.joining import cluster, joined, raw
 
 ENTRIES = [("t", [0, 1]), ("u", [0])]
 

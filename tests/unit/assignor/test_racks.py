@@ -12,7 +12,7 @@ from kafka_assignors import Assignor, CooperativeStickyAssignor, PlanReport
 from kafka_assignors.assignor import convert
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.strategies import STRATEGIES
-from tests.support.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
+from tests.support.group.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
 
 TOPICS = {"t": 6, "u": 2}
 BROKERS = ("zone-a", "zone-b", None)

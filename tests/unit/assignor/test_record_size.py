@@ -12,7 +12,7 @@ from kafka_assignors import (
     StickyAssignor,
 )
 from kafka_assignors.assignor.record_size import RecordWatch, fixed_bytes, sent_bytes
-from tests.support.joining import cluster, joined, own, raw
+from tests.support.group.joining import cluster, joined, own, raw
 
 KINDS = [StickyAssignor, FairestStickyAssignor, CooperativeStickyAssignor]
 SMALL, LARGE = 100, 4_000  # 8 bytes a partition: claimed once, assigned once

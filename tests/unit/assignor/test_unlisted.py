@@ -23,7 +23,7 @@ from kafka_assignors import (
 from kafka_assignors.assignor import convert
 from kafka_assignors.plan import Ownership
 from kafka_assignors.wire import sticky_user_data
-from tests.support.joining import Plan, answer, every, own, owner_of, plan_of, raw
+from tests.support.group.joining import Plan, answer, every, own, owner_of, plan_of, raw
 from tests.unit.conftest import MakeConsumer
 
 WITH_HISTORY = [

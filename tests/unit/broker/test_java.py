@@ -6,7 +6,7 @@ import pytest
 
 from kafka_assignors.broker.java import Java, find_java, major_version
 from kafka_assignors.errors import ToolMissingError
-from tests.support.javas import fake_java, without_java
+from tests.support.broker.javas import fake_java, without_java
 
 
 @pytest.mark.parametrize(

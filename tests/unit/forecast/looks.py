@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kafka_assignors.forecast import UNKNOWN, LoadSettings, Sample
 from kafka_assignors.forecast.settings import SECOND
 from kafka_assignors.forecast.steps import LoadStep, Steps
-from tests.support.one_partition import Alone, LoadRow
+from tests.support.forecast.one_partition import Alone, LoadRow
 
 START = 1_384_000_200  # s; a Saturday, 2013-11-09 12:30:00 UTC; a whole quarter of an hour
 SETTINGS = LoadSettings(step_s=60, horizon_s=900, delay_s=120, max_gap_s=600)

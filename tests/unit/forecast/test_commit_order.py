@@ -11,7 +11,7 @@ import pytest
 from kafka_assignors.forecast import NO_COMMIT, LoadSettings, Sample
 from kafka_assignors.forecast.commit_order import SLACK, CommitOrder
 from kafka_assignors.forecast.steps import LoadStep
-from tests.support.one_partition import Partition
+from tests.support.forecast.one_partition import Partition
 from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of, steps_of
 
 RATE = 10  # records/s, read at once

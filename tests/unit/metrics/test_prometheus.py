@@ -15,7 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_assignors import ContinuousConsumer, CooperativeStickyAssignor
 from kafka_assignors.metrics.prometheus import register
-from tests.support.joining import cluster, joined, raw
+from tests.support.group.joining import cluster, joined, raw
 from tests.unit.conftest import MakeConsumer
 from tests.unit.metrics.members import Member
 

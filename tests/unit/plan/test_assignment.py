@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_assignors.plan import NO_MEMBER, Assignment, Group, Ownership
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 GROUP = Group((member("b"), member("a"), member("c")), {"t1": 2, "t0": 3})
 PLAN: dict[str, Ownership] = {"a": {"t0": [0, 2], "t1": [1]}, "b": {"t0": [1]}, "c": {}}

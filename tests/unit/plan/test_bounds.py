@@ -21,7 +21,7 @@ from kafka_assignors.plan import (
 )
 from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.load.working_plan import LoadProblem
-from tests.support.builders import groups, lagging, member
+from tests.support.plan.builders import groups, lagging, member
 from tests.unit.plan.load.seeded import every_owners, group_of, load_of
 
 

@@ -13,7 +13,7 @@ import pytest
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import Assignment, Group, measure, plan_cooperative_lag_aware, resolve
 from kafka_assignors.plan.capacity import Capacities, median_ratio
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 NOTHING = float("nan"), float("inf"), 0, -1, 1e300, 2.0**-11, 1025, True, "2", None
 

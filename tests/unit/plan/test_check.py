@@ -10,7 +10,7 @@ import pytest
 
 from kafka_assignors import PlanError
 from kafka_assignors.plan import Assignment, Group, as_assignment, plan_range
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 GROUP = Group((member("a", ["t", "u"]), member("b", ["t"])), {"t": 3, "u": 1, "unread": 2})
 VALID = {"a": {"t": [0, 1], "u": [0]}, "b": {"t": [2]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kafka_assignors.plan import NO_MEMBER, Claims, Group, Member, resolve
 from kafka_assignors.plan.claims import CONTESTED
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 
 def claims_of(*members: Member) -> Claims:

@@ -23,8 +23,8 @@ from kafka_assignors.plan import (
     this_round,
 )
 from kafka_assignors.plan.explain import explain
-from tests.support.builders import groups, member
-from tests.support.oracle import by_partition, lots, owners, wanted
+from tests.support.plan.builders import groups, member
+from tests.support.plan.oracle import by_partition, lots, owners, wanted
 
 
 def why(

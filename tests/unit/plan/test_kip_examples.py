@@ -15,7 +15,7 @@ from kafka_assignors.plan import (
     plan_sticky,
     resolve,
 )
-from tests.support.builders import member, next_generation
+from tests.support.plan.builders import member, next_generation
 
 
 def sticky(group: Group) -> Assignment:

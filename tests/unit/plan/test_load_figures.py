@@ -19,7 +19,7 @@ from kafka_assignors.plan import (
     this_round,
 )
 from kafka_assignors.plan.explain import explain
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 
 def reasons(group: Group, plan: Mapping[str, Ownership], *, by_load: bool = True) -> list[Why]:

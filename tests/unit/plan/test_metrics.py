@@ -8,7 +8,7 @@ import pytest
 
 from kafka_assignors.plan import Assignment, Group, Metrics, measure, resolve
 from kafka_assignors.plan.metrics import balance_score
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 
 @pytest.mark.parametrize("loads", [[], [3], [0, 4], [1, 1, 1], [0, 1, 5, 5, 9]])

@@ -8,7 +8,7 @@ import pytest
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import NO_MEMBER, UNKNOWN_LAG, Group, listed
 from kafka_assignors.plan.model import seniority, shown
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 
 def test_listed_counts_the_rest() -> None:

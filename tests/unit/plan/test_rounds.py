@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from kafka_assignors.plan import Assignment, Group, Hold, resolve
 from kafka_assignors.plan import this_round as round_of
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 Plan = dict[str, dict[str, list[int]]]
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_assignors.plan import Group, Member, keep_owned, resolve, unlisted_owners
 from kafka_assignors.plan.unlisted import MOST_CLAIMS, PARTITION_NUMBER_LIMIT
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 KNOWN = {"t0": 2}
 BOTH = ("t0", "new")

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.simulation import History
-from tests.support.histories import history
+from tests.support.simulation.histories import history
 
 
 def test_topics_are_sorted_as_in_the_planner() -> None:

@@ -8,7 +8,7 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation import Pauses, Scenario, parse
 from kafka_assignors.simulation.churn import ChurnStep
-from tests.support.histories import BY_RANGE, COOPERATIVE
+from tests.support.simulation.histories import BY_RANGE, COOPERATIVE
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,14 @@ from kafka_assignors.simulation import History, Outcome, Pauses, Scenario, Strat
 from kafka_assignors.simulation.churn import ChurnStep
 from kafka_assignors.simulation.consumption import Consumption
 from kafka_assignors.simulation.group import GroupModel
-from tests.support.histories import BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, NO_PAUSES, STICKY, history
+from tests.support.simulation.histories import (
+    BY_RANGE,
+    COOPERATIVE,
+    COOPERATIVE_BY_LAG,
+    NO_PAUSES,
+    STICKY,
+    history,
+)
 
 SETTLED = Pauses(heartbeat_s=2.0, join_s=0.5, refetch_s=0.25, warm_up_s=0.0, session_timeout_s=6.0)
 

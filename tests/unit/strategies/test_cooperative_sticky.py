@@ -11,7 +11,7 @@ from kafka.errors import KafkaConfigurationError
 from kafka_assignors import ConfigurationError, CooperativeStickyAssignor, RangeAssignor
 from kafka_assignors.assignor.convert import encode_subscription
 from kafka_assignors.wire import cooperative_user_data
-from tests.support.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
+from tests.support.group.joining import Plan, cluster, every, joined, own, owner_of, plan_of, raw
 from tests.unit.conftest import MakeConsumer
 
 TOPICS = {"t": 24}

@@ -9,7 +9,7 @@ import pytest
 from kafka_assignors import ConfigurationError, FailoverAssignor, PlanReport
 from kafka_assignors.plan import NO_GENERATION
 from kafka_assignors.wire import failover_user_data, history
-from tests.support.joining import Plan, cluster, joined, own, plan_of, raw
+from tests.support.group.joining import Plan, cluster, joined, own, plan_of, raw
 from tests.support.logged import warnings
 
 TOPICS = {"t": 3, "u": 2}

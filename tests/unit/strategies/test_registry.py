@@ -9,9 +9,9 @@ import pytest
 
 from kafka_assignors import ConfigurationError, RangeAssignor, strategy
 from kafka_assignors.strategies import load_strategy
-from tests.support import own_strategies
+from tests.support.group import own_strategies
 
-OWN = "tests.support.own_strategies"
+OWN = "tests.support.group.own_strategies"
 
 
 def test_name_and_class_are_found() -> None:

@@ -25,7 +25,7 @@ from kafka_assignors.assignor.lag.skew_watcher import SkewWatcher
 from kafka_assignors.assignor.members import MemberReport
 from kafka_assignors.plan import NO_GENERATION, TopicPartition
 from kafka_assignors.wire import lag_user_data
-from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.group.joining import cluster, joined, own, plan_of, raw
 from tests.support.logged import warnings
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer, joining

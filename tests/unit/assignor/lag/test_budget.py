@@ -23,7 +23,7 @@ from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, compact_ownership
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
 from kafka_assignors.wire.budget import NO_LIMIT, MemberBudget
-from tests.support.joining import Plan, cluster, every, joined, owner_of, raw
+from tests.support.group.joining import Plan, cluster, every, joined, owner_of, raw
 from tests.support.logged import warnings
 from tests.support.waiting import until
 

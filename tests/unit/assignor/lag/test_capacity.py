@@ -20,7 +20,7 @@ from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.plan import Member, TopicPartition
 from kafka_assignors.wire import lag_user_data
 from kafka_assignors.wire.compact_lag_user_data import OwnClaims
-from tests.support.joining import cluster, joined, raw
+from tests.support.group.joining import cluster, joined, raw
 from tests.support.logged import warnings
 
 KINDS = pytest.mark.parametrize("kind", [LagAwareAssignor, CooperativeLagAwareAssignor])

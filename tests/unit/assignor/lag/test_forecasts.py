@@ -26,8 +26,8 @@ from kafka_assignors.lag.feed.sources import PolledLoad
 from kafka_assignors.lag.keeper import LagKeeper
 from kafka_assignors.plan import Group, Reason, TopicPartition
 from kafka_assignors.plan.cause import Cause
-from tests.support.feed_messages import Feed, forecast, record
-from tests.support.joining import cluster, joined, own, plan_of, raw
+from tests.support.forecast.feed_messages import Feed, forecast, record
+from tests.support.group.joining import cluster, joined, own, plan_of, raw
 from tests.support.logged import ours
 from tests.support.waiting import until
 from tests.unit.conftest import MakeConsumer, joining

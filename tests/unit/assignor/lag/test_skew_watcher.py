@@ -15,7 +15,7 @@ from kafka_assignors.lag import RebalanceOnSkew
 from kafka_assignors.lag.sources import LagAnswer
 from kafka_assignors.plan import Assignment, Claims, Group, TopicPartition, plan_cooperative_lag_aware
 from kafka_assignors.plan.cause import Cause
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 POLICY = RebalanceOnSkew(threshold=1.5, at_least=10, for_s=20, check_s=10, cool_down_s=30, jitter=0)
 GROUP = Group((member("a"), member("b")), {"t0": 4})

@@ -14,7 +14,7 @@ from kafka_assignors.lag.throughput import Throughput
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import budget, lag_user_data, rates
 from kafka_assignors.wire.assignment import CLASSIC_ONLY
-from tests.support.joining import cluster, joined, raw
+from tests.support.group.joining import cluster, joined, raw
 
 HEAVY = {0: 128.0, 1: 64.0}
 LIGHT = {2: 1.0, 3: 0.0}

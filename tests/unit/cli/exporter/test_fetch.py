@@ -31,7 +31,7 @@ from kafka_assignors.lag.fetch import group_offsets
 from kafka_assignors.lag.fetch.group_offsets import GroupsReading
 from kafka_assignors.plan import TopicPartition
 from tests.unit.lag.cluster import errors
-from tests.unit.lag.fetch.test_oldest_unread import marker
+from tests.unit.lag.fetch.record_batches import marker
 from tests.unit.lag.whole_cluster import WholeCluster
 
 T0 = TopicPartition("t", 0)

@@ -17,7 +17,7 @@ from kafka_assignors.cli.plan import command as cli_plan
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.lag.feed.sources import Expected
 from kafka_assignors.plan import Group, TopicPartition
-from tests.support.builders import member
+from tests.support.plan.builders import member
 from tests.unit.cli.plan.planning import ACTIVE_AND_PASSIVE, IN_RACKS, TWO_AND_ONE_MORE, call, usage
 
 # --- notes --------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from kafka_assignors.cli.plan.problem import parse
 from kafka_assignors.cli.plan.strategy_plan import lower_bound, solve
 from kafka_assignors.plan import Group, lag_lower_bound, load_lower_bound
 from kafka_assignors.strategies import STRATEGIES
-from tests.support.builders import groups, lagging
+from tests.support.plan.builders import groups, lagging
 from tests.unit.cli.plan.planning import call, planned, usage
 
 BY_LAG = ("lag-aware", "cooperative-lag-aware")

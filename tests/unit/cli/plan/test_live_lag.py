@@ -12,7 +12,7 @@ from kafka_assignors.cli.plan.live_lag import TIMEOUT_MS, with_live_lag
 from kafka_assignors.errors import LagDeniedError, LagError
 from kafka_assignors.lag import Offsets, Reading
 from kafka_assignors.plan import UNKNOWN_LAG, Group, TopicPartition
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 GROUP = Group((member("m1", owned={"t0": [0, 1]}), member("m2")), {"t0": 2, "t1": 1})
 A, B, C = TopicPartition("t0", 0), TopicPartition("t0", 1), TopicPartition("t1", 0)

@@ -19,10 +19,10 @@ from kafka_assignors.cli.plan.options import assumed
 from kafka_assignors.strategies import STRATEGIES, load_strategy
 from kafka_assignors.testing import check_strategy
 from tests.support.examples import ROOT
-from tests.support.own_strategies import ToTheFirst
+from tests.support.group.own_strategies import ToTheFirst
 from tests.unit.cli.plan.planning import TWO_AND_ONE_MORE, call, planned, usage
 
-OWN = "tests.support.own_strategies"
+OWN = "tests.support.group.own_strategies"
 
 
 def test_own_strategy_is_planned() -> None:

@@ -7,7 +7,7 @@ import pytest
 from kafka_assignors.cli.plan.what_if import joined, without
 from kafka_assignors.errors import ProblemError
 from kafka_assignors.plan import Group
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 GROUP = Group(
     (member("app-1"), member("app-12", ["t1"]), member("web-7", instance_id="static-w")), {"t0": 3, "t1": 1}

@@ -25,8 +25,8 @@ from kafka_assignors.forecast.settings import QUARTER, SECOND
 from kafka_assignors.pipeline.backtest.recorded import Recorded
 from kafka_assignors.simulation.history import History, Levels
 from kafka_assignors.simulation.sizing import Target
-from tests.support.assembled import assembled
 from tests.support.quick import long
+from tests.support.simulation.assembled import assembled
 
 REQUEST = SizeRequest("billing", Target(30, headroom=0), 3600, rate=10.0)
 RECORDING = RecordingRequest("pipeline", None, None, window_s=60.0)

@@ -30,7 +30,7 @@ from kafka_assignors.cli.size.sizes import GroupSizes
 from kafka_assignors.errors import GroupError
 from tests.support.examples import ROOT
 from tests.support.waiting import until
-from tests.unit.cli.size.test_size import (
+from tests.unit.cli.size.sized_group import (
     GIVEN_RATE,
     REQUEST,
     Looks,

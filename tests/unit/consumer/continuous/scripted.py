@@ -25,7 +25,7 @@ from kafka.structs import MemberState, TopicPartition
 
 from kafka_assignors import Assignor
 from kafka_assignors.assignor import convert
-from tests.support.joining import own
+from tests.support.group.joining import own
 
 FIRST, SECOND = "coordinator-0", "coordinator-coordinator-0-during-joins"
 

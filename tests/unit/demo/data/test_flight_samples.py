@@ -9,7 +9,7 @@ from demo.data.events import Flight, find_archive, read_flights
 from demo.data.flight_samples import FlightSamples, partition_of, sample_flights
 from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.scoring import Score
-from tests.support.forecast_scores import scored
+from tests.support.forecast.scores import scored
 
 STEP_S, HORIZON_S = 900, 3600
 WEEKS = 3

@@ -10,8 +10,8 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.support import calibrated
-from tests.support.calibrated import REPLAYED, RUNS, Compared, compared
+from tests.support.simulation import calibrated
+from tests.support.simulation.calibrated import REPLAYED, RUNS, Compared, compared
 
 RECORDINGS = Path(__file__).parent / "recordings"
 

@@ -11,26 +11,10 @@ from pathlib import Path
 import pytest
 
 from demo.group.fleet import Fleet
-from demo.member.start import ORPHANED, ParentPipe, StatefulConfig, WorkerConfig, decode_config
+from demo.member.start import ORPHANED, ParentPipe, StatefulConfig, decode_config
 from kafka_assignors.errors import KafkaAssignorsError
 from tests.support.full_disk import FULL, needs_full_device
-
-
-def config(folder: Path) -> WorkerConfig:
-    """A member whose broker is not there: it waits for one."""
-    return WorkerConfig(
-        bootstrap="127.0.0.1:1",
-        topic="t",
-        client_id="c",
-        strategy="range",
-        log=str(folder / "m1.jsonl"),
-        work_ms=0,
-        warm_up_ms=0,
-        session_timeout_ms=6000,
-        heartbeat_ms=500,
-        batch=10,
-    )
-
+from tests.unit.demo.group.worker_config import config
 
 STATEFUL = StatefulConfig(
     bootstrap="127.0.0.1:1",

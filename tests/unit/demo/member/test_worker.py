@@ -15,7 +15,7 @@ from demo.group.logs import Entry, LogWriter, read_log
 from demo.member import worker
 from demo.member.worker import Worker
 from kafka_assignors.errors import BrokerError
-from tests.unit.demo.group.test_fleet import config
+from tests.unit.demo.group.worker_config import config
 
 TP = TopicPartition("t", 3)
 

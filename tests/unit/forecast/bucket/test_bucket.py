@@ -9,7 +9,7 @@ import pytest
 
 from kafka_assignors.forecast import Sample, SampleCounts
 from kafka_assignors.forecast.settings import SECOND
-from tests.support.one_partition import Alone
+from tests.support.forecast.one_partition import Alone
 from tests.unit.forecast.looks import SETTINGS, look, minutes, rows_of
 
 

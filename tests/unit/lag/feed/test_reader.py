@@ -17,7 +17,7 @@ from kafka_assignors.lag.feed.reader import FeedReader
 from kafka_assignors.lag.feed.sources import expected_of
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.wire import load_feed
-from tests.support.feed_messages import HOUR_MS, MAX_AGE_MS, NOW_S, Feed, forecast, record
+from tests.support.forecast.feed_messages import HOUR_MS, MAX_AGE_MS, NOW_S, Feed, forecast, record
 from tests.support.logged import ours
 from tests.support.threads import thread_limit_reached
 

@@ -11,7 +11,6 @@ from typing import Any, cast
 import pytest
 from kafka.errors import KafkaStorageError, KafkaTimeoutError
 from kafka.protocol.consumer import FetchRequest
-from kafka.record.memory_records import MemoryRecordsBuilder
 
 from kafka_assignors.lag.fetch import oldest_unread, requests
 from kafka_assignors.lag.fetch.link import Link
@@ -21,46 +20,11 @@ from kafka_assignors.lag.reading import Position
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
 from tests.unit.lag.cluster import Cluster, Faults, errors, raises
+from tests.unit.lag.fetch.record_batches import ATTRIBUTES, batch, marker
 
 A0, A1, B0 = (TopicPartition(*tp) for tp in [("a", 0), ("a", 1), ("b", 0)])
 NOT_LEADER, DENIED = 6, 29
-ATTRIBUTES = 21  # where a batch has them
 GZIP, LZ4, ZSTD = 1, 3, 4
-
-
-def batch(
-    *times: int, at: int = 0, codec: int = 0, size: int = 10, magic: int = 2, producer: int = -1
-) -> bytes:
-    """Records of these timestamps from offset ``at``; with a producer, in a transaction."""
-    builder = MemoryRecordsBuilder(
-        magic,
-        codec,
-        10_000_000,
-        offset=0,
-        transactional=producer >= 0,
-        producer_id=producer,
-        producer_epoch=0 if producer >= 0 else -1,
-        base_sequence=0 if producer >= 0 else -1,
-    )
-    for timestamp in times:
-        builder.append(timestamp=timestamp, key=None, value=b"x" * size)
-    builder.close()
-    data = bytearray(builder.buffer())
-    struct.pack_into(">q", data, 0, at)
-    return bytes(data)
-
-
-def marker(at: int, producer: int, *, commit: bool) -> bytes:
-    """The end of a transaction."""
-    builder = MemoryRecordsBuilder(
-        2, 0, 1000, transactional=True, producer_id=producer, producer_epoch=0, base_sequence=0
-    )
-    builder.append(timestamp=1, key=struct.pack(">hh", 0, commit), value=b"\0" * 6)
-    builder.close()
-    data = bytearray(builder.buffer())
-    struct.pack_into(">q", data, 0, at)
-    data[ATTRIBUTES + 1] |= 0x20
-    return bytes(data)
 
 
 def with_attribute(data: bytes, bits: int) -> bytes:

@@ -14,7 +14,7 @@ from kafka_assignors.errors import HistoryError
 from kafka_assignors.pipeline.backtest.frame import MICROSECONDS, LoadColumns
 from kafka_assignors.pipeline.backtest.recorded import RecordedBuilder, missing_times
 from kafka_assignors.simulation import History
-from tests.support.assembled import Rows, assembled, framed
+from tests.support.simulation.assembled import Rows, assembled, framed
 
 Cell = tuple[int, str, int, float | None, float | None, float | None]
 """Step, topic, partition, arrived, served, lag at the end."""

@@ -12,7 +12,7 @@ import pytest
 from kafka_assignors.forecast import LoadSettings, Sample
 from kafka_assignors.pipeline.backtest.service_rate import COMMIT_S, largest_rates
 from kafka_assignors.pipeline.backtest.service_rate import service_rate as high_rate
-from tests.support.one_partition import Partition
+from tests.support.forecast.one_partition import Partition
 
 Floats = npt.NDArray[np.float64]
 

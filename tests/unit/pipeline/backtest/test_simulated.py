@@ -12,8 +12,8 @@ from kafka_assignors.pipeline.backtest.simulated import simulated
 from kafka_assignors.plan import Group, resolve
 from kafka_assignors.simulation import Scenario, simulate
 from kafka_assignors.strategies import STRATEGIES
-from tests.support.builders import member
-from tests.support.histories import history
+from tests.support.plan.builders import member
+from tests.support.simulation.histories import history
 
 GROUP = Group(
     (member("a", owned={"t0": [0, 1, 2, 3]}, still_owns=True), member("b")),
@@ -58,7 +58,7 @@ def test_invalid_option_is_refused(name: str, options: dict[str, Any], by_load: 
 
 # --- a user's own strategy ----------------------------------------------------------------------------------
 
-OWN = "tests.support.own_strategies"
+OWN = "tests.support.group.own_strategies"
 
 
 def test_own_strategy_is_simulated_by_its_class() -> None:

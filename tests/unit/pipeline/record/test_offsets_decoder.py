@@ -21,9 +21,9 @@ from kafka_assignors.pipeline.record.offsets_decoder import (
     decode_batch,
 )
 from kafka_assignors.pipeline.record.offsets_report import OffsetsReport
-from tests.support import offsets_oracle as oracle
-from tests.support.offsets_cases import BAD, GOOD, KEY, UUID, VALUE, Record, damaged
-from tests.support.offsets_records import NOW_MS, commit_key, commit_value, text, varint
+from tests.support.offsets import oracle
+from tests.support.offsets.cases import BAD, GOOD, KEY, UUID, VALUE, Record, damaged
+from tests.support.offsets.records import NOW_MS, commit_key, commit_value, text, varint
 from tests.support.searching import times
 
 SEEN_US = 1_795_000_000_000_000

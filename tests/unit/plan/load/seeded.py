@@ -14,7 +14,7 @@ from kafka_assignors.plan import Assignment, Group, Member
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
-from tests.support import load_oracle, oracle
+from tests.support.plan import load_oracle, oracle
 
 
 def group_of(

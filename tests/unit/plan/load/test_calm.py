@@ -15,7 +15,7 @@ from kafka_assignors.plan.bounds import LagBound
 from kafka_assignors.plan.load.calm import calm_owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.working_plan import Budget, LoadProblem
-from tests.support.builders import member, next_generation
+from tests.support.plan.builders import member, next_generation
 from tests.unit.plan.load.seeded import (
     any_owners,
     every_owners,

@@ -16,8 +16,8 @@ from kafka_assignors.plan import (
     plan_sticky,
     resolve,
 )
-from tests.support import load_oracle, oracle
-from tests.support.builders import member, next_generation
+from tests.support.plan import load_oracle, oracle
+from tests.support.plan.builders import member, next_generation
 
 BOTH = ("t0", "t1")
 

@@ -11,7 +11,7 @@ from kafka_assignors.plan import Group, plan_cooperative_lag_aware, plan_sticky,
 from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem, WorkingPlan
-from tests.support.builders import member, next_generation
+from tests.support.plan.builders import member, next_generation
 from tests.unit.plan.load.seeded import any_owners, every_owners, group_of, within_skew
 
 SKEWS = (1, 2, 3, None)

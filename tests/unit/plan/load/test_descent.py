@@ -13,7 +13,7 @@ from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.descent import descend
 from kafka_assignors.plan.load.exchange import Pair, best_bundles, best_single
 from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem, WorkingPlan
-from tests.support.builders import member
+from tests.support.plan.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,
     group_of,

@@ -15,7 +15,7 @@ from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.exact import MOST_SEARCHED_PARTITIONS, best_plan
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
-from tests.support.builders import member
+from tests.support.plan.builders import member
 from tests.unit.plan.load.seeded import (
     UNEQUAL,
     any_owners,

@@ -15,7 +15,7 @@ from kafka_assignors.plan import (
     resolve,
     with_expected,
 )
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 T, U = ([TopicPartition(topic, p) for p in range(4)] for topic in "tu")
 

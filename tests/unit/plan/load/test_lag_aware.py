@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from kafka_assignors.plan import Group, Member, plan_lag_aware
-from tests.support.builders import member
+from tests.support.plan.builders import member
 from tests.unit.plan.load.seeded import UNEQUAL, weighted
 
 

@@ -13,7 +13,7 @@ from kafka_assignors.plan.load.counts import CountRule
 from kafka_assignors.plan.load.lightest import TOLERANCE, Lightest, lightest
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.working_plan import Budget, LoadProblem, WorkingPlan
-from tests.support.builders import member
+from tests.support.plan.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,
     every_owners,

@@ -13,7 +13,7 @@ from kafka_assignors.plan.assignment import Owners
 from kafka_assignors.plan.load.redeal import redeal
 from kafka_assignors.plan.load.working_plan import LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
-from tests.support.builders import member
+from tests.support.plan.builders import member
 from tests.unit.plan.load.seeded import UNEQUAL, any_owners, group_of, weighted
 
 

@@ -13,7 +13,7 @@ from kafka_assignors.plan.load.lightest import Lightest, lightest
 from kafka_assignors.plan.load.saving import with_few_moves
 from kafka_assignors.plan.load.working_plan import Budget, Exchange, LoadProblem
 from kafka_assignors.plan.model import NO_MEMBER
-from tests.support.builders import member
+from tests.support.plan.builders import member
 from tests.unit.plan.load.seeded import (
     any_owners,
     every_owners,

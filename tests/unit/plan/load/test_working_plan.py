@@ -8,7 +8,7 @@ import numpy as np
 
 from kafka_assignors.plan import Group
 from kafka_assignors.plan.load.working_plan import Exchange, LoadProblem, WorkingPlan
-from tests.support.builders import member
+from tests.support.plan.builders import member
 from tests.unit.plan.load.seeded import any_owners, group_of
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from kafka_assignors.plan import Group, Member, Reason, plan_failover, plan_seniors, resolve, this_round
 from kafka_assignors.plan.explain import explain
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 TOPICS = {"t0": 2, "t1": 3}
 BOTH = ("t0", "t1")

@@ -13,7 +13,7 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 from kafka_assignors.plan.arrays import Mask, Matrix, Vector
 from kafka_assignors.plan.stateful import even as even_module
 from kafka_assignors.plan.stateful.even import even_loads, even_shares
-from tests.support.stateful_oracle import LeastLoads, least_loads
+from tests.support.plan.stateful_oracle import LeastLoads, least_loads
 
 
 def fewest_moves(supply: list[int], owned: npt.NDArray[np.int64]) -> int:

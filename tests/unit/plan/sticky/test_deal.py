@@ -7,7 +7,7 @@ import pytest
 
 from kafka_assignors.plan import Group, model, plan_fair, plan_roundrobin, plan_sticky, resolve
 from kafka_assignors.plan.sticky.deal import Lots, deal
-from tests.support.builders import member
+from tests.support.plan.builders import member
 
 
 def test_first_plan_for_equal_subscriptions_is_round_robin() -> None:

@@ -10,7 +10,14 @@ import pytest
 from kafka_assignors.errors import OptionError
 from kafka_assignors.simulation.sizing import Sizing, Target, size
 from kafka_assignors.simulation.sizing.least import Search
-from tests.support.histories import BY_LOAD, BY_RANGE, COOPERATIVE, COOPERATIVE_BY_LAG, STICKY, history
+from tests.support.simulation.histories import (
+    BY_LOAD,
+    BY_RANGE,
+    COOPERATIVE,
+    COOPERATIVE_BY_LAG,
+    STICKY,
+    history,
+)
 
 TARGET = Target(30, headroom=0)
 HOUR = 3600

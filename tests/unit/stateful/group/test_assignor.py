@@ -29,7 +29,7 @@ from kafka_assignors.wire.stateful import owners_section
 from kafka_assignors.wire.stateful import subscription as stateful_subscription
 from kafka_assignors.wire.stateful.task_section import Task
 from kafka_assignors.wire.stateful.version import NewerHeader
-from tests.support.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
+from tests.support.group.joining import Plan, cluster, every, joined, owner_of, plan_of, raw
 
 TOPOLOGY = Topology((Subtopology("s", ("t", "u")), Subtopology("free", ("v",), stateful=False)))
 TOPICS = {"t": 4, "u": 4, "v": 2}

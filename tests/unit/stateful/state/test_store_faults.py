@@ -13,32 +13,10 @@ import pytest
 
 from kafka_assignors.errors import StateDamagedError, StateError
 from kafka_assignors.plan import TopicPartition
-from kafka_assignors.stateful import StateDir, Store, StoreOptions, Stores
+from kafka_assignors.stateful import StateDir, Store, Stores
 from kafka_assignors.stateful.state.faults import store_error
 from tests.unit.stateful.processes import program, run
-
-MIB = 1024 * 1024
-SMALL = StoreOptions(block_cache_bytes=MIB, write_buffer_bytes=MIB)
-
-
-def changes(number: int) -> list[tuple[bytes, bytes | None]]:
-    """The changes of commit ``number``: new keys, changed ones, and a deleted one."""
-    value = f"{number:08}".encode() * 100
-    return [
-        (f"new-{number:08}".encode(), value),
-        (f"again-{number % 100}".encode(), value),
-        (f"new-{number - 50:08}".encode(), None),
-    ]
-
-
-def contents(number: int) -> dict[bytes, bytes]:
-    """The content of a store after commits up to ``number``."""
-    content: dict[bytes, bytes] = {}
-    for each in range(1, number + 1):
-        for key, value in changes(each):
-            content.pop(key, None) if value is None else content.update({key: value})
-    return content
-
+from tests.unit.stateful.state.numbered_changes import SMALL, changes, contents
 
 DAMAGED = b"cannot be read"
 
@@ -46,7 +24,7 @@ WRITER = """
 import sys
 from kafka_assignors.plan import TopicPartition
 from kafka_assignors.stateful import Position, StateDir, Stores
-from tests.unit.stateful.state.test_store_faults import SMALL, changes
+from tests.unit.stateful.state.numbered_changes import SMALL, changes
 with StateDir(sys.argv[1], "app") as state, state.claim(("count", 0)) as mine:
     store = Stores(SMALL).open(mine.store_path)
     number = store.position or 0
@@ -87,7 +65,7 @@ import json, resource, sys
 from pathlib import Path
 from kafka_assignors.errors import StateFullError
 from kafka_assignors.stateful import Stores
-from tests.unit.stateful.state.test_store_faults import SMALL, changes
+from tests.unit.stateful.state.numbered_changes import SMALL, changes
 path = Path(sys.argv[1]) / "store"
 store = Stores(SMALL).open(path)
 for number in range(1, 101):

@@ -1,0 +1,26 @@
+"""Members of librdkafka with the new protocol (KIP-848)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+
+from confluent_kafka import Consumer
+
+from tests.integration.members import Group
+
+
+def newcomer(group: Group) -> AbstractContextManager[Consumer]:
+    """A member of the group with the new protocol."""
+    return member_of(group.bootstrap, group.group_id, group.topics)
+
+
+@contextmanager
+def member_of(bootstrap: str, group_id: str, topics: list[str]) -> Iterator[Consumer]:
+    """A librdkafka member with the new protocol."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group_id, "group.protocol": "consumer"})
+    consumer.subscribe(topics)
+    try:
+        yield consumer
+    finally:
+        consumer.close()
