@@ -34,8 +34,8 @@ from kafka_assignors.pipeline.backtest.files import (
     read_series,
     results_folder,
 )
-from kafka_assignors.pipeline.backtest.frame import LoadColumns
 from kafka_assignors.pipeline.backtest.grid import Grid, Trial, candidates
+from kafka_assignors.pipeline.backtest.history_shape import LoadColumns
 from kafka_assignors.pipeline.backtest.job import SERIES, TrialResult, run_trials, try_out
 from kafka_assignors.pipeline.backtest.recorded import Recorded, RecordedBuilder
 from kafka_assignors.pipeline.history import read_history

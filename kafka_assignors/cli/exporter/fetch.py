@@ -23,7 +23,7 @@ from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.sending import FEW
-from kafka_assignors.lag.reading import OldestUnread, Position, next_unread
+from kafka_assignors.lag.reading import OldestUnread, ReadPosition, next_unread
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition, shown
 
@@ -53,7 +53,7 @@ class ClusterReader:
         self._known: set[str] = set()
         # These hold only partitions of the last reading, so that they cannot grow without bound.
         self._offsets: Mapping[TopicPartition, Offsets] = {}
-        self._timestamps: Mapping[Position, int] = {}
+        self._timestamps: Mapping[ReadPosition, int] = {}
         self._unknown: Collection[TopicPartition] = ()
 
     def read(self) -> ClusterReading:
@@ -139,7 +139,7 @@ class ClusterReader:
             for tp, offsets in reading.offsets.items()
             if offsets.committed is not None and (position := next_unread(tp, offsets, RESET)) is not None
         }
-        timestamps: dict[Position, int | None] = {
+        timestamps: dict[ReadPosition, int | None] = {
             position: self._timestamps[position]
             for position in unread & self._timestamps.keys()
             if is_same_log(self._offsets[position.tp], groups.ends[position.tp])

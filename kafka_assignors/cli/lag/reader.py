@@ -25,7 +25,7 @@ from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.retention import Retentions
 from kafka_assignors.lag.fetch.sending import FEW, Sender
 from kafka_assignors.lag.rates import WINDOW_S, Rates
-from kafka_assignors.lag.reading import OldestUnread, Position, next_unread
+from kafka_assignors.lag.reading import OldestUnread, ReadPosition, next_unread
 from kafka_assignors.lag.retention import Retention, share_left
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition
@@ -156,7 +156,7 @@ class LagReader:
         return tuple(reports)
 
     def _times(
-        self, link: Link, positions: Collection[Position], offsets: Mapping[TopicPartition, Offsets]
+        self, link: Link, positions: Collection[ReadPosition], offsets: Mapping[TopicPartition, Offsets]
     ) -> tuple[OldestUnread, Mapping[TopicPartition, Retention]]:
         if not positions:
             return OldestUnread({}, {}), {}
@@ -175,7 +175,7 @@ class LagReader:
 
 def lag_in_time(
     offsets: Mapping[TopicPartition, Offsets],
-    starts: Mapping[TopicPartition, Position],
+    starts: Mapping[TopicPartition, ReadPosition],
     unread: OldestUnread,
     retention: Mapping[TopicPartition, Retention],
     now_ms: float,

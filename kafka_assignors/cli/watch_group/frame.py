@@ -14,7 +14,7 @@ from rich.text import Text
 from kafka_assignors.cli.tables import counted, partition_name
 from kafka_assignors.cli.watch_group.history import (
     OwnerNames,
-    Rebalance,
+    SeenRebalance,
     generation,
     name_of,
     owner_names,
@@ -73,7 +73,7 @@ class Frame:
 
     last: Observation
     owners: OwnerNames  # when the group was last stable
-    rebalances: tuple[Rebalance, ...]  # in the order of time
+    rebalances: tuple[SeenRebalance, ...]  # in the order of time
     opened_s: float  # when the view opened
     rebalancing_s: float | None = None  # start of the current rebalance; None: the group is stable
     interval_s: float = 1.0  # between two looks

@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from kafka_assignors.simulation.sizing.least import Least, Reason
+from kafka_assignors.simulation.sizing.least import LatePartition, Least
 from kafka_assignors.simulation.sizing.sizing import Advice, Cost, Sizing, size
 from kafka_assignors.simulation.sizing.target import Target
 
-__all__ = ["Advice", "Cost", "Least", "Reason", "Sizing", "Target", "size"]
+__all__ = ["Advice", "Cost", "LatePartition", "Least", "Sizing", "Target", "size"]

@@ -42,8 +42,8 @@ _MOST_ROUNDS = 10  # of one rebalance; a cooperative one has two
 
 
 @dataclass(frozen=True, slots=True)
-class Reason:
-    """Why a size is too small: the partition that is most above its limit, and its member.
+class LatePartition:
+    """The partition that is most above its limit, and its member: why a size is too small.
 
     Attributes:
         members: number of members tried.
@@ -83,8 +83,8 @@ class Least:
     """
 
     members: int
-    reason: Reason | None
-    missed: Reason | None = None
+    reason: LatePartition | None
+    missed: LatePartition | None = None
 
 
 class Search:
@@ -142,7 +142,7 @@ class Search:
             None if reachable == wanted else self._reason(history, wanted, members),
         )
 
-    def old_plan(self, history: History, rate: float) -> Reason | None:
+    def old_plan(self, history: History, rate: float) -> LatePartition | None:
         """Return the partition that waits too long with its present owner, at the members' whole rates.
 
         Args:
@@ -261,7 +261,7 @@ class Search:
         )
         return simulate(history, scenario, series=False).time_lags
 
-    def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> Reason:
+    def _reason(self, history: History, wanted: Sequence[Limits], members: int) -> LatePartition:
         """Return the partition, and its member, that make a size too small."""
         trials = [(owners, limit) for owners in self._planned(history, members) for limit in wanted]
         # The first trial that fails.  If the others pass, it is the last, which need not be simulated.
@@ -270,7 +270,7 @@ class Search:
         )
         return self._reason_of(history, owners, limit, members)
 
-    def _reason_of(self, history: History, owners: Counts, limit: Limits, members: int) -> Reason:
+    def _reason_of(self, history: History, owners: Counts, limit: Limits, members: int) -> LatePartition:
         time_lags = counted_time_lags = self._time_lags(limit.counted, owners, limit.rate, members)
         if limit.hot.any():  # report the time lag of all records, also of those that the limit does not count
             time_lags = self._time_lags(history, owners, limit.rate, members)
@@ -279,7 +279,7 @@ class Search:
         worst = int(np.lexsort((load, np.round(counted_time_lags / limit.allowed, 3)))[-1])
         has_same_owner = owners == owners[worst]
         place = Group((), history.topics).at(worst)
-        return Reason(
+        return LatePartition(
             members=members,
             topic=place.topic,
             partition=place.partition,

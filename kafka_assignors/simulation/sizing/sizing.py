@@ -13,7 +13,7 @@ from kafka_assignors.simulation.churn import ChurnStep, Kind, first_members
 from kafka_assignors.simulation.history import Counts, History
 from kafka_assignors.simulation.scenario import Scenario, Strategy
 from kafka_assignors.simulation.simulate import simulate
-from kafka_assignors.simulation.sizing.least import Least, Reason, Search
+from kafka_assignors.simulation.sizing.least import LatePartition, Least, Search
 from kafka_assignors.simulation.sizing.target import (
     HotPartition,
     Target,
@@ -107,8 +107,8 @@ class Sizing:
     horizon: Least
     hot: tuple[HotPartition, ...] = ()
     behind: int = 0
-    missed: Reason | None = None
-    old_plan: Reason | None = None
+    missed: LatePartition | None = None
+    old_plan: LatePartition | None = None
     stay: Cost | None = None
     scale: Cost | None = None
 
