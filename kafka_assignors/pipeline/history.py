@@ -27,7 +27,7 @@ from kafka_assignors.forecast import LoadSettings
 from kafka_assignors.forecast.settings import MOST_STEPS_AHEAD
 from kafka_assignors.pipeline.backtest.history_shape import HistoryShape, LoadColumns, Span, shape_of
 from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, RecordedBuilder
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
 from kafka_assignors.pipeline.tables.landing import read_samples, utc
@@ -263,7 +263,7 @@ def _within(rows: DataFrame, since: datetime | None, until: datetime | None) -> 
 def _reading(folder: str) -> Iterator[None]:
     """Turn errors of Spark in the block into a `HistoryError` of one line."""
     try:
-        with one_line(folder):
+        with as_pipeline_error(folder):
             yield
     except PipelineError as error:
         raise HistoryError(str(error)) from error

@@ -34,7 +34,7 @@ from urllib.parse import unquote
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import KafkaAssignorsError, PipelineError
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, batch_of, bound_model, replaced_files
 from kafka_assignors.pipeline.tables.batch_files import files_of
 from kafka_assignors.pipeline.tables.landing import COLUMNS, MERGED, read_files, writers
@@ -119,7 +119,7 @@ def maintain(
     if keep_days is not None:
         first = now.date() - timedelta(days=whole("keep_days", keep_days, 0, _MOST_DAYS))
     merged, failures = False, list[KafkaAssignorsError]()
-    with one_line(f"maintenance of {root}"):
+    with as_pipeline_error(f"maintenance of {root}"):
         storage = Storage(spark, root)
         names = writers(spark, root)
     for writer in names:
@@ -142,7 +142,7 @@ def maintain(
 def _noted(failures: list[KafkaAssignorsError], root: str) -> Iterator[None]:
     """Note an error of the block, because other days and writers can be maintained."""
     try:
-        with one_line(f"maintenance of {root}"):
+        with as_pipeline_error(f"maintenance of {root}"):
             yield
     except KafkaAssignorsError as error:
         failures.append(error)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from kafka_assignors.broker import OnProgress, Progress, fetch_jars, find_java
 from kafka_assignors.broker.progress import silent
 from kafka_assignors.errors import MissingExtraError, PipelineError
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -182,7 +182,7 @@ def local_session(
             **STREAMING,
         }
         builder = SparkSession.builder.master(f"local[{cores or '*'}]").appName(name)
-        with _environment(environment), one_line("starting Spark"):
+        with _environment(environment), as_pipeline_error("starting Spark"):
             session = builder.config(map={**defaults, **(settings or {})}).getOrCreate()
         with _stopped_afterwards(session):
             yield session

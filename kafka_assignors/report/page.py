@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_assignors.errors import MissingExtraError
 from kafka_assignors.report import palette
-from kafka_assignors.report.rows import seconds
+from kafka_assignors.report.rows import in_seconds
 
 
 def require_plotly(extra: str) -> None:
@@ -55,7 +55,7 @@ def html_page(
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"fmt": _formatted, "seconds": seconds}
+    environment.filters |= {"fmt": _formatted, "seconds": in_seconds}
     # plotly escapes "<", ">" and "/" in its JSON, so that no text can end the script element.
     drawn = ",\n".join(f'"{name}":{figure.to_json()}' for name, figure in figures.items())
     return environment.get_template(template).render(

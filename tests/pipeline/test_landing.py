@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.tables.landing import (
     COLUMNS,
     Damage,
@@ -187,7 +187,7 @@ def test_flipped_byte_is_found_when_the_file_is_read(spark: SparkSession, root: 
         data[position] ^= 0xFF
     victim.write_bytes(bytes(data))
     rows = read_samples(spark, root)
-    with pytest.raises(PipelineError) as caught, one_line("counting"):
+    with pytest.raises(PipelineError) as caught, as_pipeline_error("counting"):
         rows.collect()
     assert victim.name in str(caught.value)
     lost: list[Damage] = []
@@ -229,7 +229,7 @@ def test_file_without_a_required_column_is_named_or_skipped_and_counted(
     landed = read_samples(spark, root)
     with (
         pytest.raises(PipelineError, match=f"there is no 'group' in a row of .*{victim.name}"),
-        one_line("x"),
+        as_pipeline_error("x"),
     ):
         landed.collect()
     lost: list[Damage] = []

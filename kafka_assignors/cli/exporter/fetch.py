@@ -15,7 +15,7 @@ from kafka_assignors.cli.exporter.reading import (
     partition_lag,
     problem_lines,
 )
-from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.cli.group_lag import GroupOwners, owners_of, partitions_of
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.lag.fetch.group import GroupState
@@ -49,7 +49,7 @@ class ClusterReader:
         self._topics_like = topics_like
         self._timeout_s = timeout_s
         self._with_seconds = with_seconds
-        self._owners: dict[str, Owners] = {}
+        self._owners: dict[str, GroupOwners] = {}
         self._known: set[str] = set()
         # These hold only partitions of the last reading, so that they cannot grow without bound.
         self._offsets: Mapping[TopicPartition, Offsets] = {}

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from kafka_assignors.cli.connection import RESPONSE_S, Connection
-from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.cli.group_lag import GroupOwners, owners_of, partitions_of
 from kafka_assignors.cli.lag.report import GroupsReport, InTime, Report, report
 from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError, LagError
 from kafka_assignors.lag import Offsets, Reset
@@ -60,7 +60,7 @@ class LagReader:
         self._connection = Connection(settings)
         self._fetch_settings = fetch_settings(settings, "-", reset)
         self._rates: dict[str, Rates] = {}
-        self._owners: dict[str, Owners] = {}
+        self._owners: dict[str, GroupOwners] = {}
         self._retentions = Retentions(_note)
 
     def read(self, names: Sequence[str]) -> GroupsReport:

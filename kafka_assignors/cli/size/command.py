@@ -175,7 +175,7 @@ def command(
             )
         folder = recording_folder("--recording", recording)
         recorded = RecordingRequest(folder, until, recorded_members, every_s)
-        _end(_recorded(recorded, request, cores, memory), output)
+        _print_and_exit(_recorded(recorded, request, cores, memory), output)
         return
     if until or recorded_members:
         raise click.UsageError("--until and --recorded-members need --recording")
@@ -192,10 +192,10 @@ def command(
         with Console(stderr=True).status(f"looking again in {duration(1000 * every_s)}"):
             time.sleep(every_s)
         report = sizes.read()
-    _end(report, output)
+    _print_and_exit(report, output)
 
 
-def _end(report: SizeReport, output: str) -> None:
+def _print_and_exit(report: SizeReport, output: str) -> None:
     """Print a report.  Exit with 1 if the size is not right."""
     if output == "json":
         click.echo(json.dumps(report.as_json()))

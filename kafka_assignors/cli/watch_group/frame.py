@@ -21,7 +21,15 @@ from kafka_assignors.cli.watch_group.history import (
     state_name,
 )
 from kafka_assignors.cli.watch_group.source import Observation
-from kafka_assignors.cli.watch_group.text import causes_of, cut, facts_of, label, middle, spans, time_of_day
+from kafka_assignors.cli.watch_group.text import (
+    causes_in_words,
+    cut,
+    facts_of,
+    label,
+    middle,
+    spans,
+    time_of_day,
+)
 from kafka_assignors.lag.fetch.group import NEW_PROTOCOL, REBALANCING
 from kafka_assignors.plan import TopicPartition, shown
 from kafka_assignors.plan.cause import Cause
@@ -171,9 +179,9 @@ class Frame:
         if not self.rebalances:
             return f"no rebalance seen since {time_of_day(self.opened_s, now_s)}, when this view opened"
         rebalance = self.rebalances[-1]
-        causes = causes_of(rebalance)
+        causes = causes_in_words(rebalance)
         if len(self.rebalances) > 1 and [cause.cause for cause in rebalance.causes] == [Cause.SECOND_ROUND]:
-            causes += f" after {causes_of(self.rebalances[-2])}"
+            causes += f" after {causes_in_words(self.rebalances[-2])}"
         return f"last rebalance {time_of_day(rebalance.time_s, now_s)}, {facts_of(rebalance)}: {causes}"
 
 

@@ -19,7 +19,7 @@ from enum import Enum
 
 from kafka_assignors.lag.fetch.group import REBALANCING, GroupMember, GroupState
 from kafka_assignors.plan import TopicPartition
-from kafka_assignors.plan.cause import Cause, GroupSnapshot, RebalanceCause, SeenMember, compare
+from kafka_assignors.plan.cause import Cause, GroupSnapshot, RebalanceCause, SeenMember, causes_between
 
 _KEPT = 100  # rebalances
 
@@ -127,7 +127,7 @@ class RebalanceHistory:
         counts = _counts(after.partitions, self._planned)
         reported = generation(old)
         moves = self._moves(old, new, counts)
-        causes = compare(
+        causes = causes_between(
             GroupSnapshot(_seen(old, reported), self._planned),
             GroupSnapshot(_seen(new, reported), counts),
         )

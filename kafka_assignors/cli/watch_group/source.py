@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kafka_assignors.cli.connection import Connection
-from kafka_assignors.cli.group_lag import Owners, owners_of, partitions_of
+from kafka_assignors.cli.group_lag import GroupOwners, owners_of, partitions_of
 from kafka_assignors.cli.group_reader import GroupReader
 from kafka_assignors.cli.tables import counted, partition_name
 from kafka_assignors.cli.watch_group.history import Snapshot
@@ -62,7 +62,7 @@ class GroupSource:
         self._lag_connection = Connection(settings)
         self._fetch_settings = fetch_settings(settings, group_id, reset)
         self._clock = clock
-        self._owners: Owners = {}
+        self._owners: GroupOwners = {}
 
     def read(self) -> Observation:
         """Read the group, its commits and its topics, but not the end offsets."""

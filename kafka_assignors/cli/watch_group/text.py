@@ -20,7 +20,9 @@ _UNKNOWN = "unknown: nothing that a broker describes has changed"
 
 def rebalance_lines(rebalance: SeenRebalance, width: int, now_s: float) -> Iterator[Text]:
     """Yield a line with the causes of a rebalance, and a line for each set of equal moves."""
-    line = Text.assemble((f"{time_of_day(rebalance.time_s, now_s)}  ", "dim"), (causes_of(rebalance), "bold"))
+    line = Text.assemble(
+        (f"{time_of_day(rebalance.time_s, now_s)}  ", "dim"), (causes_in_words(rebalance), "bold")
+    )
     line.append(f"; {facts_of(rebalance)}")
     yield line
     for moves in _moves(rebalance.moves, width):
@@ -59,7 +61,7 @@ def cut(text: str, width: int) -> str:
     return text if cell_len(text) <= width else set_cell_size(text, width - 1) + "…"
 
 
-def causes_of(rebalance: SeenRebalance) -> str:
+def causes_in_words(rebalance: SeenRebalance) -> str:
     """List the causes of a rebalance."""
     return ", ".join(_cause(cause) for cause in rebalance.causes)
 

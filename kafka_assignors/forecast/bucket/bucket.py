@@ -29,7 +29,7 @@ import numpy as np
 from kafka_assignors.forecast.bucket import steps
 from kafka_assignors.forecast.bucket.model import Models, Outlooks
 from kafka_assignors.forecast.bucket.rows import MISSING, DoneSteps, LoadRows
-from kafka_assignors.forecast.bucket.steps import Samples, joined
+from kafka_assignors.forecast.bucket.steps import Samples, concatenated
 from kafka_assignors.forecast.bucket.table import Bools, Floats, Ints, Table, last_samples
 from kafka_assignors.forecast.samples import AHEAD, NO_COMMIT, UNKNOWN, Sample, SampleCounts
 from kafka_assignors.forecast.settings import LoadSettings
@@ -101,7 +101,7 @@ class Bucket:
         if now is not None:
             samples = samples.where(time <= now + max(AHEAD, self.settings.delay))
         ahead = total - len(samples.row)
-        samples = _ordered(joined((self.waiting, samples)))
+        samples = _ordered(concatenated((self.waiting, samples)))
         duplicate, late = self._duplicate_or_late(samples)
         samples = samples.where(~(duplicate | late))
         np.maximum.at(self.table.newest, samples.row, samples.time)

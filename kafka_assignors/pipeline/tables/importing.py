@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.faults import one_line
+from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.tables.landing import COLUMNS, read_samples, utc_date, write_samples, writers
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def import_samples(
         PipelineError: the input cannot be read; the input has lines, and none is valid; or the folder cannot
             be written.
     """
-    with one_line("importing samples"):
+    with as_pipeline_error("importing samples"):
         if isinstance(rows, (str, Path)):
             lines = spark.read.text(str(rows))
         else:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from kafka_assignors.errors import PipelineError
-from kafka_assignors.pipeline.faults import one_line, pipeline_error
+from kafka_assignors.pipeline.faults import as_pipeline_error, pipeline_error
 from kafka_assignors.pipeline.tables.checkpoints import check_age, check_settings, read_object
 from kafka_assignors.pipeline.tables.schemas import SAMPLES, columns_of
 from kafka_assignors.pipeline.tables.storage import Storage
@@ -77,7 +77,7 @@ def land_stream(
     Raises:
         PipelineError: the checkpoint is of another recording, or older than the samples.
     """
-    with one_line(f"recording to {root}"):
+    with as_pipeline_error(f"recording to {root}"):
         _bind_checkpoint(Storage(samples.sparkSession, root), _checked_name(writer), about)
         return (
             samples.select(*COLUMNS)
@@ -99,7 +99,7 @@ def trigger(every_s: float, *, available_now: bool) -> dict[str, Any]:
 
 def write_samples(samples: DataFrame, root: str, writer: str) -> None:
     """Append samples to the folder of a writer; the folder of a stream is an error."""
-    with one_line(f"writing to {root}"):
+    with as_pipeline_error(f"writing to {root}"):
         if Storage(samples.sparkSession, root).has(f"samples/{_checked_name(writer)}/_spark_metadata"):
             raise PipelineError(f"samples/{writer} in {root} belongs to a stream: name another writer")
         rows = samples.select(*COLUMNS).repartition(1)
@@ -132,7 +132,7 @@ def read_samples(
     """
     from pyspark.sql import functions as F
 
-    with one_line(f"reading samples of {root}"):
+    with as_pipeline_error(f"reading samples of {root}"):
         names = names or writers(spark, root)
         if not names:
             raise PipelineError(f"no samples in {root}: record some first")

@@ -19,7 +19,7 @@ from kafka_assignors.simulation.sizing.target import (
     Target,
     hot_partitions,
     limits,
-    service_rate,
+    usable_rate,
 )
 
 DOWN_MARGIN = 0.1
@@ -173,7 +173,7 @@ def size(
     capacities = list(capacities) or [1.0] * (members or 0)
     ascending = np.argsort(capacities, kind="stable")
     search = Search(strategy, target, members, *_renumbered(ascending, owners, capacities))
-    rate = service_rate(history, target) * search.fastest
+    rate = usable_rate(history, target) * search.fastest
     by_fastest = replace(history, service_rate=search.fastest * (history.service_rate or 0.0))
     lasting = _lasting(by_fastest, target)
     horizon = search.least(lasting, rate)
