@@ -19,10 +19,10 @@ from kafka_assignors.cli.group_lag import GroupOwners, owners_of, partitions_of
 from kafka_assignors.errors import GroupError
 from kafka_assignors.lag import Offsets
 from kafka_assignors.lag.fetch.group import GroupState
-from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups, why
+from kafka_assignors.lag.fetch.group_offsets import GroupsReading, list_groups, read_groups, why
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
-from kafka_assignors.lag.fetch.sending import FEW
+from kafka_assignors.lag.fetch.sending import FEW, attempt_fetch
 from kafka_assignors.lag.reading import OldestUnread, ReadPosition, next_unread
 from kafka_assignors.lag.settings import fetch_settings
 from kafka_assignors.plan import TopicPartition, shown
@@ -147,7 +147,7 @@ class ClusterReader:
         order = sorted(unread - timestamps.keys(), key=lambda p: (p.tp not in self._unknown, p))
         fetch = OldestUnreadFetch(link, self._fetch_settings, order, deadline, retries=FEW)
         if len(timestamps) < len(unread):
-            fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+            attempt_fetch(link, deadline, fetch)
         result = fetch.result()
         timestamps |= result.timestamps
         self._offsets = groups.ends

@@ -19,11 +19,11 @@ from kafka_assignors.errors import BrokerError, GroupError, KafkaAssignorsError,
 from kafka_assignors.lag import Offsets, Reset
 from kafka_assignors.lag.fetch.errors import lag_error
 from kafka_assignors.lag.fetch.group import GroupState
-from kafka_assignors.lag.fetch.group_offsets import GroupsReading, attempt, list_groups, read_groups, why
+from kafka_assignors.lag.fetch.group_offsets import GroupsReading, list_groups, read_groups, why
 from kafka_assignors.lag.fetch.link import Link
 from kafka_assignors.lag.fetch.oldest_unread import OldestUnreadFetch
 from kafka_assignors.lag.fetch.retention import Retentions
-from kafka_assignors.lag.fetch.sending import FEW, Sender
+from kafka_assignors.lag.fetch.sending import FEW, Sender, attempt, attempt_fetch
 from kafka_assignors.lag.rates import WINDOW_S, Rates
 from kafka_assignors.lag.reading import OldestUnread, ReadPosition, next_unread
 from kafka_assignors.lag.retention import Retention, share_left
@@ -162,7 +162,7 @@ class LagReader:
             return OldestUnread({}, {}), {}
         deadline = time.monotonic() + _TIMES_S
         fetch = OldestUnreadFetch(link, self._fetch_settings, positions, deadline, retries=FEW)
-        fetch.failure = attempt(link, deadline, fetch.run) or fetch.failure
+        attempt_fetch(link, deadline, fetch)
         retention: dict[TopicPartition, Retention] = {}
 
         async def ask() -> None:
