@@ -35,7 +35,7 @@ from kafka_assignors.cli.size.recording import RecordingRequest, recorded_size
 from kafka_assignors.cli.size.report import SizeReport, size_lines
 from kafka_assignors.cli.size.sizes import GroupSizes, SizeRequest
 from kafka_assignors.cli.tables import duration, show
-from kafka_assignors.errors import MissingExtraError
+from kafka_assignors.errors import needs_extra
 from kafka_assignors.lag import Reset
 from kafka_assignors.lag.rates import WINDOW_S
 from kafka_assignors.pipeline.session import session
@@ -207,10 +207,8 @@ def _print_and_exit(report: SizeReport, output: str) -> None:
 
 def _serve(listen: Address, every_s: float, sizes: GroupSizes, group_id: str) -> None:
     """Serve sizes.  The import is here, because a single size does not need the extra ``prometheus``."""
-    try:
+    with needs_extra("prometheus"):
         from kafka_assignors.cli.size.serve import serve
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("prometheus", str(error.name)) from error
 
     serve(listen, sizes.read, group_id, every_s)
 

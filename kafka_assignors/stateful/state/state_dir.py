@@ -28,10 +28,10 @@ from uuid import UUID, uuid4
 
 from kafka_assignors.background import Background
 from kafka_assignors.errors import (
-    MissingExtraError,
     StateClosedError,
     StateError,
     StateLockedError,
+    needs_extra,
 )
 from kafka_assignors.files import sync_dir
 from kafka_assignors.stateful.state import checkpoint
@@ -66,10 +66,8 @@ class StateDir:
     def __init__(
         self, store_dir: str | os.PathLike[str], application: str, *, clock: Callable[[], float] = time.time
     ) -> None:
-        try:
+        with needs_extra("stateful", "filelock"):
             import filelock
-        except ImportError as error:
-            raise MissingExtraError("stateful", "filelock") from error
         text("application", application)
         self.path = Path(store_dir) / _quoted(application)
         self._clock = clock
