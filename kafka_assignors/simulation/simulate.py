@@ -303,5 +303,5 @@ class Simulation:
         if not self._is_alive[leader]:
             return
         self._events.schedule(self._leader.next_check(self._now), "check", number)
-        if self._leader.requests_rebalance(self._now, self._work.lag()):
+        if self._leader.request_if_uneven(self._now, self._work.lag()):
             self._request_round([leader])
