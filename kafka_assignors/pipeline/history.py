@@ -30,7 +30,7 @@ from kafka_assignors.pipeline.backtest.recorded import MakeArray, Recorded, Reco
 from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.model import model_load
 from kafka_assignors.pipeline.model.sink import has_load, read_load
-from kafka_assignors.pipeline.tables.landing import read_samples, utc
+from kafka_assignors.pipeline.tables.reading import read_samples, utc
 from kafka_assignors.pipeline.tables.storage import Storage
 from kafka_assignors.validators import seconds
 

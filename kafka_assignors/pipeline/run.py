@@ -27,7 +27,7 @@ from kafka_assignors.pipeline.connector import connector_options
 from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.feed.feed import Feed, landed_records, newest_records, write_feed
 from kafka_assignors.pipeline.feed.feeding import Feeding
-from kafka_assignors.pipeline.maintenance import Maintenance, maintain
+from kafka_assignors.pipeline.maintenance.job import Maintenance, maintain
 from kafka_assignors.pipeline.model.job import LoadReport, run_load_model, start_load_model
 from kafka_assignors.pipeline.model.model import FORGET_S
 from kafka_assignors.pipeline.record.offsets import record_offsets, record_offsets_once

@@ -21,7 +21,8 @@ from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.model import FORGET_S, follow_load
 from kafka_assignors.pipeline.model.sink import CHECKPOINT, LoadSink
 from kafka_assignors.pipeline.tables.batch_files import check_files
-from kafka_assignors.pipeline.tables.landing import stream_samples, trigger, writers
+from kafka_assignors.pipeline.tables.landing import trigger
+from kafka_assignors.pipeline.tables.reading import stream_samples, writers
 from kafka_assignors.pipeline.tables.storage import Storage
 
 if TYPE_CHECKING:

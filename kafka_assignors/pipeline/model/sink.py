@@ -28,7 +28,7 @@ from kafka_assignors.forecast.bucket.codec import VERSION
 from kafka_assignors.pipeline.faults import as_pipeline_error
 from kafka_assignors.pipeline.model.model import BUCKETS
 from kafka_assignors.pipeline.tables.checkpoints import LEARN_AGAIN, check_age, check_settings, read_object
-from kafka_assignors.pipeline.tables.landing import MERGED
+from kafka_assignors.pipeline.tables.reading import MERGED
 from kafka_assignors.pipeline.tables.schemas import LOAD
 from kafka_assignors.pipeline.tables.storage import Storage
 
